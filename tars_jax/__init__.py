@@ -1,0 +1,11 @@
+"""tars_jax: a GUI agent trained by multi-turn reinforcement learning in real sandboxes."""
+
+__version__ = "0.1.0"
+
+
+class InputError(ValueError):
+    """Something that the user gave cannot be used: a config field, a file, a missing program.
+
+    The message is one sentence that names the file or field, what it got and what it takes. Commands print it and
+    exit with code 2.
+    """
