@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import os
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -71,3 +73,30 @@ class Trajectory:
     @property
     def num_action_tokens(self) -> int:
         return int(sum(window.action_mask.sum() for window in self.windows))
+
+
+# Durable files
+
+
+def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace the file at `path` by `data`, whole or not at all, also across a power cut.
+
+    Writes beside, fsyncs, renames, fsyncs the directory. Raises OSError (a full disk, for instance) with the old file
+    untouched and the partial one removed.
+    """
+    target = pathlib.Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with open(partial, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    directory = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
