@@ -1,0 +1,53 @@
+"""The names of keys: what a policy may write, and the one spelling that the rest of the code sees.
+
+A key is a single printable character in lower case ("c", "7", "+") or one of `NAMED_KEYS`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ALIASES = {
+    "ctrl": ("control", "ctl"),
+    "shift": (),
+    "alt": ("option",),
+    "meta": ("cmd", "command", "win", "windows", "super"),
+    "enter": ("return",),
+    "escape": ("esc",),
+    "backspace": (),
+    "delete": ("del",),
+    "insert": ("ins",),
+    "tab": (),
+    "space": ("spacebar",),
+    "up": ("arrowup", "uparrow"),
+    "down": ("arrowdown", "downarrow"),
+    "left": ("arrowleft", "leftarrow"),
+    "right": ("arrowright", "rightarrow"),
+    "home": (),
+    "end": (),
+    "pageup": ("pgup",),
+    "pagedown": ("pgdn", "pgdown"),
+    "capslock": (),
+    **{f"f{number}": () for number in range(1, 13)},
+}
+MODIFIERS = frozenset({"ctrl", "shift", "alt", "meta"})
+NAMED_KEYS = frozenset(_ALIASES)
+_CANONICAL = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
+
+
+def is_key(key: str) -> bool:
+    """Whether `key` is spelled as the typed actions spell keys."""
+    return key in NAMED_KEYS or (len(key) == 1 and key.isprintable() and not key.isspace() and key == key.lower())
+
+
+def canonical_key(text: str) -> str | None:
+    """The one spelling of a key that a policy wrote ("ArrowUp", "page_up", "C"), or None if there is no such key."""
+    lowered = text.strip().lower()
+    if is_key(lowered):
+        return lowered
+    return _CANONICAL.get(lowered.replace("_", "").replace("-", ""))
+
+
+def split_combination(text: str) -> list[str]:
+    """The parts of a combination: separated by spaces, or by plus signs as models also write ("ctrl+shift+t")."""
+    return [part for word in text.split() for part in re.split(r"(?<=[^+])\+(?=.)", word)]
