@@ -1,0 +1,1 @@
+"""Tasks: what an agent is asked to do, and how it is verified."""

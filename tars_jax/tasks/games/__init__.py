@@ -1,0 +1,1 @@
+"""Games as HTML5 pages with verifiers, reference players and metadata."""

@@ -1,0 +1,133 @@
+"""The games that there are: their metadata, read and checked against the files beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import importlib
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import jsonschema
+
+from tars_jax import InputError
+from tars_jax.tasks.games.moves import Move
+
+GAMES_FOLDER = Path(__file__).parent
+PAGE_SUFFIXES = (".html", ".js", ".css")
+
+
+class ReferencePlayer(Protocol):
+    """Plays one move from what `game.state()` returned; `skill` is the probability of a good move."""
+
+    def __call__(self, state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Level:
+    """One step of a game's difficulty."""
+
+    level: int
+    summary: str
+    max_steps: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Game:
+    """A game's metadata, from its game.json."""
+
+    name: str
+    title: str
+    version: str
+    instruction: str  # what the agent is asked to do
+    index: str  # the page, relative to `site_root`
+    single_canvas: bool  # game.canvas covers the viewport
+    settle_ms: int  # virtual milliseconds after an action until the frame rests
+    max_steps: int  # step budget where no level says another
+    levels: tuple[Level, ...]
+    options: dict[str, Any]  # a JSON schema for each option of game.start besides the seed
+    checksums: dict[str, str]  # sha256 by path relative to `site_root`
+    folder: Path
+
+    @property
+    def site_root(self) -> Path:
+        """The folder to serve: the games and the kit that they share."""
+        return self.folder.parent
+
+    @property
+    def reference(self) -> ReferencePlayer:
+        module = importlib.import_module(f"tars_jax.tasks.games.{self.name}.reference")
+        return cast(ReferencePlayer, module.play)
+
+    def steps_of_level(self, level: int) -> int:
+        """The step budget of a level; beyond the last level the last one's."""
+        return self.levels[min(level, len(self.levels)) - 1].max_steps
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raises `InputError` for an option that the game does not know or a value that it does not take."""
+        for name, value in options.items():
+            if name not in self.options:
+                raise InputError(f"{self.name}: unknown option {name}; it takes {', '.join(self.options)}")
+            try:
+                jsonschema.validate(value, self.options[name])
+            except jsonschema.ValidationError as error:
+                about = self.options[name]["description"]
+                raise InputError(f"{self.name}: option {name} ({about}) got {value!r}: {error.message}") from None
+
+
+def game_names() -> tuple[str, ...]:
+    """The names of all games, sorted."""
+    return tuple(sorted(path.parent.name for path in GAMES_FOLDER.glob("*/game.json")))
+
+
+def page_checksums(folder: Path) -> dict[str, str]:
+    """The sha256 of every file of a game's page and of the kit, by path relative to the folder of all games."""
+    files = [
+        path for place in (folder, folder.parent / "kit") for path in place.iterdir() if path.suffix in PAGE_SUFFIXES
+    ]
+    return {
+        path.relative_to(folder.parent).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(files)
+    }
+
+
+def read_metadata(path: Path) -> dict[str, Any]:
+    """A game.json that follows game.schema.json. Raises `InputError` naming the file and the field."""
+    schema = json.loads((GAMES_FOLDER / "game.schema.json").read_text(encoding="utf-8"))
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        jsonschema.validate(record, schema)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    except jsonschema.ValidationError as error:
+        raise InputError(f"{path}: field {error.json_path}: {error.message}") from None
+    if record["name"] != path.parent.name:
+        raise InputError(f"{path}: field name is {record['name']!r}, but the folder is {path.parent.name!r}")
+    return cast(dict[str, Any], record)
+
+
+def load_game_folder(folder: Path) -> Game:
+    """The game in `folder`. Raises `InputError` for bad metadata or a file that is not the one it was recorded for."""
+    path = folder / "game.json"
+    record = read_metadata(path)
+    found = page_checksums(folder)
+    for name in sorted({*found, *record["checksums"]}):
+        if found.get(name) != record["checksums"].get(name):
+            raise InputError(
+                f"{folder.parent / name}: its sha256 is {found.get(name, 'none (no such file)')}, but {path} records "
+                f"{record['checksums'].get(name, 'none')}; run python -m tars_jax.tasks.games.checksums after a change"
+            )
+    levels = tuple(Level(**level) for level in record.pop("levels"))
+    return Game(**record, levels=levels, folder=folder)
+
+
+@functools.cache
+def load_game(name: str) -> Game:
+    """The game called `name`, its checksums verified. Raises `InputError` for an unknown name or a changed file."""
+    if name not in game_names():
+        raise InputError(f"game {name!r} is unknown; there are {', '.join(game_names())}")
+    return load_game_folder(GAMES_FOLDER / name)

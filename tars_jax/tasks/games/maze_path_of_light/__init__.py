@@ -1,0 +1,1 @@
+"""Maze: Path of Light."""

@@ -1,0 +1,46 @@
+"""Draws tasks. Training and evaluation never share a level: training levels have even seeds, evaluation levels odd ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.task import Task
+
+SPLITS = ("train", "eval")
+
+
+def level_seed(game: str, split: str, index: int, seed: int) -> int:
+    """The seed of level `index`: 51 bits of a hash, then one bit that says the split (exact as a JavaScript number)."""
+    digest = hashlib.sha256(f"{game}:{seed}:{index}".encode()).digest()
+    return (int.from_bytes(digest[:8], "big") >> 13) * 2 + SPLITS.index(split)
+
+
+def sample_task(
+    game: str, split: str, index: int, seed: int, options: Mapping[str, Any], max_steps: int | None = None
+) -> Task:
+    """Task number `index` of a split's stream `seed`; the same arguments always give the same task.
+
+    `options` go to the game as they are (`level`, `distance`, ...). `max_steps` is the level's budget unless given.
+    Raises `InputError` for an unknown game, split or option.
+    """
+    metadata = load_game(game)
+    metadata.check_options(options)
+    if split not in SPLITS:
+        raise InputError(f"split takes {' or '.join(SPLITS)}, got {split!r}")
+    if index < 0 or seed < 0:
+        raise InputError(f"index and seed take 0 or more, got index {index} and seed {seed}")
+    if max_steps is not None and max_steps < 1:
+        raise InputError(f"max_steps takes 1 or more, got {max_steps}")
+    kind = hashlib.sha256(json.dumps(dict(options), sort_keys=True).encode()).hexdigest()[:6]
+    return Task(
+        id=f"{game}-{split}-{seed}-{index}-{kind}",
+        game=game,
+        seed=level_seed(game, split, index, seed),
+        options=dict(options),
+        max_steps=max_steps if max_steps is not None else metadata.steps_of_level(options.get("level", 1)),
+    )
