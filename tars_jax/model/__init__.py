@@ -1,0 +1,1 @@
+"""The policy: configs, vision, decoder, experts, heads, sharding, tokenizer."""

@@ -1,0 +1,120 @@
+"""The policy and the value model: screenshots and text in; logits, values, router statistics out.
+
+Axes: B rows, T tokens, I images of a row, Q decoder tokens of an image, D width, V vocabulary, M cache length.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flax.linen as nn
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.decoder import Attending, Cache, Decoder
+from tars_jax.model.experts import RouterStatistics
+from tars_jax.model.positions import rotary
+from tars_jax.model.vision import VisionEncoder
+
+Parameters = dict[str, Any]
+
+
+@flax.struct.dataclass
+class Inputs:
+    """A batch of packed context windows, or the new tokens of live ones."""
+
+    tokens: jax.Array  # [B, T] int32
+    positions: jax.Array  # [3, B, T] int32: time, row, column
+    segments: jax.Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
+    images: jax.Array  # [B, I, height, width, 3] uint8
+    image_tokens: jax.Array  # [B, T] int32: index into the row's I * Q image tokens, -1 for text
+
+
+@flax.struct.dataclass
+class CacheAddress:
+    """Where new tokens go in a live cache."""
+
+    write_at: jax.Array  # [B, T] int32; M or more writes nothing
+    slots: jax.Array | None = None  # [B]; None when row b is slot b
+
+
+@flax.struct.dataclass
+class Output:
+    """Everything that a forward pass computed."""
+
+    logits: jax.Array | None  # [B, T, V] fp32, of the next token
+    values: jax.Array | None  # [B, T] fp32
+    hidden: jax.Array  # [B, T, D] after the last norm
+    cache: Cache | None
+    routers: RouterStatistics  # every field with a leading layer axis
+
+
+class Policy(nn.Module):
+    """A vision-language model with the heads that its config asks for."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, inputs: Inputs, cache: Cache | None = None, address: CacheAddress | None = None) -> Output:
+        config = self.config
+        embed = nn.Embed(
+            config.vocabulary, config.width, embedding_init=nn.initializers.normal(config.width**-0.5), name="embed"
+        )
+        x = embed(inputs.tokens)
+        if inputs.images.shape[1]:
+            batch, count = inputs.images.shape[:2]
+            seen = VisionEncoder(config.vision, config.width, name="vision")(
+                inputs.images.reshape(batch * count, *inputs.images.shape[2:])
+            )
+            seen = seen.reshape(batch, -1, config.width)
+            rows = jnp.take_along_axis(seen, jnp.maximum(inputs.image_tokens, 0)[..., None], axis=1)
+            x = jnp.where(inputs.image_tokens[..., None] >= 0, rows, x)
+
+        cosine, sine = rotary(inputs.positions, config.head_dim, config.rope_theta, config.rope_sections)
+        valid = inputs.segments > 0
+        if address is None:
+            time = jnp.arange(inputs.tokens.shape[1])
+            same = inputs.segments[:, :, None] == inputs.segments[:, None, :]
+            attending = Attending(cosine, sine, same & (time[:, None] >= time[None]), valid)
+        else:
+            assert cache is not None
+            mask = jnp.arange(cache.keys.shape[2])[None, None] <= address.write_at[:, :, None]
+            attending = Attending(cosine, sine, mask, valid, address.slots, address.write_at)
+        hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache)
+
+        logits = values = None
+        if config.vocabulary_head:
+            logits = nn.Dense(config.vocabulary, use_bias=False, name="vocabulary_head")(hidden).astype(jnp.float32)
+        if config.scalar_head:
+            # Zero at first: an untrained value model is the constant 0, not noise.
+            head = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
+            values = head(hidden)[..., 0].astype(jnp.float32)
+        return Output(logits, values, hidden, cache, routers)
+
+
+def dummy_inputs(config: ModelConfig, tokens: int = 2) -> Inputs:
+    """The smallest batch that touches every parameter: for shapes at init."""
+    side = config.vision.patch * config.vision.merge
+    return Inputs(
+        tokens=jnp.zeros((1, tokens), jnp.int32),
+        positions=jnp.zeros((3, 1, tokens), jnp.int32),
+        segments=jnp.ones((1, tokens), jnp.int32),
+        images=jnp.zeros((1, 1, side, side, 3), jnp.uint8),
+        image_tokens=jnp.full((1, tokens), -1, jnp.int32),
+    )
+
+
+def init_parameters(config: ModelConfig, key: jax.Array) -> Parameters:
+    """Fresh parameters; call under jit with out_shardings so that nothing is whole on one device."""
+    return Policy(config).init(key, dummy_inputs(config))["params"]
+
+
+def count_parameters(config: ModelConfig) -> tuple[int, int]:
+    """Total parameters, and those active for one token."""
+    shapes = jax.eval_shape(lambda key: init_parameters(config, key), jax.random.key(0))
+    total = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    layer = shapes["decoder"]["layers"]["experts"]
+    experts = sum(layer[name].size for name in ("gate", "up", "down"))
+    return total, total - experts + experts * config.experts_per_token // config.experts
