@@ -1,0 +1,202 @@
+"""The ReAct loop: observe, think, act, until the task ends. It knows neither which sandbox nor which engine it drives.
+
+Failures of the infrastructure are exceptions of the environment or the policy and pass through; everything that the
+policy does wrong is an outcome (blueprint, contract 3).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tars_jax.agent.actions import Action, Finished, action_point
+from tars_jax.agent.grammar import parse_response
+from tars_jax.agent.grammar_text import format_call
+from tars_jax.agent.memory import Memory, MemoryConfig, Turn, summarise
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.response import ParseError
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+
+
+class Frame(Protocol):
+    """What an environment shows."""
+
+    @property
+    def png(self) -> bytes: ...
+
+    @property
+    def pixels(self) -> np.ndarray: ...  # [height, width, 3] uint8
+
+    @property
+    def info(self) -> dict[str, Any]: ...
+
+
+class Transition(Protocol):
+    """What an action led to."""
+
+    @property
+    def frame(self) -> Frame: ...
+
+    @property
+    def reward(self) -> float: ...
+
+    @property
+    def terminated(self) -> bool: ...
+
+
+class Environment(Protocol):
+    """A task that has been reset, acted upon step by step."""
+
+    async def step(self, actions: Sequence[Action]) -> Transition: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampled:
+    """One response of a policy, as recorded while it was sampled."""
+
+    tokens: tuple[int, ...]
+    log_probs: tuple[float, ...]
+    versions: tuple[int, ...]
+
+
+class PolicySession(Protocol):
+    """A live context of a policy."""
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+        """Reads new tokens and screenshots, after what the context holds or (`restart`) in a new one, and answers."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class AgentConfig:
+    grammar: str = "text"
+    memory: MemoryConfig = MemoryConfig()
+    max_malformed: int = 2  # this many unreadable responses in a row end the episode as rejected
+
+
+class _WindowBuilder:
+    """Collects one context window."""
+
+    def __init__(self) -> None:
+        self.images: list[int] = []
+        self.columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def read(self, tokens: Sequence[int], step: int) -> None:
+        size = len(tokens)
+        self.columns.append(
+            (
+                np.asarray(tokens, np.int32),
+                np.zeros(size, bool),
+                np.zeros(size, np.float32),
+                np.full(size, -1, np.int32),
+                np.full(size, step, np.int32),
+            )
+        )
+
+    def wrote(self, sampled: Sampled, step: int) -> None:
+        size = len(sampled.tokens)
+        self.columns.append(
+            (
+                np.asarray(sampled.tokens, np.int32),
+                np.ones(size, bool),
+                np.asarray(sampled.log_probs, np.float32),
+                np.asarray(sampled.versions, np.int32),
+                np.full(size, step, np.int32),
+            )
+        )
+
+    def build(self) -> ContextWindow:
+        columns = [np.concatenate(column) for column in zip(*self.columns, strict=True)]
+        return ContextWindow(*columns, images=tuple(self.images))
+
+
+async def play_episode(
+    environment: Environment,
+    first_frame: Frame,
+    policy: PolicySession,
+    writer: PromptWriter,
+    config: AgentConfig,
+    *,
+    id: str,
+    task: Mapping[str, Any],
+    instruction: str,
+    max_steps: int,
+) -> Trajectory:
+    """Plays one episode from its first frame to an outcome. Exceptions of environment and policy pass through."""
+    memory = Memory(config.memory)
+    frame, outcome, malformed = first_frame, Outcome.TRUNCATED, 0
+    steps: list[Step] = []
+    windows: list[ContextWindow] = []
+    window, restart = _WindowBuilder(), True
+    frames = [first_frame]
+
+    for index in range(max_steps):
+        fresh: list[int] = []
+        pictures = [frame.pixels]
+        if restart:
+            fresh += writer.preamble(instruction, memory.text())
+            window.read(fresh, -1)
+            for turn in memory.working:
+                first = turn is memory.working[0]
+                old = writer.observation(turn.steps_left, first=first) + list(turn.response)
+                window.read(old, turn.step)
+                window.images.append(turn.step)
+                fresh += old
+            pictures = [frames[turn.step].pixels for turn in memory.working] + pictures
+        observation = writer.observation(max_steps - index, first=restart and not memory.working)
+        window.read(observation, index)
+        window.images.append(index)
+        sampled = await policy.respond(fresh + observation, pictures, restart=restart)
+        window.wrote(sampled, index)
+
+        text = writer.read(sampled.tokens)
+        parsed = parse_response(text, grammar=config.grammar)
+        valid = not isinstance(parsed, ParseError)
+        thought = "" if isinstance(parsed, ParseError) else parsed.thought
+        actions = () if isinstance(parsed, ParseError) else parsed.actions
+        malformed = 0 if valid else malformed + 1
+        reward, terminated, before = 0.0, False, frame
+        if actions:
+            transition = await environment.step(actions)
+            frame, reward, terminated = transition.frame, transition.reward, transition.terminated
+        point = action_point(actions[0]) if actions else None
+        steps.append(
+            Step(
+                screenshot=before.png,
+                response=text,
+                thought=thought,
+                action="\n\n".join(format_call(action) for action in actions),
+                point=None if point is None else (point.x, point.y),
+                reward=reward,
+                think_tokens=len(writer.codec.encode(thought)),
+                valid=valid,
+                info=before.info,
+            )
+        )
+        frames.append(frame)
+        if terminated or any(isinstance(action, Finished) for action in actions):
+            outcome = Outcome.FINISHED
+            break
+        if malformed >= config.max_malformed:
+            outcome = Outcome.REJECTED
+            break
+        summary = summarise(thought, frame.png != before.png, valid)
+        memory, restart = memory.add(Turn(index, sampled.tokens, max_steps - index, summary))
+        if restart:
+            windows.append(window.build())
+            window = _WindowBuilder()
+
+    if window.columns:
+        windows.append(window.build())
+    return Trajectory(
+        id=id,
+        task=dict(task),
+        windows=tuple(windows),
+        steps=tuple(steps),
+        outcome=outcome,
+        reward=sum(step.reward for step in steps),
+        metadata={"final": frame.info},
+    )

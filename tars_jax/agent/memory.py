@@ -1,0 +1,64 @@
+"""Hierarchical memory (UI-TARS-2, eq. 2): recent steps in full, older ones as a compressed text.
+
+Working memory holds at most `max_steps` completed steps. When one more would not fit, the oldest are folded into
+episodic memory until `min_steps` are left, and a new context window begins with them. A wide gap makes long windows
+whose turns cost only their new tokens; `min_steps == max_steps` is the strict last-N window of the report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tars_jax import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """One completed step as it stands in a window."""
+
+    step: int
+    response: tuple[int, ...]  # the tokens as sampled
+    steps_left: int
+    summary: str
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryConfig:
+    min_steps: int = 1
+    max_steps: int = 4
+    max_summaries: int = 12  # older summaries are forgotten
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_steps <= self.max_steps:
+            raise InputError(f"memory takes 0 <= min_steps <= max_steps, got {self.min_steps} and {self.max_steps}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Memory:
+    """M_t = (W_t, E_t)."""
+
+    config: MemoryConfig
+    working: tuple[Turn, ...] = ()
+    episodic: tuple[str, ...] = ()
+
+    def add(self, turn: Turn) -> tuple[Memory, bool]:
+        """The memory after one more step, and whether it was folded, so that a new window must begin."""
+        working = (*self.working, turn)
+        if len(working) <= self.config.max_steps:
+            return dataclasses.replace(self, working=working), False
+        folded = len(working) - self.config.min_steps
+        summaries = (*self.episodic, *(old.summary for old in working[:folded]))
+        episodic = summaries[max(0, len(summaries) - self.config.max_summaries) :]
+        return dataclasses.replace(self, working=working[folded:], episodic=episodic), True
+
+    def text(self) -> str:
+        """Episodic memory as the policy reads it."""
+        return "; ".join(self.episodic)
+
+
+def summarise(thought: str, screen_changed: bool, valid: bool) -> str:
+    """A step in a few words: the intention (the last clause of its thought) and the outcome."""
+    if not valid:
+        return "unreadable"
+    intention = thought.rsplit(",", 1)[-1].strip() or "acted"
+    return intention if screen_changed else f"{intention}: nothing"

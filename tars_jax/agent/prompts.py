@@ -1,0 +1,60 @@
+"""What the policy reads: the turns of a conversation as tokens.
+
+A window begins with the instruction and the episodic memory; every observation is a user turn with the remaining step
+budget and one screenshot; every response is an agent turn. Text is tokenised here, once, when it enters a window.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class Codec(Protocol):
+    """The tokenizer as the agent needs it."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def decode(self, tokens: Sequence[int]) -> str: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class ChatFormat:
+    """The special tokens around turns. The defaults are those of our own tokenizer."""
+
+    user: str = "<|user|>"
+    agent: str = "<|agent|>"
+    end: str = "<|end|>"
+    image_start: str = "<|vision_start|>"
+    image: str = "<|image|>"
+    image_end: str = "<|vision_end|>"
+
+
+@dataclasses.dataclass(frozen=True)
+class PromptWriter:
+    """Turns text and screenshots into tokens."""
+
+    codec: Codec
+    image_tokens: int  # decoder tokens of one screenshot
+    show_budget: bool = True
+    chat: ChatFormat = ChatFormat()
+
+    def preamble(self, instruction: str, memory: str) -> list[int]:
+        """The head of a window: the instruction, and what the episodic memory holds."""
+        earlier = f"\nEarlier: {memory}" if memory else ""
+        return self.codec.encode(f"{self.chat.user}{instruction}{earlier}\n")
+
+    def observation(self, steps_left: int, *, first: bool) -> list[int]:
+        """A user turn with one screenshot; the first one of a window continues the preamble's turn."""
+        budget = f"{steps_left} left" if self.show_budget else ""
+        image = self.chat.image_start + self.chat.image * self.image_tokens + self.chat.image_end
+        return self.codec.encode(("" if first else self.chat.user) + budget + image + self.chat.agent)
+
+    def response(self, text: str) -> list[int]:
+        """An agent turn that somebody else wrote (a reference player, an annotator)."""
+        return self.codec.encode(text + self.chat.end)
+
+    def read(self, tokens: Sequence[int]) -> str:
+        """The text of a sampled agent turn, without the token that ends it."""
+        return self.codec.decode(tokens).removesuffix(self.chat.end)
