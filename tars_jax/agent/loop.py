@@ -53,13 +53,17 @@ class Environment(Protocol):
     async def step(self, actions: Sequence[Action]) -> Transition: ...
 
 
-@dataclasses.dataclass(frozen=True)
-class Sampled:
+class Sampled(Protocol):
     """One response of a policy, as recorded while it was sampled."""
 
-    tokens: tuple[int, ...]
-    log_probs: tuple[float, ...]
-    versions: tuple[int, ...]
+    @property
+    def tokens(self) -> tuple[int, ...]: ...
+
+    @property
+    def log_probs(self) -> tuple[float, ...]: ...
+
+    @property
+    def versions(self) -> tuple[int, ...]: ...
 
 
 class PolicySession(Protocol):

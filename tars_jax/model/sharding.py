@@ -1,0 +1,83 @@
+"""The whole sharding strategy in two tables.
+
+A parameter's path says its logical axes, a logical axis says its mesh axis. One device is the mesh (1, 1, 1, 1).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from tars_jax import InputError
+
+MESH_AXES = ("data", "fsdp", "expert", "tensor")
+
+# Logical axis -> mesh axes.
+AXIS_RULES: dict[str | None, str | tuple[str, ...] | None] = {
+    None: None,
+    "batch": ("data", "fsdp"),
+    "embed": "fsdp",
+    "heads": "tensor",
+    "mlp": "tensor",
+    "expert": "expert",
+    "vocabulary": "tensor",
+    "layers": None,
+}
+
+# Path of a parameter -> its logical axes; the first match counts, everything else is whole on every device.
+PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
+    (r"^embed/embedding$", ("vocabulary", "embed")),
+    (r"layers/attention/(query|key|value)/kernel$", ("layers", "embed", "heads", None)),
+    (r"layers/attention/out/kernel$", ("layers", "heads", None, "embed")),
+    (r"layers/experts/router$", ("layers", "embed", None)),
+    (r"layers/experts/(gate|up)$", ("layers", "expert", "embed", "mlp")),
+    (r"layers/experts/down$", ("layers", "expert", "mlp", "embed")),
+    (r"^vocabulary_head/kernel$", ("embed", "vocabulary")),
+    (r"^vision/block_\d+/(qkv|mlp_in)/kernel$", ("embed", "mlp")),
+    (r"^vision/block_\d+/(attention_out|mlp_out)/kernel$", ("mlp", "embed")),
+    (r"^vision/(patch_embed|merge_in|merge_out)/kernel$", (None, "embed")),
+)
+
+
+def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None) -> Mesh:
+    """A mesh over all devices; axes that `shape` leaves out are 1. Raises InputError when the product does not fit."""
+    if unknown := set(shape) - set(MESH_AXES):
+        raise InputError(f"mesh: unknown axis {sorted(unknown)[0]!r}; it takes {', '.join(MESH_AXES)}")
+    sizes = tuple(shape.get(axis, 1) for axis in MESH_AXES)
+    available = jax.device_count() if devices is None else len(devices)
+    if math.prod(sizes) != available:
+        raise InputError(f"mesh: {dict(zip(MESH_AXES, sizes, strict=True))} needs {math.prod(sizes)} devices, there are {available}")
+    return jax.make_mesh(sizes, MESH_AXES, axis_types=(AxisType.Auto,) * len(MESH_AXES), devices=devices)
+
+
+def _axes(path: str) -> tuple[str | None, ...]:
+    return next((axes for pattern, axes in PARAMETER_RULES if re.search(pattern, path)), ())
+
+
+def parameter_shardings(mesh: Mesh, shapes: Any) -> Any:
+    """A sharding for each leaf of a tree of shapes. An axis that the mesh axis does not divide stays whole."""
+
+    def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> NamedSharding:
+        name = "/".join(str(getattr(key, "key", key)) for key in path)
+        mapped = [AXIS_RULES[axis] for axis in _axes(name)]
+        fitting = [
+            axis if axis is not None and shape.shape[dimension] % _size(mesh, axis) == 0 else None
+            for dimension, axis in enumerate(mapped)
+        ]
+        return NamedSharding(mesh, PartitionSpec(*fitting))
+
+    return jax.tree_util.tree_map_with_path(leaf, shapes)
+
+
+def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
+    """Rows of a batch over the data axes."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * batch_axis, AXIS_RULES["batch"]))
+
+
+def _size(mesh: Mesh, axis: str | tuple[str, ...]) -> int:
+    return math.prod(mesh.shape[name] for name in ((axis,) if isinstance(axis, str) else axis))

@@ -1,0 +1,109 @@
+"""The tokenizer of the agent's own language: byte-level BPE with special tokens for turns, images and calls."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer as _Tokenizer
+
+from tars_jax import InputError
+
+COMMITTED = Path(__file__).with_name("tokenizer.json")
+
+TURN_TOKENS = ("<|pad|>", "<|user|>", "<|agent|>", "<|end|>", "<|vision_start|>", "<|image|>", "<|vision_end|>")
+
+# The frames of calls are tokens of their own: a policy that knows which call it wants writes it in one piece.
+CALL_TOKENS = (
+    "Thought:",
+    "\nAction: ",
+    "\nAction: click(point='<point>",
+    "\nAction: left_double(point='<point>",
+    "\nAction: right_single(point='<point>",
+    "\nAction: drag(start_point='<point>",
+    "</point>', end_point='<point>",
+    "</point>')",
+    "\nAction: hotkey(key='",
+    "\nAction: press(key='",
+    "\nAction: type(content='",
+    "\nAction: scroll(point='<point>",
+    "</point>', direction='",
+    "\nAction: wait()",
+    "\nAction: finished(content='",
+    "')",
+    "<think>",
+    "</think><seed:tool_call>",
+    "<function=",
+    "<parameter=",
+    "<function=click><parameter=point><point>",
+    "</point></parameter></function></seed:tool_call>",
+    "</parameter>",
+    "</function>",
+    "</seed:tool_call>",
+    "<point>",
+    "</point>",
+)
+
+
+class Tokenizer:
+    """Text to ids and back; both directions are exact for any text."""
+
+    def __init__(self, tokenizer: _Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    @property
+    def vocabulary(self) -> int:
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=False).ids
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return self._tokenizer.decode(list(tokens), skip_special_tokens=False)
+
+    def id_of(self, token: str) -> int:
+        """The id of one special token; raises InputError when the tokenizer has no such token."""
+        found = self._tokenizer.token_to_id(token)
+        if found is None:
+            raise InputError(f"the tokenizer has no token {token!r}")
+        return found
+
+    @functools.cached_property
+    def image(self) -> int:
+        return self.id_of("<|image|>")
+
+    @functools.cached_property
+    def end(self) -> int:
+        return self.id_of("<|end|>")
+
+
+def load_tokenizer(path: Path = COMMITTED) -> Tokenizer:
+    """Reads a tokenizer.json; raises InputError when it is missing or not one."""
+    try:
+        return Tokenizer(_Tokenizer.from_file(str(path)))
+    except Exception as error:  # tokenizers raises bare Exception
+        raise InputError(f"{path} is not a tokenizer file: {error}") from error
+
+
+def train_tokenizer(corpus: Iterable[str], vocabulary: int) -> _Tokenizer:
+    """Byte-level BPE whose merges stay within one number or one word."""
+    tokenizer = _Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r" ?[0-9]{1,4}| ?[A-Za-z]+|[^0-9A-Za-z ]| "), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in TURN_TOKENS])
+    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in CALL_TOKENS])
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary - len(TURN_TOKENS) - len(CALL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+        special_tokens=list(TURN_TOKENS),
+    )
+    tokenizer.train_from_iterator(corpus, trainer)
+    return tokenizer

@@ -1,0 +1,1 @@
+"""Training: packing, train state, the supervised, value and PPO updates, checkpoints, metrics."""

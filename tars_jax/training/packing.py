@@ -1,0 +1,168 @@
+"""Context windows of many trajectories to rows of equal length.
+
+Axes: R rows, T tokens of a row, I images of a row, Q tokens of an image, N trajectories, A action tokens of a trajectory.
+
+Each window is forwarded once. The action tokens of a trajectory are found again over all of its windows by their index
+in the packed batch, so advantages run over the whole trajectory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Sequence
+
+import flax.struct
+import jax
+import numpy as np
+from PIL import Image
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Inputs
+from tars_jax.model.positions import rope_positions
+from tars_jax.trajectory import Trajectory
+
+Array = np.ndarray | jax.Array
+
+
+@flax.struct.dataclass
+class Rows:
+    """Packed windows with what was recorded at sampling time."""
+
+    inputs: Inputs  # [R, T]
+    action_mask: Array  # [R, T] bool: sampled tokens
+    log_probs: Array  # [R, T] float32: behaviour policy
+    versions: Array  # [R, T] int32: of the behaviour policy, -1 elsewhere
+
+
+@dataclasses.dataclass(frozen=True)
+class PackedBatch:
+    """Rows, and where the action tokens of each trajectory stand in them."""
+
+    rows: Rows
+    action_index: np.ndarray  # [N, A] int32 into the flattened [R * T]
+    action_valid: np.ndarray  # [N, A] bool
+    action_step: np.ndarray  # [N, A] int32: the step of each action token
+
+
+@dataclasses.dataclass(frozen=True)
+class PackingConfig:
+    row_length: int = 256
+    images_per_row: int = 8
+
+
+class Packer:
+    """Packs trajectories for one model and one tokenizer."""
+
+    def __init__(self, model: ModelConfig, config: PackingConfig, *, image: int) -> None:
+        self._model, self._config, self._image = model, config, image
+
+    def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int) -> PackedBatch:
+        """First-fit decreasing over (tokens, images); the number of rows is a multiple of `rows_multiple`.
+
+        Raises InputError for a window that is longer than a row.
+        """
+        config = self._config
+        windows = [
+            (number, trajectory, window)
+            for number, trajectory in enumerate(trajectories)
+            for window in trajectory.windows
+        ]
+        placed = self._place([(window.tokens.size, len(window.images)) for _, _, window in windows])
+        num_rows = 1 + max((row for row, _, _ in placed), default=0)
+        num_rows = -(-num_rows // rows_multiple) * rows_multiple
+        pictures = _decode_screenshots(trajectories)
+        size = next(iter(pictures.values())).shape if pictures else (1, 1, 3)
+        grid = self._model.vision.token_grid(*size[:2]) if pictures else (1, 1)
+        per_image = grid[0] * grid[1]
+
+        shape = (num_rows, config.row_length)
+        tokens, segments = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        positions = np.zeros((3, *shape), np.int32)
+        images = np.zeros((num_rows, config.images_per_row, *size), np.uint8)
+        image_tokens = np.full(shape, -1, np.int32)
+        action_mask = np.zeros(shape, bool)
+        log_probs = np.zeros(shape, np.float32)
+        versions = np.full(shape, -1, np.int32)
+        actions: list[list[np.ndarray]] = [[] for _ in trajectories]
+        action_steps: list[list[np.ndarray]] = [[] for _ in trajectories]
+        count = np.zeros(num_rows, np.int32)
+        for (number, trajectory, window), (row, start, first_image) in zip(windows, placed, strict=True):
+            span = slice(start, start + window.tokens.size)
+            is_image = window.tokens == self._image
+            if is_image.sum() != per_image * len(window.images):
+                raise InputError(f"trajectory {trajectory.id}: {is_image.sum()} image tokens for {len(window.images)} images of {per_image}")
+            count[row] += 1
+            tokens[row, span] = window.tokens
+            segments[row, span] = count[row]
+            positions[:, row, span] = rope_positions(is_image, grid)[0]
+            image_tokens[row, start + np.flatnonzero(is_image)] = first_image * per_image + np.arange(is_image.sum())
+            for offset, step in enumerate(window.images):
+                images[row, first_image + offset] = pictures[trajectory.id, step]
+            action_mask[row, span] = window.action_mask
+            log_probs[row, span] = window.log_probs
+            versions[row, span] = window.versions
+            acted = np.flatnonzero(window.action_mask)
+            actions[number].append(row * config.row_length + start + acted)
+            action_steps[number].append(window.steps[acted])
+
+        index, valid = _padded(actions)
+        steps, _ = _padded(action_steps)
+        inputs = Inputs(tokens, positions, segments, images, image_tokens)
+        return PackedBatch(Rows(inputs, action_mask, log_probs, versions), index, valid, steps)
+
+    def _place(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
+        """Row, first token and first image of each window."""
+        config = self._config
+        free: list[list[int]] = []
+        placed = [(0, 0, 0)] * len(sizes)
+        for number in sorted(range(len(sizes)), key=lambda number: -sizes[number][0]):
+            tokens, images = sizes[number]
+            if tokens > config.row_length or images > config.images_per_row:
+                raise InputError(
+                    f"packing.row_length: a window of {tokens} tokens and {images} images does not fit a row of "
+                    f"{config.row_length} tokens and {config.images_per_row} images"
+                )
+            for row, room in enumerate(free):
+                if room[0] >= tokens and room[1] >= images:
+                    break
+            else:
+                row, room = len(free), [config.row_length, config.images_per_row]
+                free.append(room)
+            placed[number] = (row, config.row_length - room[0], config.images_per_row - room[1])
+            room[0] -= tokens
+            room[1] -= images
+        return placed
+
+
+def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
+    """Some rows of a host-side batch; positions carry their batch axis second."""
+    inputs = rows.inputs
+    picked = Inputs(
+        inputs.tokens[chosen],
+        inputs.positions[:, chosen],
+        inputs.segments[chosen],
+        inputs.images[chosen],
+        inputs.image_tokens[chosen],
+    )
+    return Rows(picked, rows.action_mask[chosen], rows.log_probs[chosen], rows.versions[chosen])
+
+
+def _decode_screenshots(trajectories: Sequence[Trajectory]) -> dict[tuple[str, int], np.ndarray]:
+    return {
+        (trajectory.id, number): np.asarray(Image.open(io.BytesIO(step.screenshot)).convert("RGB"))
+        for trajectory in trajectories
+        for number, step in enumerate(trajectory.steps)
+    }
+
+
+def _padded(columns: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Ragged columns to [N, A] and a mask of what is real; A is a multiple of 64, to keep the shapes few."""
+    joined = [np.concatenate(column) if column else np.zeros(0, np.int32) for column in columns]
+    width = -(-max((column.size for column in joined), default=1) // 64) * 64
+    values, valid = np.zeros((len(joined), width), np.int32), np.zeros((len(joined), width), bool)
+    for row, column in enumerate(joined):
+        values[row, : column.size] = column
+        valid[row, : column.size] = True
+    return values, valid
