@@ -1,0 +1,161 @@
+"""Losses per token; the caller aggregates them over its batch with `token_mean`.
+
+Axes: T tokens of one trajectory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import chex
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+from tars_jax.rl.statistics import token_mean
+
+# exp of a larger difference says only that something is broken, and infinity times a zero advantage would be NaN.
+MAX_LOG_RATIO = 20.0
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class PolicyLoss:
+    """The clipped surrogate of one trajectory, per token, with what its curves need. Outside the mask all is 0."""
+
+    loss: jax.Array  # [T] to be minimised; differentiable
+    ratio: jax.Array  # [T] pi / pi_prox; 0 outside the mask
+    clipped_low: jax.Array  # [T] bool: advantage < 0 and ratio < 1 - clip_low; no gradient
+    clipped_high: jax.Array  # [T] bool: advantage > 0 and ratio > 1 + clip_high; no gradient
+    clipped_dual: jax.Array  # [T] bool: advantage < 0 and ratio > dual_clip; no gradient
+    importance: jax.Array  # [T] pi_prox / pi_behaviour, which multiplied the loss; 1 for plain PPO
+
+
+def ppo_policy_loss(
+    log_probs: ArrayLike,
+    old_log_probs: ArrayLike,
+    advantages: ArrayLike,
+    mask: ArrayLike,
+    *,
+    clip_low: float = 0.2,
+    clip_high: float = 0.28,
+    dual_clip: float | None = None,
+    behaviour_log_probs: ArrayLike | None = None,
+    max_importance: float | None = None,
+) -> PolicyLoss:
+    """PPO with clip-higher, plain or decoupled from the policy that sampled.
+
+        rho_t  = pi(token_t) / pi_prox(token_t)
+        loss_t = -w_t min(rho_t A_t, clip(rho_t, 1 - clip_low, 1 + clip_high) A_t)
+        w_t    = min(pi_prox(token_t) / pi_behaviour(token_t), max_importance)
+
+    Plain PPO has w_t = 1 and pi_prox = pi_old, the policy that sampled. The decoupled objective keeps the two apart
+    when the data is stale: the ratio is clipped around a recent, recomputed pi_prox, and w_t, through which no
+    gradient flows, corrects for the behaviour policy. Dual clip bounds the loss of a negative advantage: the objective
+    is at least dual_clip A_t where A_t < 0.
+
+    Source: UI-TARS-2, equation 4; DAPO (arXiv 2503.14476), "Clip-Higher"; AReaL (arXiv 2505.24298), "Decoupled PPO
+    objective"; dual clip: arXiv 1912.09729.
+
+    Args:
+      log_probs: [T] log pi of the sampled tokens; the only argument that gradients flow through.
+      old_log_probs: [T] log pi_prox, which is log pi_old for plain PPO.
+      advantages: [T] A_t.
+      mask: [T] true at action tokens. What stands elsewhere is never read and may be NaN.
+      clip_low: how far the ratio may fall below 1.
+      clip_high: how far the ratio may rise above 1.
+      dual_clip: above 1, or None for no bound.
+      behaviour_log_probs: [T] log-probabilities recorded at sampling, or None for plain PPO.
+      max_importance: truncates w_t from above, or None. Needs `behaviour_log_probs`.
+
+    Returns:
+      `PolicyLoss`, every field [T].
+    """
+    chex.assert_rank([log_probs, old_log_probs, advantages, mask], 1)
+    chex.assert_equal_shape([log_probs, old_log_probs, advantages, mask])
+    mask = jnp.asarray(mask, bool)
+    old = jax.lax.stop_gradient(jnp.where(mask, old_log_probs, 0.0))
+    a = jax.lax.stop_gradient(jnp.where(mask, advantages, 0.0))
+
+    ratio = _bounded_exp(jnp.where(mask, log_probs, 0.0) - old)
+    objective = jnp.minimum(ratio * a, jnp.clip(ratio, 1 - clip_low, 1 + clip_high) * a)
+    clipped_dual = jnp.zeros_like(mask)
+    if dual_clip is not None:
+        objective = jnp.where(a < 0, jnp.maximum(objective, dual_clip * a), objective)
+        clipped_dual = (a < 0) & (ratio > dual_clip)
+
+    importance = mask.astype(ratio.dtype)
+    if behaviour_log_probs is not None:
+        chex.assert_equal_shape([behaviour_log_probs, mask])
+        behaviour = jax.lax.stop_gradient(jnp.where(mask, behaviour_log_probs, 0.0))
+        importance = importance * jnp.minimum(_bounded_exp(old - behaviour), max_importance or jnp.inf)
+
+    return PolicyLoss(
+        loss=-importance * objective,
+        ratio=jax.lax.stop_gradient(jnp.where(mask, ratio, 0.0)),
+        clipped_low=(a < 0) & (ratio < 1 - clip_low),
+        clipped_high=(a > 0) & (ratio > 1 + clip_high),
+        clipped_dual=clipped_dual,
+        importance=importance,
+    )
+
+
+def _bounded_exp(log_ratio: jax.Array) -> jax.Array:
+    return jnp.exp(jnp.clip(log_ratio, -MAX_LOG_RATIO, MAX_LOG_RATIO))
+
+
+def value_loss(
+    values: ArrayLike,
+    targets: ArrayLike,
+    mask: ArrayLike,
+    old_values: ArrayLike | None = None,
+    clip: float | None = None,
+) -> jax.Array:
+    """Squared error of the critic, optionally kept close to the values that the advantages were computed with.
+
+        loss_t = 1/2 max((V_t - target_t)^2, (V_old + clip(V_t - V_old, -c, c) - target_t)^2)
+
+    Source: PPO's reference code (github openai/baselines, ppo2), as VC-PPO and VAPO use it.
+
+    Args:
+      values: [T] V_t; the only argument that gradients flow through.
+      targets: [T] from `decoupled_gae`.
+      mask: [T] true at action tokens. What stands elsewhere is never read and may be NaN.
+      old_values: [T] V_old, with `clip`; None for the plain square.
+      clip: c, a distance in units of value.
+
+    Returns:
+      [T] loss, 0 outside the mask.
+    """
+    chex.assert_rank([values, targets, mask], 1)
+    chex.assert_equal_shape([values, targets, mask])
+    mask = jnp.asarray(mask, bool)
+    v = jnp.where(mask, values, 0.0)
+    target = jax.lax.stop_gradient(jnp.where(mask, targets, 0.0))
+    error = jnp.square(v - target)
+    if old_values is not None and clip is not None:
+        chex.assert_equal_shape([old_values, mask])
+        old = jax.lax.stop_gradient(jnp.where(mask, old_values, 0.0))
+        error = jnp.maximum(error, jnp.square(old + jnp.clip(v - old, -clip, clip) - target))
+    return 0.5 * error
+
+
+def positive_language_model_loss(log_probs: ArrayLike, mask: ArrayLike, positive: ArrayLike) -> jax.Array:
+    """Imitation of the trajectories that succeeded, beside the policy loss (weight mu = 0.1 in the source).
+
+        L = - sum_{t in positive} log pi(token_t) / |positive|
+
+    A mean over the positive tokens of the whole batch, so it is not to be vmapped; 0 when nothing succeeded.
+
+    Source: VAPO (arXiv 2504.05118), "Positive example LM loss".
+
+    Args:
+      log_probs: any shape, log pi of the sampled tokens.
+      mask: the same shape, true at action tokens. What stands elsewhere is never read and may be NaN.
+      positive: broadcastable to that shape, true where the token's trajectory succeeded.
+
+    Returns:
+      A scalar.
+    """
+    chex.assert_equal_shape([log_probs, mask])
+    return token_mean(-jnp.asarray(log_probs), jnp.asarray(mask, bool) & jnp.asarray(positive, bool))

@@ -1,0 +1,93 @@
+"""Means over action tokens, and the statistics that say whether training is healthy."""
+
+from __future__ import annotations
+
+import chex
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+
+
+def token_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:
+    """Mean over all action tokens of a batch: every token weighs the same, so long trajectories weigh more.
+
+    Source: DAPO (arXiv 2503.14476), "Token-level policy gradient loss".
+
+    Args:
+      values: any shape.
+      mask: the same shape, true at action tokens. What stands elsewhere is never read and may be NaN.
+
+    Returns:
+      A scalar; 0 for an empty mask.
+    """
+    chex.assert_equal_shape([values, mask])
+    mask = jnp.asarray(mask, bool)
+    return jnp.where(mask, values, 0).sum() / jnp.maximum(mask.sum(), 1)
+
+
+def sequence_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:
+    """Mean over sequences of each sequence's mean: every sequence weighs the same (GRPO's aggregation).
+
+    Args:
+      values: [..., T].
+      mask: [..., T] true at action tokens. What stands elsewhere is never read and may be NaN.
+
+    Returns:
+      A scalar. Sequences without action tokens do not count; 0 if there are no others.
+    """
+    chex.assert_equal_shape([values, mask])
+    mask = jnp.asarray(mask, bool)
+    num_tokens = mask.sum(-1)
+    means = jnp.where(mask, values, 0).sum(-1) / jnp.maximum(num_tokens, 1)
+    return means.sum() / jnp.maximum((num_tokens > 0).sum(), 1)
+
+
+def explained_variance(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | None = None) -> jax.Array:
+    """How much of the returns' variance the critic accounts for.
+
+        1 - Var(R - V) / Var(R)
+
+    1 is perfect, 0 is no better than a constant, below 0 is worse than one.
+
+    Args:
+      returns: R, any shape.
+      values: V, the same shape.
+      mask: the same shape or None for everything. What stands outside is never read and may be NaN.
+
+    Returns:
+      A scalar; 0 where the returns do not vary, since there is nothing to explain.
+    """
+    chex.assert_equal_shape([returns, values])
+    mask = jnp.ones(jnp.shape(returns), bool) if mask is None else jnp.asarray(mask, bool)
+    chex.assert_equal_shape([returns, mask])
+    # Measured from their maximum, equal returns are exact zeros, and so is their variance.
+    r = jnp.where(mask, returns, -jnp.inf)
+    variance = _masked_variance(r - r.max(), mask)
+    error = _masked_variance(jnp.where(mask, returns, 0.0) - jnp.where(mask, values, 0.0), mask)
+    return jnp.where(variance > 0, 1 - error / jnp.where(variance > 0, variance, 1), 0.0)
+
+
+def _masked_variance(x: jax.Array, mask: jax.Array) -> jax.Array:
+    return token_mean(jnp.square(x - token_mean(x, mask)), mask)
+
+
+def entropy(logits: ArrayLike, mask: ArrayLike) -> jax.Array:
+    """Entropy of the policy's next-token distribution, in nats.
+
+        H_t = - sum_v p_tv log p_tv
+
+    Args:
+      logits: [T, V]; minus infinity forbids a token.
+      mask: [T] true where an action token is predicted. What stands elsewhere is never read and may be NaN.
+
+    Returns:
+      [T] entropy, 0 outside the mask.
+    """
+    chex.assert_rank([logits, mask], [2, 1])
+    chex.assert_equal_shape_prefix([logits, mask], 1)
+    mask = jnp.asarray(mask, bool)
+    log_p = jax.nn.log_softmax(jnp.where(mask[:, None], logits, 0.0), axis=-1)
+    # Twice masked, so that neither the value nor the gradient of 0 log 0 is NaN.
+    possible = jnp.isfinite(log_p)
+    log_p = jnp.where(possible, log_p, 0.0)
+    return jnp.where(mask, -jnp.where(possible, jnp.exp(log_p) * log_p, 0.0).sum(-1), 0.0)
