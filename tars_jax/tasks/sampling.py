@@ -1,4 +1,4 @@
-"""Draws tasks. Training and evaluation never share a level: training levels have even seeds, evaluation levels odd ones."""
+"""Draws tasks. No level stands in both splits: training levels have even seeds, evaluation levels odd ones."""
 
 from __future__ import annotations
 

@@ -1,16 +1,13 @@
-"""Rewrites the checksums in every game.json after a change of a page:
-
-    python -m tars_jax.tasks.games.checksums
-"""
+"""Rewrites the checksums in every game.json after a change of a page: `python -m tars_jax.tasks.games.checksums`."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, game_names, page_checksums, read_metadata
+from tars_jax.trajectory import write_atomic
 
 
 def rewrite(path: Path) -> bool:
@@ -21,9 +18,7 @@ def rewrite(path: Path) -> bool:
     fresh = re.sub(r'"checksums": \{[^}]*\}', lambda _: f'"checksums": {block}', text)
     if fresh == text:
         return False
-    beside = path.with_suffix(".json.new")
-    beside.write_text(fresh, encoding="utf-8")
-    os.replace(beside, path)
+    write_atomic(path, fresh.encode())
     return True
 
 

@@ -3,7 +3,7 @@
 window.Kit = window.Kit || {};
 
 // The still parts are painted once per layout into a second canvas and copied from there.
-// theme: {top, bottom, halo, card, accent, ink, soft}
+// theme: {glow (of the title), top, bottom, halo (red, green, blue), haloStrength, card, accent, ink, soft}
 Kit.backdrop = (stage, theme, paintMore) => {
   if (!stage.backdrop) {
     const still = document.createElement("canvas");
@@ -18,8 +18,8 @@ Kit.backdrop = (stage, theme, paintMore) => {
     context.fillRect(0, 0, still.width, still.height);
     const cx = board.x + board.width / 2, cy = board.y + board.height / 2;
     const halo = context.createRadialGradient(cx, cy, board.width * 0.3, cx, cy, board.width * 0.95);
-    halo.addColorStop(0, theme.halo);
-    halo.addColorStop(1, "rgba(0, 0, 0, 0)");
+    halo.addColorStop(0, `rgba(${theme.halo}, ${theme.haloStrength})`);
+    halo.addColorStop(1, `rgba(${theme.halo}, 0)`);
     context.fillStyle = halo;
     context.fillRect(0, 0, still.width, still.height);
     paintMore?.(context);
@@ -28,7 +28,7 @@ Kit.backdrop = (stage, theme, paintMore) => {
   stage.context.drawImage(stage.backdrop, 0, 0);
 };
 
-// content: {title: [big, small], numbers: [[label, value], ...], hint, notice (shown instead of the hint, in the accent colour)}
+// content: {title: [big, small], numbers: [[label, value], ...], hint, notice (instead of the hint, in the accent colour)}
 Kit.hud = (stage, theme, content) => {
   const { context, layout: { mode, panel } } = stage;
   if (mode === "wide") wideHud(context, panel, theme, content);
@@ -39,9 +39,9 @@ const wideHud = (context, panel, theme, { title, numbers, hint, notice }) => {
   const unit = Math.min(panel.height / 36, panel.width / 25);
   const { x, width } = panel;
   let y = panel.y + (panel.height - unit * 30) / 2;
-  Kit.text(context, title[0], x, y, unit * 4.2, theme.ink, { maximum: width, weight: 0.16, glow: unit * 0.9 });
+  Kit.text(context, title[0], x, y, unit * 4.2, theme.ink, { maximum: width, weight: 0.16, glow: unit * theme.glow });
   y += unit * 6.1;
-  if (title[1]) Kit.text(context, title[1], x, y, unit * 1.6, theme.accent, { maximum: width, weight: 0.14 });
+  Kit.text(context, title[1], x, y, unit * 1.6, theme.accent, { maximum: width, weight: 0.14 });
   y += unit * 5.4;
   const gap = unit * 0.9, card = (width - gap * (numbers.length - 1)) / numbers.length;
   numbers.forEach(([label, value], i) => {
@@ -64,8 +64,10 @@ const wideHud = (context, panel, theme, { title, numbers, hint, notice }) => {
 
 const tallHud = (context, panel, theme, { title, numbers, notice }) => {
   const half = panel.height / 2, size = half * 0.5;
-  const name = notice || title.join(" ");
-  Kit.text(context, name, panel.x, panel.y + half * 0.15, size, notice ? theme.accent : theme.ink, { maximum: panel.width });
+  const [name, more] = notice ? ["", notice] : title;
+  const after = name ? Kit.textWidth(`${name} `, size) + size * 0.6 : 0, top = panel.y + half * 0.15;
+  if (name) Kit.text(context, name, panel.x, top, size, theme.ink, { maximum: panel.width });
+  Kit.text(context, more, panel.x + after, top, size, theme.accent, { maximum: panel.width - after });
   numbers.forEach(([label, value], i) => {
     const text = `${label} ${value}`;
     const column = panel.width / numbers.length;

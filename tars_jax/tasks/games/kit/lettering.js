@@ -57,7 +57,8 @@ const advance = (text) => [...text].reduce((sum, sign) => sum + PATHS.get(sign).
 // Width in pixels of `text` in capitals of `size` pixels.
 Kit.textWidth = (text, size) => (advance(text.toUpperCase()) * size) / 6;
 
-// Draws `text` (any case, shown as capitals) with its top at y. `align`: left, center, right. `maximum`: shrink to this width.
+// Draws `text` (any case, shown as capitals) with its top at y. `align` is left, center or right; `maximum` is the width
+// in pixels to which it shrinks.
 Kit.text = (context, text, x, y, size, color, { align = "left", weight = 0.15, maximum = Infinity, glow = 0 } = {}) => {
   const signs = text.toUpperCase();
   const wide = Kit.textWidth(signs, size);

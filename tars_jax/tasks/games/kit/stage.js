@@ -27,7 +27,8 @@ Kit.layout = (width, height, columns, rows) => {
     const side = Math.min(height - 2 * margin, Math.round(width * 0.55));
     const board = place(width - side - Math.round(margin * 1.6), Math.floor((height - side) / 2), side, side);
     const left = Math.round(margin * 1.6);
-    return { mode: "wide", board, panel: { x: left, y: margin, width: board.x - left - margin, height: height - 2 * margin } };
+    const panelWidth = Math.round(board.x - left - 1.3 * margin);
+    return { mode: "wide", board, panel: { x: left, y: margin, width: panelWidth, height: height - 2 * margin } };
   }
   const margin = Math.max(8, Math.round(Math.min(width, height) * 0.04));
   const header = Math.max(34, Math.round(height * 0.15));
@@ -35,7 +36,8 @@ Kit.layout = (width, height, columns, rows) => {
   return { mode: "tall", board, panel: { x: margin, y: margin, width: width - 2 * margin, height: header } };
 };
 
-// rules: {tween_ms, grid: () => [columns, rows], draw: (stage, progress 0..1), tap: (x, y), swipe: (direction), key: (direction)}
+// rules: {tween_ms, grid: () => [columns, rows], draw: (stage, progress 0..1), tap: (x, y), swipe: (direction),
+//         key: (direction)}
 // The state of a game changes in `tap`, `swipe` or `key`; the game then calls stage.animate().
 Kit.stage = (rules) => {
   const canvas = document.createElement("canvas");

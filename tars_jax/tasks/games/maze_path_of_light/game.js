@@ -2,7 +2,7 @@
 "use strict";
 
 const THEME = {
-  top: "#141a38", bottom: "#0a0d1f", halo: "rgba(98, 92, 214, 0.30)", card: "rgba(255, 255, 255, 0.07)",
+  glow: 0.9, top: "#141a38", bottom: "#0a0d1f", halo: "98, 92, 214", haloStrength: 0.3, card: "rgba(255, 255, 255, 0.07)",
   accent: "#ffd54a", ink: "#f4f1ff", soft: "#a9b0dc",
 };
 const FLOOR = "#141b3d", WALL = "#8b9bff", TRAIL = "#7a4b10", LIGHT = "#ffe14d", EXIT = "#2ee6a0";
@@ -19,7 +19,8 @@ const game = (() => {
     size = Kit.integer(options, "size", levelSize, 2, 24);
     loops = Kit.integer(options, "loops", 2, 0, size * size);
     const range = options.distance === undefined ? [low, high] : options.distance;
-    if (!Array.isArray(range) || range.length !== 2 || !range.every(Number.isInteger) || range[0] < 1 || range[1] < range[0]) {
+    const whole = Array.isArray(range) && range.length === 2 && range.every(Number.isInteger);
+    if (!whole || range[0] < 1 || range[1] < range[0]) {
       throw new RangeError(`option distance takes [least, most] with 1 <= least <= most, got ${JSON.stringify(range)}`);
     }
     const seed = Kit.integer(options, "seed", 0, 0, Number.MAX_SAFE_INTEGER);

@@ -1,0 +1,91 @@
+"""Makes picture.png of every game while its reference player plays: `python -m tars_jax.tasks.games.pictures`."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tars_jax import InputError
+from tars_jax.tasks.games.catalog import Game, game_names, load_game
+from tars_jax.tasks.games.moves import Move
+from tars_jax.trajectory import write_atomic
+
+EXECUTABLES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+# What each picture shows: options of game.start, and how many moves were played.
+MOMENTS: dict[str, tuple[dict[str, Any], int]] = {
+    "maze_path_of_light": ({"seed": 4, "level": 4}, 6),
+    "game_2048": ({"seed": 7, "level": 8}, 470),
+    "infinity_loop": ({"seed": 5, "level": 7}, 52),
+}
+PICTURE_SIZE = (640, 360)
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium of this machine. Raises `InputError` if there is none."""
+    executable = next(filter(None, map(shutil.which, EXECUTABLES)), None)
+    if executable is None:
+        raise InputError(f"no Chromium was found on the PATH; looked for {', '.join(EXECUTABLES)}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def open_game(browser: Browser, game: Game, width: int, height: int) -> Page:
+    """The game's page, from the disk, in a viewport of its own."""
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto((game.site_root / game.index).as_uri())
+    return page
+
+
+def perform(page: Page, move: Move) -> None:
+    """Does one move of a reference player in the page."""
+    size = page.viewport_size
+    assert size is not None
+    if move.function == "click":
+        x, y = move.parameters["point"]
+        page.mouse.click(x * size["width"] / 1000, y * size["height"] / 1000)
+    elif move.function == "hotkey":
+        page.keyboard.press("Arrow" + move.parameters["key"].capitalize())
+    else:
+        raise InputError(f"move {move.function!r}: reference players click or press an arrow key")
+
+
+def make_picture(browser: Browser, game: Game) -> bytes:
+    """A small PNG of a moment of play."""
+    options, moves = MOMENTS[game.name]
+    page = open_game(browser, game, 1280, 720)
+    page.evaluate("options => game.start(options)", options)
+    rng = random.Random(0)
+    for _ in range(moves):
+        perform(page, game.reference(page.evaluate("game.state()"), rng))
+    page.wait_for_timeout(2 * game.settle_ms)
+    with Image.open(io.BytesIO(page.screenshot())) as picture:
+        small = picture.convert("RGB").resize(PICTURE_SIZE, Image.Resampling.LANCZOS)
+    page.close()
+    packed = io.BytesIO()
+    small.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(packed, "PNG", optimize=True)
+    return packed.getvalue()
+
+
+def main() -> None:
+    with chromium() as browser:
+        for name in game_names():
+            game = load_game(name)
+            picture = make_picture(browser, game)
+            write_atomic(game.folder / "picture.png", picture)
+            print(f"{name}: picture.png, {len(picture) / 1024:.0f} KiB")
+
+
+if __name__ == "__main__":
+    main()
