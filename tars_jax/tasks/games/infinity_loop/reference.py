@@ -33,8 +33,7 @@ def rotations(tile: int) -> Domain:
 
 
 def prune(domains: dict[tuple[int, int], Domain], queue: list[tuple[int, int]]) -> bool:
-    (
-        """Arc consistency from the tiles in `queue`, in place: a position stays while the neighbour can agree with it.
+    """Arc consistency from the tiles in `queue`, in place: a position stays while the neighbour can agree with it.
 
     False if some tile has no position left.
     """
