@@ -2,20 +2,26 @@
 
 Axes: T tokens of a context window, S steps of a trajectory.
 
-A `Trajectory` is a list of `ContextWindow`s (what the policy read and wrote, token by token) and a list of `Step`s (what
-the environment saw of it). Windows are append-only, and nothing in them is ever tokenised again (blueprint, contracts
-1 and 2).
+A `Trajectory` is a list of `ContextWindow`s (what the policy read and wrote, token by token) and a list of `Step`s
+(what the environment saw of it). Windows are append-only, and nothing in them is ever tokenised again (blueprint,
+contracts 1 and 2).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
+import io
+import json
 import os
 import pathlib
+import zipfile
 from typing import Any
 
 import numpy as np
+
+from tars_jax import InputError
 
 
 class Outcome(enum.Enum):
@@ -43,7 +49,7 @@ class Step:
     reward: float
     think_tokens: int
     valid: bool  # the response followed the grammar
-    info: dict[str, Any]  # the simulator's own state before the action: for verification and analysis, never for the policy
+    info: dict[str, Any]  # the simulator's own state before the action: for verification and analysis only
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +79,164 @@ class Trajectory:
     @property
     def num_action_tokens(self) -> int:
         return int(sum(window.action_mask.sum() for window in self.windows))
+
+
+# Trajectory files: an npz (so `numpy.load` reads it) with a JSON header and the screenshots beside the arrays. Its zip
+# comment ends with the SHA-256 of everything before, so that no damage goes unseen.
+
+FORMAT = "tars_jax trajectory 1"
+_COLUMNS = {"tokens": "int32", "action_mask": "bool", "log_probs": "float32", "versions": "int32", "steps": "int32"}
+_HEADER = "header.json"
+_CHECKSUM = b"sha256:"
+_DIGEST_SIZE = 64
+_FIELDS: dict[str, type] = {"id": str, "task": dict, "outcome": str, "reward": float, "metadata": dict}
+_STEP_FIELDS: dict[str, type] = {
+    "response": str,
+    "thought": str,
+    "action": str,
+    "reward": float,
+    "think_tokens": int,
+    "valid": bool,
+    "info": dict,
+}
+
+
+def save_trajectory(path: str | os.PathLike[str], trajectory: Trajectory) -> None:
+    """Writes one trajectory to `path`, whole or not at all; equal trajectories give equal bytes.
+
+    `task`, `metadata` and each `info` must be JSON. Raises InputError for windows that contradict each other or the
+    steps, OSError where the disk refuses.
+    """
+    write_atomic(path, encode_trajectory(trajectory, str(path)))
+
+
+def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
+    """Reads what `save_trajectory` wrote. Raises InputError naming the file, and the field where there is one."""
+    try:
+        data = pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read as a trajectory: {error.strerror}.") from error
+    return decode_trajectory(data, str(path))
+
+
+def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> bytes:
+    """The content of a trajectory file. `source` stands in error messages."""
+    _check(trajectory, source)
+    screenshots = list(dict.fromkeys(step.screenshot for step in trajectory.steps))
+    number = {screenshot: index for index, screenshot in enumerate(screenshots)}
+    header = {
+        "format": FORMAT,
+        **{name: getattr(trajectory, name) for name in _FIELDS},
+        "outcome": trajectory.outcome.value,
+        "reward": float(trajectory.reward),
+        "windows": [{"length": len(window.tokens), "images": list(window.images)} for window in trajectory.windows],
+        "steps": [
+            {
+                **{name: getattr(step, name) for name in _STEP_FIELDS},
+                "reward": float(step.reward),
+                "point": step.point,
+                "screenshot": number[step.screenshot],
+            }
+            for step in trajectory.steps
+        ],
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+
+        def add(name: str, data: bytes, compression: int) -> None:
+            member = zipfile.ZipInfo(name)  # dated 1980: the clock must not enter the bytes
+            member.external_attr = 0o644 << 16
+            archive.writestr(member, data, compression)
+
+        add(_HEADER, json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), zipfile.ZIP_DEFLATED)
+        for name, dtype in _COLUMNS.items():
+            array = io.BytesIO()
+            column = [getattr(window, name) for window in trajectory.windows]
+            np.save(array, np.concatenate([np.zeros(0, dtype), *column]))
+            add(f"{name}.npy", array.getvalue(), zipfile.ZIP_DEFLATED)
+        for index, screenshot in enumerate(screenshots):
+            add(_screenshot_name(index), screenshot, zipfile.ZIP_STORED)
+        archive.comment = _CHECKSUM + b"0" * _DIGEST_SIZE
+    content = buffer.getvalue()[:-_DIGEST_SIZE]
+    return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
+    """The inverse of `encode_trajectory`. Raises InputError naming `source`."""
+    content, digest = data[:-_DIGEST_SIZE], data[-_DIGEST_SIZE:]
+    if not content.endswith(_CHECKSUM) or hashlib.sha256(content).hexdigest().encode() != digest:
+        raise InputError(f"{source}: damaged, truncated or not a trajectory file: its checksum does not fit.")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        header = json.loads(members[_HEADER])
+        columns = {name: np.load(io.BytesIO(members[f"{name}.npy"]), allow_pickle=False) for name in _COLUMNS}
+    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        raise InputError(f"{source}: not a trajectory file: {error}.") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        got = header.get("format") if isinstance(header, dict) else header
+        raise InputError(f"{source}: field format is {got!r}, it takes {FORMAT!r}.")
+
+    steps = []
+    for index, record in enumerate(_field(source, header, "steps", list)):
+        where = f"steps[{index}]."
+        fields = {name: _field(source, record, name, kind, where) for name, kind in _STEP_FIELDS.items()}
+        picture = _screenshot_name(_field(source, record, "screenshot", int, where))
+        if picture not in members:
+            raise InputError(f"{source}: field {where}screenshot names {picture}, which the file does not hold.")
+        point = None if record.get("point") is None else tuple(_field(source, record, "point", list, where))
+        if point is not None and [type(x) in (int, float) for x in point] != [True, True]:
+            raise InputError(f"{source}: field {where}point is {point!r:.60}, it takes two numbers.")
+        steps.append(Step(screenshot=members[picture], point=point, **fields))
+
+    windows, start = [], 0
+    for index, record in enumerate(_field(source, header, "windows", list)):
+        length = _field(source, record, "length", int, f"windows[{index}].")
+        if length < 0:
+            raise InputError(f"{source}: field windows[{index}].length is {length}, it takes at least 0.")
+        stop = start + length
+        images = tuple(_field(source, record, "images", list, f"windows[{index}]."))
+        windows.append(ContextWindow(**{name: column[start:stop] for name, column in columns.items()}, images=images))
+        start = stop
+    for name, column in columns.items():
+        if column.shape != (start,):
+            raise InputError(f"{source}: field {name} has shape {column.shape}, the windows take {(start,)}.")
+
+    fields = {name: _field(source, header, name, kind) for name, kind in _FIELDS.items()}
+    outcomes = [outcome.value for outcome in Outcome]
+    if fields["outcome"] not in outcomes:
+        raise InputError(f"{source}: field outcome is {fields['outcome']!r}, it takes one of {', '.join(outcomes)}.")
+    fields["outcome"] = Outcome(fields["outcome"])
+    trajectory = Trajectory(windows=tuple(windows), steps=tuple(steps), **fields)
+    _check(trajectory, source)
+    return trajectory
+
+
+def _screenshot_name(index: int) -> str:
+    return f"screenshots/{index:04d}.png"
+
+
+def _field(source: str, record: Any, name: str, kind: type, where: str = "") -> Any:
+    value = record.get(name) if isinstance(record, dict) else None
+    if type(value) is not kind:
+        raise InputError(f"{source}: field {where}{name} is {value!r:.60}, it takes a value of type {kind.__name__}.")
+    return value
+
+
+def _check(trajectory: Trajectory, source: str) -> None:
+    num_steps = len(trajectory.steps)
+    for index, window in enumerate(trajectory.windows):
+        for name, dtype in _COLUMNS.items():
+            array = getattr(window, name)
+            if array.shape != (len(window.tokens),) or array.dtype != dtype:
+                raise InputError(
+                    f"{source}: field windows[{index}].{name} is {array.dtype}{list(array.shape)}, "
+                    f"it takes {dtype}[{len(window.tokens)}]."
+                )
+        if window.steps.size and not -1 <= window.steps.min() <= window.steps.max() < num_steps:
+            raise InputError(f"{source}: field windows[{index}].steps names a step outside -1..{num_steps - 1}.")
+        if not all(type(image) is int and 0 <= image < num_steps for image in window.images):
+            raise InputError(f"{source}: field windows[{index}].images names a step outside 0..{num_steps - 1}.")
 
 
 # Durable files

@@ -1,0 +1,242 @@
+"""Trajectory files: exact, deterministic, and never silently wrong."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import pathlib
+import random
+import zipfile
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import PIL.Image
+import pytest
+
+from tars_jax import InputError, trajectory
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory, load_trajectory, save_trajectory
+
+
+def picture(seed: int, size: int = 96) -> bytes:
+    pixels = np.kron(np.random.default_rng(seed).integers(0, 255, (6, 6, 3)), np.ones((size // 6, size // 6, 1)))
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(pixels.astype(np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def window(rng: np.random.Generator, length: int, images: tuple[int, ...]) -> ContextWindow:
+    mask = rng.random(length) < 0.4
+    return ContextWindow(
+        tokens=rng.integers(0, 500, length).astype(np.int32),
+        action_mask=mask,
+        log_probs=np.where(mask, -rng.exponential(size=length), 0).astype(np.float32),
+        versions=np.where(mask, 3, -1).astype(np.int32),
+        steps=np.sort(rng.integers(-1, max(images) + 1, length)).astype(np.int32),
+        images=images,
+    )
+
+
+def example(num_steps: int = 5, seed: int = 0) -> Trajectory:
+    rng = np.random.default_rng(seed)
+    steps = tuple(
+        Step(
+            screenshot=picture(min(s, 3)),  # the last action changed nothing
+            response=f'Thought: {s} 0 to 5 5, "right" \u2192\nAction: click',
+            thought=f"{s} 0 to 5 5",
+            action="click(point='<point>583 417</point>')" if s else "",
+            point=(583.5, 417.0) if s else None,
+            reward=float(s == num_steps - 1) / 3,
+            think_tokens=7,
+            valid=s > 0,
+            info={"distance": 5 - s, "player": [s, 0], "nested": {"a": None, "b": 0.1}},
+        )
+        for s in range(num_steps)
+    )
+    windows = (window(rng, 180, (0, 1, 2)), window(rng, 130, (2, 3, 4)))
+    task = {"id": "maze-7", "options": {"distance": [2, 4]}}
+    return Trajectory("episode-7", task, windows, steps, Outcome.FINISHED, 1.0, {"browser": 1, "seconds": 0.25})
+
+
+def assert_same(a: Trajectory, b: Trajectory) -> None:
+    for one, other in zip(a.windows, b.windows, strict=True):
+        assert one.images == other.images
+        for name in ("tokens", "action_mask", "log_probs", "versions", "steps"):
+            left, right = getattr(one, name), getattr(other, name)
+            assert left.dtype == right.dtype
+            np.testing.assert_array_equal(left, right)
+    assert dataclasses.replace(a, windows=()) == dataclasses.replace(b, windows=())
+
+
+def sealed(members: dict[str, bytes]) -> bytes:
+    """A file with a good checksum, whatever it holds."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+        archive.comment = b"sha256:" + b"0" * 64
+    content = buffer.getvalue()[:-64]
+    return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def members_of(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_round_trip_is_exact(tmp_path: pathlib.Path) -> None:
+    save_trajectory(tmp_path / "a.npz", example())
+    assert_same(load_trajectory(tmp_path / "a.npz"), example())
+
+
+def test_equal_trajectories_give_equal_bytes() -> None:
+    assert trajectory.encode_trajectory(example()) == trajectory.encode_trajectory(example())
+    shuffled = dataclasses.replace(example(), task={"options": {"distance": [2, 4]}, "id": "maze-7"})
+    assert trajectory.encode_trajectory(shuffled) == trajectory.encode_trajectory(example())
+
+
+def test_a_screenshot_is_stored_once_and_the_file_is_small() -> None:
+    data = trajectory.encode_trajectory(example())
+    names = [name for name in members_of(data) if name.startswith("screenshots/")]
+    assert len(names) == 4
+    assert len(data) < sum(len(picture(s)) for s in range(4)) + 6000
+
+
+def test_numpy_reads_the_arrays(tmp_path: pathlib.Path) -> None:
+    save_trajectory(tmp_path / "a.npz", example())
+    with np.load(tmp_path / "a.npz") as arrays:
+        np.testing.assert_array_equal(arrays["tokens"], np.concatenate([window.tokens for window in example().windows]))
+        assert json.loads(arrays["header.json"])["outcome"] == "finished"
+
+
+def test_an_episode_that_never_began() -> None:
+    failed = Trajectory("x", {}, (), (), Outcome.FAILED, 0.0)
+    assert_same(trajectory.decode_trajectory(trajectory.encode_trajectory(failed)), failed)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@hypothesis.settings(deadline=None, max_examples=50)
+@hypothesis.given(
+    st.dictionaries(st.text(), json_values, max_size=3), st.text(), st.binary(max_size=50), st.floats(allow_nan=False)
+)
+def test_any_text_number_and_picture_survives(info: dict[str, Any], text: str, png: bytes, reward: float) -> None:
+    step = Step(png, text, text, text, (reward, -reward), reward, 2**40, True, info)
+    one = Trajectory(text, info, (), (step, step), Outcome.REJECTED, reward, info)
+    assert_same(trajectory.decode_trajectory(trajectory.encode_trajectory(one)), one)
+
+
+def test_a_file_truncated_anywhere_is_refused() -> None:
+    data = trajectory.encode_trajectory(example())
+    for size in range(len(data)):
+        with pytest.raises(InputError, match=r"^here\.npz: damaged, truncated or not a trajectory file"):
+            trajectory.decode_trajectory(data[:size], "here.npz")
+
+
+def test_a_flipped_bit_is_refused() -> None:
+    data = trajectory.encode_trajectory(example())
+    rng = random.Random(0)
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 1 << rng.randrange(8)
+        with pytest.raises(InputError, match="damaged"):
+            trajectory.decode_trajectory(bytes(damaged))
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", b"\0" * 5000, picture(0)], ids=["empty", "short", "zeros", "png"])
+def test_foreign_files_are_refused(tmp_path: pathlib.Path, data: bytes) -> None:
+    (tmp_path / "b.npz").write_bytes(data)
+    with pytest.raises(InputError, match=r"b\.npz: damaged, truncated or not a trajectory file"):
+        load_trajectory(tmp_path / "b.npz")
+
+
+def test_a_foreign_npz_is_refused(tmp_path: pathlib.Path) -> None:
+    np.savez(tmp_path / "b.npz", tokens=np.arange(5))
+    with pytest.raises(InputError, match="not a trajectory file"):
+        load_trajectory(tmp_path / "b.npz")
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        load_trajectory(tmp_path / "none.npz")
+    with pytest.raises(InputError, match="directory"):
+        load_trajectory(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["format"], "tars_jax trajectory 9", "field format is 'tars_jax trajectory 9', it takes"),
+        (["outcome"], "won", "field outcome is 'won', it takes one of finished, truncated, rejected, failed"),
+        (["reward"], "1", "field reward is '1', it takes a value of type float"),
+        (["task"], None, "field task is None"),
+        (["steps"], {}, "field steps is {}"),
+        (["steps", 1], [], r"field steps\[1\].response is None"),
+        (["steps", 1, "think_tokens"], True, r"field steps\[1\].think_tokens is True"),
+        (["steps", 1, "screenshot"], 9, r"field steps\[1\].screenshot names screenshots/0009.png"),
+        (["steps", 1, "point"], [1, "2"], r"field steps\[1\].point is \(1, '2'\), it takes two numbers"),
+        (["windows", 0, "length"], 181, r"field tokens has shape \(310,\), the windows take \(311,\)"),
+        (["windows", 0, "length"], -1, r"field windows\[0\].length is -1"),
+        (["windows", 1, "images"], [2, 3, 5], r"field windows\[1\].images names a step outside 0..4"),
+        (["windows", 1, "images"], [2, "3"], r"field windows\[1\].images names a step"),
+    ],
+)
+def test_inconsistent_headers_are_refused_by_field(path: list[Any], value: Any, message: str) -> None:
+    members = members_of(trajectory.encode_trajectory(example()))
+    header = json.loads(members["header.json"])
+    place = header
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    with pytest.raises(InputError, match="^f.npz: " + message):
+        trajectory.decode_trajectory(sealed({**members, "header.json": json.dumps(header).encode()}), "f.npz")
+
+
+def test_missing_members_are_refused() -> None:
+    members = members_of(trajectory.encode_trajectory(example()))
+    for name in members:
+        fewer = copy.copy(members)
+        del fewer[name]
+        with pytest.raises(InputError, match=name):
+            trajectory.decode_trajectory(sealed(fewer))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"log_probs": np.zeros(3, np.float32)}, r"windows\[0\].log_probs is float32\[3\], it takes float32\[180\]"),
+        ({"tokens": np.zeros(180, np.int64)}, r"windows\[0\].tokens is int64\[180\], it takes int32\[180\]"),
+        ({"steps": np.full(180, 5, np.int32)}, r"windows\[0\].steps names a step outside -1..4"),
+        ({"images": (-1,)}, r"windows\[0\].images names a step outside 0..4"),
+    ],
+)
+def test_contradictory_windows_are_not_saved(tmp_path: pathlib.Path, change: dict[str, Any], message: str) -> None:
+    good = example()
+    bad = dataclasses.replace(good, windows=(dataclasses.replace(good.windows[0], **change), good.windows[1]))
+    save_trajectory(tmp_path / "a.npz", good)
+    with pytest.raises(InputError, match=message):
+        save_trajectory(tmp_path / "a.npz", bad)
+    assert_same(load_trajectory(tmp_path / "a.npz"), good)
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_trajectory(tmp_path / "a.npz", example())
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_trajectory(tmp_path / "a.npz", example(seed=1))
+    assert_same(load_trajectory(tmp_path / "a.npz"), example())
+    assert os.listdir(tmp_path) == ["a.npz"]
