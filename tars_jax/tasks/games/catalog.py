@@ -77,6 +77,8 @@ class Game:
             except jsonschema.ValidationError as error:
                 about = self.options[name]["description"]
                 raise InputError(f"{self.name}: option {name} ({about}) got {value!r}: {error.message}") from None
+            if self.options[name].get("ascending") and list(value) != sorted(value):
+                raise InputError(f"{self.name}: option {name} takes the lesser number first, got {value!r}")
 
 
 def game_names() -> tuple[str, ...]:

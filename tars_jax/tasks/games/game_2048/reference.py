@@ -13,7 +13,7 @@ Line = tuple[int, ...]
 Board = tuple[Line, ...]  # rows of numbers, 0 where a place is empty
 
 DIRECTIONS = ("up", "right", "down", "left")
-# A snake from the lower left corner: large tiles in order along it are easy to merge.
+# A snake into the lower right corner: tiles that grow along it are easy to merge.
 SNAKE = tuple(4.0**power for power in (3, 2, 1, 0, 4, 5, 6, 7, 11, 10, 9, 8, 12, 13, 14, 15))
 SPAWNS_TRIED = 4  # empty places that a chance node looks at, spread evenly over the board
 
