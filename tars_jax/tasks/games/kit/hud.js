@@ -63,7 +63,7 @@ const wideHud = (context, panel, theme, { title, numbers, hint, notice }) => {
 };
 
 const tallHud = (context, panel, theme, { title, numbers, notice }) => {
-  const half = panel.height / 2, size = half * 0.5;
+  const half = panel.height / 2, size = Math.min(half * 0.5, panel.width / 20);
   const [name, more] = notice ? ["", notice] : title;
   const after = name ? Kit.textWidth(`${name} `, size) + size * 0.6 : 0, top = panel.y + half * 0.15;
   if (name) Kit.text(context, name, panel.x, top, size, theme.ink, { maximum: panel.width });
