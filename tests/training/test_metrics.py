@@ -1,0 +1,210 @@
+"""Metrics survive kills and rollbacks, and progress lines say how long it takes."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+from tars_jax import InputError
+from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics
+
+
+def tensorboard_scalars(folder: pathlib.Path) -> list[tuple[str, int, float]]:
+    """(tag, step, value) of every scalar; a record is length (8 bytes), checksum (4), data, checksum (4)."""
+    scalars = []
+    for path in (folder / "tensorboard").iterdir():
+        data = path.read_bytes()
+        position = 0
+        while position < len(data):
+            length = int.from_bytes(data[position : position + 8], "little")
+            event = Event.FromString(data[position + 12 : position + 12 + length])
+            scalars += [(value.tag, event.step, value.simple_value) for value in event.summary.value]
+            position += 16 + length
+    return scalars
+
+
+def test_rows_come_back(tmp_path: pathlib.Path) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        writer.write("supervised", 1, {"loss": 2.5})
+        writer.write("ppo", 1, {"reward": 0.25, "entropy": math.nan})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert [(row.stage, row.step) for row in rows] == [("supervised", 1), ("ppo", 1)]
+    assert rows[0].values == {"loss": 2.5}
+    assert rows[1].values["reward"] == 0.25
+    assert math.isnan(rows[1].values["entropy"])
+    assert rows[0].time == pytest.approx(rows[1].time, abs=5)
+    for line in (tmp_path / "metrics.jsonl").read_text().splitlines():
+        json.loads(line, parse_constant=pytest.fail)  # NaN is no JSON
+
+
+def test_tensorboard_holds_the_same(tmp_path: pathlib.Path) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        writer.write("ppo", 3, {"reward": 0.25})
+        writer.write("ppo", 4, {"reward": 0.5})
+    assert tensorboard_scalars(tmp_path) == [("ppo/reward", 3, 0.25), ("ppo/reward", 4, 0.5)]
+
+
+def test_a_torn_last_line_is_dropped(tmp_path: pathlib.Path) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        for step in range(3):
+            writer.write("ppo", step, {"reward": step / 4})
+    path = tmp_path / "metrics.jsonl"
+    whole = path.read_bytes()
+    start = whole.rstrip().rindex(b"\n") + 1
+    for size in range(start, len(whole)):
+        path.write_bytes(whole[:size])
+        assert len(read_metrics(path)) == 2
+    with MetricsWriter(tmp_path) as writer:
+        writer.write("ppo", 2, {"reward": 0.5})
+    assert [row.step for row in read_metrics(path)] == [0, 1, 2]
+    assert tensorboard_scalars(tmp_path) == [("ppo/reward", step, step / 4) for step in range(3)]
+
+
+@pytest.mark.parametrize("bad", [b"\0\0\0\n", b'{"step": 1}\n', b"[]\n", b'{"a"\n'])
+def test_a_bad_line_is_an_error_unless_it_is_the_last(tmp_path: pathlib.Path, bad: bytes) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        writer.write("ppo", 0, {})
+    path = tmp_path / "metrics.jsonl"
+    good = path.read_bytes()
+    path.write_bytes(good + bad)
+    assert len(read_metrics(path)) == 1
+    path.write_bytes(good + bad + good)
+    with pytest.raises(InputError, match=r"metrics\.jsonl: line 2 is"):
+        read_metrics(path)
+    with pytest.raises(InputError, match=r"metrics\.jsonl: line 2 is"):
+        MetricsWriter(tmp_path)
+    assert path.read_bytes() == good + bad + good
+
+
+def test_missing_metrics(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_metrics(tmp_path / "metrics.jsonl")
+
+
+def test_truncate_after_rolls_the_run_back(tmp_path: pathlib.Path) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        writer.write("supervised", 9, {"loss": 1})
+        for step in range(1, 6):
+            writer.write("ppo", step, {"reward": step})
+        writer.write("evaluation", 1, {"success": 1})
+    with MetricsWriter(tmp_path) as writer:
+        writer.truncate_after("ppo", 3)
+        writer.write("ppo", 4, {"reward": 40})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert [(row.stage, row.step) for row in rows] == [
+        ("supervised", 9),
+        ("ppo", 1),
+        ("ppo", 2),
+        ("ppo", 3),
+        ("ppo", 4),
+    ]
+    assert tensorboard_scalars(tmp_path)[-1] == ("ppo/reward", 4, 40)
+    assert len(tensorboard_scalars(tmp_path)) == 5
+
+
+def test_truncate_after_the_newest_step_changes_nothing(tmp_path: pathlib.Path) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        writer.write("ppo", 3, {"reward": 1})
+        before = (tmp_path / "metrics.jsonl").read_bytes()
+        writer.truncate_after("ppo", 3)
+        writer.truncate_after("value", 0)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with MetricsWriter(tmp_path) as writer:
+        writer.write("ppo", 1, {"reward": 1})
+        real = os.write
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", lambda file, data: real(file, data[:10]))
+            with pytest.raises(OSError, match="No space left"):
+                writer.write("ppo", 2, {"reward": 2})
+        writer.write("ppo", 2, {"reward": 3})
+    assert [row.values["reward"] for row in read_metrics(tmp_path / "metrics.jsonl")] == [1, 3]
+
+
+@pytest.mark.multiprocess
+def test_kill_9_loses_no_line(tmp_path: pathlib.Path) -> None:
+    code = """
+import sys
+from tars_jax.training.metrics import MetricsWriter
+writer = MetricsWriter(sys.argv[1])
+for step in range(10**9):
+    writer.write("ppo", step, {"reward": 0.5})
+    print(step, flush=True)
+"""
+    for _ in range(2):
+        child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        last = [int(child.stdout.readline()) for _ in range(300)][-1]
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate()
+        with MetricsWriter(tmp_path) as writer:
+            steps = [row.step for row in read_metrics(tmp_path / "metrics.jsonl")]
+            assert steps == list(range(len(steps)))
+            assert len(steps) > last
+            writer.truncate_after("ppo", -1)
+    assert read_metrics(tmp_path / "metrics.jsonl") == []
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_progress_lines() -> None:
+    clock, stream = Clock(), Terminal()
+    progress = Progress("ppo", 20, "iterations", stream=stream, clock=clock)
+    for done in range(1, 21):
+        clock.now += 4
+        progress.update(done, reward=done / 30, version=done, think_tokens=12000.0)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 20
+    # 19 steps are left at 4 seconds each: 76 seconds.
+    assert lines[0] == (
+        "ppo           1/20 iterations    0.25/s     1:16 left  reward 0.0333  version 1       think tokens 12,000"
+    )
+    assert lines[-1] == (
+        "ppo          20/20 iterations    0.25/s     took 1:20  reward 0.667   version 20      think tokens 12,000"
+    )
+
+
+def test_progress_of_a_resumed_run_counts_its_own_steps() -> None:
+    clock, stream = Clock(), Terminal()
+    progress = Progress("value", 100, "updates", done=90, stream=stream, clock=clock)
+    clock.now += 2
+    progress.update(91)
+    assert "0.5/s" in stream.getvalue()
+    assert "0:18 left" in stream.getvalue()
+
+
+def test_progress_is_rare_in_a_file() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress("sft", 100, "updates", stream=stream, clock=clock, min_seconds=5)
+    for done in range(1, 101):
+        clock.now += 1
+        progress.update(done)
+    lines = stream.getvalue().splitlines()
+    assert [int(line.split()[1].split("/")[0]) for line in lines] == [*range(1, 100, 5), 100]
+
+
+def test_progress_without_elapsed_time() -> None:
+    stream = Terminal()
+    Progress("sft", 3, "updates", stream=stream, clock=Clock()).update(1, loss=math.nan)
+    assert stream.getvalue() == "sft          1/3 updates       -/s        ? left  loss -\n"
