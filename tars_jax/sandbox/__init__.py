@@ -1,0 +1,1 @@
+"""Sandboxes that an agent acts in. Nothing here imports jax: a sandbox node does not install it."""

@@ -1,0 +1,24 @@
+"""Headless browsers on a virtual clock. See README.md one folder up."""
+
+from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
+from tars_jax.sandbox.browser.events import (
+    InputEvent,
+    InsertText,
+    KeyDown,
+    KeyUp,
+    MouseDown,
+    MouseMove,
+    MouseUp,
+    Wheel,
+    is_key,
+)
+from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
+from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
+from tars_jax.sandbox.browser.page import Page
+from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.site import Site
+
+__all__ = [
+    "BrowserConfig", "BrowserManager", "InputEvent", "InsertText", "KeyDown", "KeyUp", "ManagerStats", "MouseDown", "MouseMove",
+    "MouseUp", "Observation", "Page", "PageError", "SandboxFailure", "Site", "Wheel", "find_executable", "is_key",
+]  # fmt: skip

@@ -1,0 +1,86 @@
+"""What a browser sandbox can be told, and which Chromium it runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tars_jax import InputError
+
+EXECUTABLE_VARIABLE = "TARS_JAX_CHROMIUM"
+SCREENSHOT_PATHS = ("auto", "canvas", "cdp", "plain")
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@dataclasses.dataclass(frozen=True)
+class BrowserConfig:
+    """Several headless browsers with several isolated pages each. Raises InputError for an impossible value."""
+
+    executable: str | None = None  # path of a Chromium; found by find_executable when None
+    browsers: int = 2
+    pages_per_browser: int = 4
+    width: int = 96  # of the viewport, CSS pixels at device scale 1
+    height: int = 96
+    call_timeout_s: float = 20.0  # a call on a page that takes longer fails as "timeout"
+    screenshot: str = (
+        "auto"  # canvas: read back in the page; cdp: captureScreenshot; plain: Playwright's own; auto: first that fits
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("browsers", "pages_per_browser", "width", "height"):
+            if (value := getattr(self, name)) < 1:
+                raise InputError(f"browser.{name} is {value!r}; it takes a whole number of at least 1")
+        if self.call_timeout_s <= 0:
+            raise InputError(f"browser.call_timeout_s is {self.call_timeout_s!r}; it takes seconds above 0")
+        if self.screenshot not in SCREENSHOT_PATHS:
+            raise InputError(
+                f"browser.screenshot is {self.screenshot!r}; it takes one of {', '.join(SCREENSHOT_PATHS)}"
+            )
+
+
+def find_executable(given: str | None = None) -> Path:
+    """The Chromium to run: `given`, $TARS_JAX_CHROMIUM, then headless shells, then full browsers.
+
+    A headless shell takes two to four times less memory than a full Chromium, so a shell of .cache/chromium or of
+    Playwright comes before a full Chromium of the system. Raises InputError when there is none.
+    """
+    for source, value in (("browser.executable", given), (EXECUTABLE_VARIABLE, os.environ.get(EXECUTABLE_VARIABLE))):
+        if value:
+            path = Path(value).expanduser()
+            if not _runs(path):
+                raise InputError(
+                    f"{source} is {value!r}, which is not a program that can be run; it takes the path of a Chromium"
+                )
+            return path.absolute()
+    for path in _candidates():
+        if _runs(path):
+            return path.absolute()
+    raise InputError(
+        f"no Chromium found: not in ${EXECUTABLE_VARIABLE}, on the PATH, in {REPOSITORY / '.cache/chromium'} or in "
+        f"{_playwright_folder()}; `playwright install chromium-headless-shell` or `apt-get install chromium-headless-shell` "
+        "brings one"
+    )
+
+
+def _candidates() -> Iterator[Path]:
+    shells = ("chromium-headless-shell", "headless_shell", "headless-shell", "chrome-headless-shell")
+    full = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    cache = REPOSITORY / ".cache" / "chromium"
+    for names, folder in ((shells, "chromium_headless_shell-*"), (full, "chromium-*")):
+        yield from (Path(found) for name in names if (found := shutil.which(name)))
+        yield from (path for name in names for path in sorted(cache.rglob(name)))
+        yield from (
+            path for name in names for path in sorted(_playwright_folder().glob(f"{folder}/*/{name}"), reverse=True)
+        )
+
+
+def _playwright_folder() -> Path:
+    given = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
+    return Path(given) if given and given != "0" else Path.home() / ".cache" / "ms-playwright"
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)

@@ -1,0 +1,160 @@
+"""Input at the event level: what a hand does to a page, and the commands of the debugging protocol that do it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeAlias
+
+from tars_jax import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class MouseMove:
+    x: float  # CSS pixels from the left of the viewport
+    y: float  # CSS pixels from the top
+
+
+@dataclasses.dataclass(frozen=True)
+class MouseDown:
+    x: float
+    y: float
+    button: str = "left"  # left | middle | right
+    clicks: int = 1  # 2 for the second press of a double click
+
+
+@dataclasses.dataclass(frozen=True)
+class MouseUp:
+    x: float
+    y: float
+    button: str = "left"
+    clicks: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Wheel:
+    x: float
+    y: float
+    dx: float  # CSS pixels; positive scrolls to the right
+    dy: float  # positive scrolls down
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyDown:
+    key: str  # a character or a name of KeyboardEvent.key: "a", "A", "Enter", "ArrowLeft", "Control", ...
+
+
+@dataclasses.dataclass(frozen=True)
+class KeyUp:
+    key: str
+
+
+@dataclasses.dataclass(frozen=True)
+class InsertText:
+    text: str  # inserted at the focus, without key events
+
+
+InputEvent: TypeAlias = MouseMove | MouseDown | MouseUp | Wheel | KeyDown | KeyUp | InsertText
+Command: TypeAlias = tuple[str, dict[str, Any]]  # method and parameters of the debugging protocol
+
+BUTTONS = {"left": 1, "right": 2, "middle": 4}
+MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
+# name -> (code, Windows virtual key code, text that it types)
+NAMED_KEYS: dict[str, tuple[str, int, str]] = {
+    "Alt": ("AltLeft", 18, ""), "Control": ("ControlLeft", 17, ""), "Meta": ("MetaLeft", 91, ""), "Shift": ("ShiftLeft", 16, ""),
+    "Enter": ("Enter", 13, "\r"), "Tab": ("Tab", 9, ""), "Escape": ("Escape", 27, ""), "Backspace": ("Backspace", 8, ""),
+    "Delete": ("Delete", 46, ""), "Insert": ("Insert", 45, ""), "Home": ("Home", 36, ""), "End": ("End", 35, ""),
+    "PageUp": ("PageUp", 33, ""), "PageDown": ("PageDown", 34, ""), "ArrowLeft": ("ArrowLeft", 37, ""),
+    "ArrowUp": ("ArrowUp", 38, ""), "ArrowRight": ("ArrowRight", 39, ""), "ArrowDown": ("ArrowDown", 40, ""),
+    "CapsLock": ("CapsLock", 20, ""), "ContextMenu": ("ContextMenu", 93, ""), "PrintScreen": ("PrintScreen", 44, ""),
+    **{f"F{n}": (f"F{n}", 111 + n, "") for n in range(1, 13)},
+}  # fmt: skip
+# The US layout: code, virtual key code, the character without and with shift.
+PRINTED_KEYS = (
+    *((f"Key{c.upper()}", ord(c.upper()), c, c.upper()) for c in "abcdefghijklmnopqrstuvwxyz"),
+    *((f"Digit{c}", ord(c), c, shifted) for c, shifted in zip("0123456789", ")!@#$%^&*(", strict=True)),
+    ("Space", 32, " ", " "), ("Semicolon", 186, ";", ":"), ("Equal", 187, "=", "+"), ("Comma", 188, ",", "<"),
+    ("Minus", 189, "-", "_"), ("Period", 190, ".", ">"), ("Slash", 191, "/", "?"), ("Backquote", 192, "`", "~"),
+    ("BracketLeft", 219, "[", "{"), ("Backslash", 220, "\\", "|"), ("BracketRight", 221, "]", "}"), ("Quote", 222, "'", '"'),
+)  # fmt: skip
+CHARACTERS = {c: (code, number) for code, number, plain, shifted in PRINTED_KEYS for c in (plain, shifted)}
+SHIFTED = {plain: shifted for _, _, plain, shifted in PRINTED_KEYS}
+
+
+def is_key(key: str) -> bool:
+    """Whether KeyDown and KeyUp know `key`."""
+    return key in NAMED_KEYS or key in CHARACTERS
+
+
+class InputDevices:
+    """The mouse and the keyboard of one page: which buttons and modifiers are down."""
+
+    def __init__(self) -> None:
+        self._buttons: set[str] = set()
+        self._down: set[str] = set()
+
+    def command(self, event: InputEvent) -> Command:
+        """The protocol command for the next event. Raises InputError for an unknown key or button."""
+        match event:
+            case MouseMove(x, y):
+                held = next(iter(sorted(self._buttons)), "none")
+                return self._mouse("mouseMoved", x, y, button=held)
+            case MouseDown(x, y, button, clicks):
+                self._buttons.add(_known_button(button))
+                return self._mouse("mousePressed", x, y, button=button, clickCount=clicks)
+            case MouseUp(x, y, button, clicks):
+                self._buttons.discard(_known_button(button))
+                return self._mouse("mouseReleased", x, y, button=button, clickCount=clicks)
+            case Wheel(x, y, dx, dy):
+                return self._mouse("mouseWheel", x, y, deltaX=dx, deltaY=dy)
+            case KeyDown(key):
+                return self._key_down(key)
+            case KeyUp(key):
+                self._down.discard(key)
+                code, number, _ = _layout(key)
+                return "Input.dispatchKeyEvent", {"type": "keyUp", **self._key(key, code, number)}
+            case InsertText(text):
+                return "Input.insertText", {"text": text}
+
+    def _mouse(self, kind: str, x: float, y: float, **values: Any) -> Command:
+        buttons = sum(BUTTONS[button] for button in self._buttons)
+        return "Input.dispatchMouseEvent", {
+            "type": kind, "x": x, "y": y, "buttons": buttons, "modifiers": self._modifiers(), "pointerType": "mouse", **values
+        }  # fmt: skip
+
+    def _key_down(self, key: str) -> Command:
+        code, number, text = _layout(key)
+        repeat = key in self._down
+        self._down.add(key)
+        if "Shift" in self._down and key in SHIFTED:
+            key = text = SHIFTED[key]
+        if self._down & {"Control", "Alt", "Meta"}:
+            text = ""
+        values = {"type": "keyDown" if text else "rawKeyDown", "autoRepeat": repeat, **self._key(key, code, number)}
+        return "Input.dispatchKeyEvent", values | ({"text": text, "unmodifiedText": text} if text else {})
+
+    def _key(self, key: str, code: str, number: int) -> dict[str, Any]:
+        location = 1 if key in MODIFIERS else 0
+        return {
+            "key": key,
+            "code": code,
+            "windowsVirtualKeyCode": number,
+            "location": location,
+            "modifiers": self._modifiers(),
+        }
+
+    def _modifiers(self) -> int:
+        return sum(MODIFIERS.get(key, 0) for key in self._down)
+
+
+def _known_button(button: str) -> str:
+    if button not in BUTTONS:
+        raise InputError(f"mouse button is {button!r}; it takes one of {', '.join(BUTTONS)}")
+    return button
+
+
+def _layout(key: str) -> tuple[str, int, str]:
+    if key in NAMED_KEYS:
+        return NAMED_KEYS[key]
+    if key in CHARACTERS:
+        return *CHARACTERS[key], key
+    raise InputError(f"key is {key!r}; it takes one character of the US layout or one of {', '.join(NAMED_KEYS)}")

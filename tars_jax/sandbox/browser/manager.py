@@ -1,0 +1,321 @@
+"""Several headless browsers with several isolated pages each, healed when a part of them dies.
+
+Order of life: SandboxRun (token, folder, reaper) > the Playwright driver > browsers > contexts with one page each. A dead
+part takes its pages along as SandboxFailure; the next open_page brings the part up again, once, under its lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import os
+from functools import partial
+from types import TracebackType
+
+from playwright.async_api import Browser, Dialog, Playwright, Route, async_playwright
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page as PlaywrightPage
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
+from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.browser.page import Page
+from tars_jax.sandbox.browser.processes import VARIABLE, SandboxRun, is_alive, kill_marked
+from tars_jax.sandbox.browser.site import ORIGIN, Site, content_type
+
+OPEN_ATTEMPTS = 3
+CLOSE_TIMEOUT_S = 5.0
+FLAGS = (
+    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--disable-smooth-scrolling", "--force-device-scale-factor=1",
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)  # fmt: skip
+
+
+@dataclasses.dataclass
+class ManagerStats:
+    """Counts since the manager started."""
+
+    driver_starts: int = 0
+    launches: int = 0  # of browsers
+    pages_opened: int = 0
+    pages_open: int = 0
+    failures: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # pages lost, by kind
+    given_up: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )  # screenshot paths, by path
+
+
+@dataclasses.dataclass
+class _Driver:
+    playwright: Playwright
+    pid: int
+    pidfd: int
+
+
+class _Slot:
+    """The place of one browser, whichever process fills it at the moment."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.browser: Browser | None = None
+        self.token = ""  # of the processes of this launch
+        self.pages: set[Page] = set()
+        self.places_taken = 0  # pages, and pages being opened
+
+
+class BrowserManager:
+    """An async context manager over `config.browsers` browsers. Raises InputError when there is no Chromium."""
+
+    def __init__(self, config: BrowserConfig | None = None) -> None:
+        self.config = config or BrowserConfig()
+        self.stats = ManagerStats()
+        self._executable = find_executable(self.config.executable)
+        self._slots = [_Slot() for _ in range(self.config.browsers)]
+        self._driver: _Driver | None = None
+        self._driver_lock = asyncio.Lock()
+        self._place_freed = asyncio.Condition()
+        self._run: SandboxRun | None = None
+
+    async def __aenter__(self) -> BrowserManager:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Starts the driver and the first browser; the others start when pages need them."""
+        self._run = SandboxRun()
+        try:
+            await self._living_browser(self._slots[0])
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Closes everything; no process and no file of the manager is left when it returns. Idempotent."""
+        run, self._run = self._run, None
+        if run is None:
+            return
+        for slot in self._slots:
+            for page in slot.pages:
+                page.fail("browser", "the manager was closed")
+        driver, self._driver = self._driver, None
+        try:
+            if driver is not None:
+                asyncio.get_running_loop().remove_reader(driver.pidfd)
+                os.close(driver.pidfd)
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(driver.playwright.stop(), CLOSE_TIMEOUT_S)
+        finally:
+            await asyncio.to_thread(run.finish)
+
+    async def open_page(self, site: Site, *, single_canvas: bool = False) -> Page:
+        """An isolated page that shows `site`, on the browser with the fewest pages; waits while all are full.
+
+        Args:
+          site: the files that the page may read, and nothing else.
+          single_canvas: the page promises one opaque canvas over the whole viewport, so it may be read back.
+
+        Raises InputError when the site has no index, SandboxFailure when no browser could be brought up.
+        """
+        if site.find(site.url) is None:
+            raise InputError(f"site {site.root} has no file {site.index!r}")
+        slot = await self._free_place()
+        try:
+            page = await self._open_in(slot, site, single_canvas)
+        except BaseException:
+            await self._free(slot)
+            raise
+        self.stats.pages_opened += 1
+        self.stats.pages_open += 1
+        return page
+
+    async def _free_place(self) -> _Slot:
+        async with self._place_freed:
+            while True:
+                slot = min(self._slots, key=lambda slot: slot.places_taken)
+                if slot.places_taken < self.config.pages_per_browser:
+                    slot.places_taken += 1
+                    return slot
+                await self._place_freed.wait()
+
+    async def _free(self, slot: _Slot) -> None:
+        async with self._place_freed:
+            slot.places_taken -= 1
+            self._place_freed.notify()
+
+    async def _open_in(self, slot: _Slot, site: Site, single_canvas: bool) -> Page:
+        problem: Exception | None = None
+        for _ in range(OPEN_ATTEMPTS):
+            browser = await self._living_browser(slot)
+            try:
+                return await asyncio.wait_for(
+                    self._new_page(browser, slot, site, single_canvas), self.config.call_timeout_s
+                )
+            except (PlaywrightError, ConnectionError, TimeoutError) as error:
+                problem = error
+                if slot.browser is browser and (isinstance(error, TimeoutError) or not browser.is_connected()):
+                    await self._drop_browser(slot, browser, "browser")
+        raise SandboxFailure("browser", f"no page could be opened: {problem}")
+
+    async def _new_page(self, browser: Browser, slot: _Slot, site: Site, single_canvas: bool) -> Page:
+        context = await browser.new_context(
+            viewport={"width": self.config.width, "height": self.config.height}, device_scale_factor=1,
+            timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
+        )  # fmt: skip
+        try:
+            await context.add_init_script(script=CLOCK_SCRIPT)
+            await context.route("**/*", partial(_serve, site))
+            shown = await context.new_page()
+            session = await context.new_cdp_session(shown)
+            page = Page(
+                context, shown, session, self.config, single_canvas=single_canvas,
+                given_up=lambda path: self.stats.given_up.update([path]), released=partial(self._release, slot),
+            )  # fmt: skip
+            shown.on("dialog", _dismiss)
+            shown.on("crash", lambda _: self._page_lost(page, "renderer"))
+            context.on("page", _close_popup)
+            response = await shown.goto(site.url, timeout=0)
+            if response is None or not response.ok:
+                raise InputError(f"site {site.root} did not serve {site.index!r}")
+        except BaseException:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(context.close(), CLOSE_TIMEOUT_S)
+            raise
+        slot.pages.add(page)
+        return page
+
+    async def _release(self, slot: _Slot, page: Page) -> None:
+        """Closes the page's context; a browser that cannot do even that is ended."""
+        browser = slot.browser
+        slot.pages.discard(page)
+        try:
+            if browser is not None and page.context.browser is browser and self._run is not None:
+                try:
+                    await asyncio.wait_for(page.context.close(), CLOSE_TIMEOUT_S)
+                except TimeoutError:
+                    if slot.browser is browser:
+                        await self._drop_browser(slot, browser, "browser")
+                except (PlaywrightError, ConnectionError):
+                    pass  # it died meanwhile, which is news that arrives by itself
+        finally:
+            self.stats.pages_open -= 1
+            await self._free(slot)
+
+    # ---- bringing parts up ----
+
+    async def _living_browser(self, slot: _Slot) -> Browser:
+        async with slot.lock:
+            for attempt in range(OPEN_ATTEMPTS):
+                if slot.browser is not None:
+                    return slot.browser
+                driver = await self._living_driver()
+                try:
+                    return await self._launch(slot, driver)
+                except (PlaywrightError, ConnectionError, TimeoutError) as error:
+                    problem = error
+                    if attempt > 0 or isinstance(error, TimeoutError):
+                        self._driver_lost(driver)
+            raise SandboxFailure("browser", f"{self._executable} did not start: {problem}")
+
+    async def _launch(self, slot: _Slot, driver: _Driver) -> Browser:
+        run = self._running()
+        self.stats.launches += 1
+        slot.token = f"{run.token}.{self.stats.launches}"
+        browser = await asyncio.wait_for(
+            driver.playwright.chromium.launch(
+                executable_path=self._executable, args=list(FLAGS), headless=True, chromium_sandbox=os.geteuid() != 0,
+                handle_sigint=False, handle_sigterm=False, handle_sighup=False,
+                env={**os.environ, VARIABLE: slot.token, "TMPDIR": str(run.folder)},
+            ),
+            self.config.call_timeout_s,
+        )  # fmt: skip
+        slot.browser = browser
+        browser.on("disconnected", lambda browser: self._browser_lost(slot, browser))
+        return browser
+
+    async def _living_driver(self) -> _Driver:
+        async with self._driver_lock:
+            if self._driver is None:
+                run = self._running()
+                self.stats.driver_starts += 1
+                with run.environment():
+                    playwright = await asyncio.wait_for(async_playwright().start(), self.config.call_timeout_s)
+                pid = run.child()
+                if pid is None:
+                    raise SandboxFailure("driver", "the Playwright driver ended as it started")
+                driver = _Driver(playwright, pid, os.pidfd_open(pid))
+                asyncio.get_running_loop().add_reader(driver.pidfd, self._driver_lost, driver)
+                self._driver = driver
+            return self._driver
+
+    def _running(self) -> SandboxRun:
+        if self._run is None:
+            raise RuntimeError("the browser manager is not running")
+        return self._run
+
+    # ---- news of deaths ----
+
+    def _page_lost(self, page: Page, kind: str, message: str = "") -> None:
+        if page.fail(kind, message):
+            self.stats.failures[kind] += 1
+
+    def _browser_lost(self, slot: _Slot, browser: Browser) -> None:
+        if self._driver is not None and not is_alive(self._driver.pid):
+            self._driver_lost(self._driver)
+        elif slot.browser is browser:
+            self._forget_browser(slot, "browser")
+
+    def _driver_lost(self, driver: _Driver) -> None:
+        if self._driver is not driver:
+            return
+        self._driver = None
+        asyncio.get_running_loop().remove_reader(driver.pidfd)
+        os.close(driver.pidfd)
+        for slot in self._slots:
+            if slot.browser is not None:
+                self._forget_browser(slot, "driver")
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(driver.pid, 9)
+
+    def _forget_browser(self, slot: _Slot, kind: str) -> None:
+        slot.browser = None
+        for page in slot.pages:
+            self._page_lost(page, kind)
+        kill_marked(slot.token)
+
+    async def _drop_browser(self, slot: _Slot, browser: Browser, kind: str) -> None:
+        """Ends a browser that no longer answers."""
+        if slot.browser is browser:
+            await asyncio.to_thread(kill_marked, slot.token)
+        if slot.browser is browser:
+            self._forget_browser(slot, kind)
+
+
+async def _serve(site: Site, route: Route) -> None:
+    """Answers from the site's folder; every other request is aborted."""
+    with contextlib.suppress(PlaywrightError):  # the page may be gone before its answer
+        path = site.find(route.request.url)
+        if path is not None:
+            await route.fulfill(status=200, body=path.read_bytes(), content_type=content_type(path))
+        elif route.request.url.startswith(f"{ORIGIN}/"):
+            await route.fulfill(status=404, body="no such file")
+        else:
+            await route.abort()
+
+
+async def _dismiss(dialog: Dialog) -> None:
+    with contextlib.suppress(PlaywrightError):
+        await dialog.dismiss()
+
+
+async def _close_popup(popup: PlaywrightPage) -> None:
+    with contextlib.suppress(PlaywrightError):
+        await popup.close()

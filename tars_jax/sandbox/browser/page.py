@@ -1,0 +1,149 @@
+"""One isolated page: input in, virtual time forward, a picture and a value out."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
+
+from playwright.async_api import BrowserContext
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page as PlaywrightPage
+
+from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
+from tars_jax.sandbox.browser.config import BrowserConfig
+from tars_jax.sandbox.browser.events import InputDevices, InputEvent
+from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
+from tars_jax.sandbox.browser.screenshots import Camera, Observation
+
+T = TypeVar("T")
+DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
+
+
+class Session(Protocol):
+    """A debugging session with one page."""
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]: ...
+
+
+class Page:
+    """A page of a BrowserManager. Every call raises SandboxFailure when the infrastructure fails; the page is then dead."""
+
+    def __init__(
+        self, context: BrowserContext, page: PlaywrightPage, session: Session, config: BrowserConfig, *,
+        single_canvas: bool, given_up: Callable[[str], None], released: Callable[[Page], Awaitable[None]],
+    ) -> None:  # fmt: skip
+        self.context = context
+        self._page = page
+        self._session = session
+        self._timeout_s = config.call_timeout_s
+        self._released = released
+        self._devices = InputDevices()
+        self._death: asyncio.Future[SandboxFailure] = asyncio.get_running_loop().create_future()
+        self._closing: asyncio.Task[None] | None = None
+        self._camera = Camera(
+            config.screenshot, single_canvas=single_canvas, size=(config.width, config.height),
+            capture=self._capture, plain=self._plain, given_up=given_up,
+        )  # fmt: skip
+
+    @property
+    def failure(self) -> SandboxFailure | None:
+        """Why the page is dead; None while it lives."""
+        return self._death.result() if self._death.done() else None
+
+    @property
+    def screenshot_path(self) -> str:
+        """The path that the next picture takes: canvas, cdp or plain."""
+        return self._camera.path
+
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+        """Sets the clock to 0 and chance to `seed`, evaluates `expression` (it may give a promise), then observes.
+
+        Raises PageError when the page's script raises, SandboxFailure when the infrastructure fails.
+        """
+        self._devices = InputDevices()
+        return await self._guarded(
+            self._observe(lambda canvas: begin_expression(seed, expression, canvas=canvas, read=read)), "start"
+        )
+
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+        """Delivers `events`, each acknowledged by the page before the next, moves the clock by `advance_ms`, then observes."""
+        commands = [self._devices.command(event) for event in events]
+
+        async def step() -> Observation:
+            for method, params in commands:
+                await self._session.send(method, params)
+            return await self._observe(lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read))
+
+        return await self._guarded(step(), "act")
+
+    async def evaluate(self, expression: str) -> Any:
+        """The value of a JavaScript expression (or of its promise), as JSON."""
+        return await self._guarded(self._evaluate(expression), "evaluate")
+
+    async def close(self) -> None:
+        """Closes the page and frees its place. Idempotent, safe on a dead page."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._released(self))
+        await asyncio.shield(self._closing)
+
+    def fail(self, kind: str, message: str = "") -> bool:
+        """Marks the page dead; callers in flight get the SandboxFailure. False when it was dead or closed before."""
+        if self._death.done() or self._closing is not None:
+            return False
+        self._death.set_result(SandboxFailure(kind, message))
+        return True
+
+    async def _observe(self, expression_fn: Callable[[bool], str]) -> Observation:
+        value = await self._evaluate(expression_fn(self._camera.path == "canvas"))
+        return Observation(png=await self._camera.picture(value["image"]), data=value["data"])
+
+    async def _evaluate(self, expression: str) -> Any:
+        answer = await self._session.send(
+            "Runtime.evaluate", {"expression": expression, "awaitPromise": True, "returnByValue": True}
+        )
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise PageError(details.get("exception", {}).get("description") or details.get("text", "exception"))
+        return answer["result"].get("value")
+
+    async def _capture(self) -> bytes:
+        answer = await self._session.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
+        return base64.b64decode(answer["data"])
+
+    async def _plain(self) -> bytes:
+        return await self._page.screenshot(type="png", animations="allow", caret="initial", timeout=0)
+
+    async def _guarded(self, work: Coroutine[Any, Any, T], name: str) -> T:
+        """The result of `work`, unless the page dies or the time is over first."""
+        if self.failure is not None or self._closing is not None:
+            work.close()
+            raise self.failure or RuntimeError(f"{name} on a closed page")
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, self._death}, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+        if not task.done():
+            if self.failure is None:
+                self.fail("timeout", f"{name} took longer than {self._timeout_s:g} s")
+            raise self._raised()
+        try:
+            return task.result()
+        except (PlaywrightError, ConnectionError) as error:
+            if is_script_error(error):
+                raise PageError(str(error)) from error
+            await asyncio.wait({self._death}, timeout=DIAGNOSIS_S)
+            self.fail("renderer", str(error))
+            raise self._raised() from error
+
+    def _raised(self) -> Exception:
+        return self.failure or RuntimeError("the page was closed during a call")
+
+
+def is_script_error(error: Exception) -> bool:
+    """Whether an error of the protocol comes from the page's own doing: it navigated, or its value is no JSON."""
+    text = str(error)
+    return any(part in text for part in ("context was destroyed", "Object reference chain", "Promise was collected"))

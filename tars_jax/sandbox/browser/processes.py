@@ -1,0 +1,76 @@
+"""The processes and files of one sandbox run, and the certainty that none of them stays.
+
+Every process that the run starts carries its token in the environment, and every temporary file lies below its folder.
+A reaper (reaper.py, in a session of its own) holds the read end of a pipe whose write end only this process has: when
+that end closes, by close(), by exit or by kill -9, it kills what still carries the token and removes the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tars_jax.sandbox.browser.reaper import VARIABLE, kill_marked, marked_processes
+
+__all__ = ["VARIABLE", "SandboxRun", "is_alive", "kill_marked"]
+
+REAPER = Path(__file__).with_name("reaper.py")
+
+
+class SandboxRun:
+    """The token, the temporary folder and the reaper of one manager."""
+
+    def __init__(self) -> None:
+        self.token = f"tars_jax-{os.getpid()}-{secrets.token_hex(6)}"
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{self.token}-"))
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(REAPER), self.token, str(self.folder)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+        )  # fmt: skip
+
+    @contextlib.contextmanager
+    def environment(self) -> Iterator[None]:
+        """While it is open, new processes inherit the token and the temporary folder."""
+        values = {VARIABLE: self.token, "TMPDIR": str(self.folder)}
+        before = {name: os.environ.get(name) for name in values}
+        os.environ.update(values)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+    def child(self) -> int | None:
+        """The process id of this process's own living child with the token (the Playwright driver), or None."""
+        return next((pid for pid in marked_processes(self.token) if _stat(pid)[1] == str(os.getpid())), None)
+
+    def finish(self, timeout_s: float = 10.0) -> None:
+        """Kills what is left and removes the folder; returns when that is done."""
+        assert self._reaper.stdin is not None
+        self._reaper.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._reaper.wait(timeout_s)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs: it is there and not a zombie."""
+    return _stat(pid)[0] not in ("", "Z", "X")
+
+
+def _stat(pid: int) -> tuple[str, str]:
+    """(state, parent's id) of a process, empty texts when it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "", ""
+    fields = text.rpartition(")")[2].split()
+    return fields[0], fields[1]

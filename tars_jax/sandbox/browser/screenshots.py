@@ -1,0 +1,107 @@
+"""Lossless pictures of a page, by the cheapest path that is right for it."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import io
+import struct
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+DATA_URL = "data:image/png;base64,"
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """What a page showed after a step, and what was read from it at that moment."""
+
+    png: bytes
+    data: Any  # value of the `read` expression, None without one
+
+    @property
+    def pixels(self) -> np.ndarray:
+        """np.uint8 [H, W, 3]."""
+        return decode(self.png)
+
+
+def decode(png: bytes) -> np.ndarray:
+    """The pixels of a PNG as np.uint8 [H, W, 3]."""
+    with Image.open(io.BytesIO(png)) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    """(width, height) from the header of a PNG; (0, 0) for anything else."""
+    if png[:8] != b"\x89PNG\r\n\x1a\n" or len(png) < 24:
+        return 0, 0
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+class Camera:
+    """The screenshot paths of one page, from the cheapest to the plainest.
+
+    canvas: the page's own canvas, read back in the same call that moved the clock; cdp: captureScreenshot; plain: Playwright's
+    screenshot. A path that raises or gives another size than the viewport is given up for this page. A canvas must show
+    what the screen shows: the first picture of a page is taken both ways and compared.
+    """
+
+    def __init__(
+        self, path: str, *, single_canvas: bool, size: tuple[int, int],
+        capture: Callable[[], Awaitable[bytes]], plain: Callable[[], Awaitable[bytes]], given_up: Callable[[str], None],
+    ) -> None:  # fmt: skip
+        self._paths = [path, "plain"] if path in ("canvas", "cdp") else ["plain"]
+        if path == "auto":
+            self._paths = ["canvas", "cdp", "plain"] if single_canvas else ["cdp", "plain"]
+        self._size = size
+        self._takes = {"cdp": capture, "plain": plain}
+        self._given_up = given_up
+        self._trusted = False  # the canvas has been compared with the screen
+
+    @property
+    def path(self) -> str:
+        return self._paths[0]
+
+    async def picture(self, canvas_image: str | None) -> bytes:
+        """The PNG of the page as it is now. `canvas_image` is the data URL that the page gave, if it was asked."""
+        if self.path == "canvas":
+            if (png := await self._canvas(canvas_image)) is not None:
+                return png
+            self._give_up()
+        while self.path != "plain":
+            try:
+                png = await self._takes[self.path]()
+            except Exception as error:
+                if not is_refusal(error):
+                    raise
+            else:
+                if png_size(png) == self._size:
+                    return png
+            self._give_up()
+        return await self._takes["plain"]()
+
+    async def _canvas(self, image: str | None) -> bytes | None:
+        if image is None or not image.startswith(DATA_URL):
+            return None
+        png = base64.b64decode(image[len(DATA_URL) :])
+        if png_size(png) != self._size:
+            return None
+        if not self._trusted:
+            screen = await self._takes["plain"]()
+            if not np.array_equal(decode(screen), decode(png)):
+                return None
+            self._trusted = True
+        return png
+
+    def _give_up(self) -> None:
+        self._given_up(self._paths.pop(0))
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether a protocol error says that the command itself was refused, the page being alive."""
+    text = str(error)
+    return "Protocol error" in text and not any(word in text for word in ("crashed", "closed", "detached"))

@@ -1,0 +1,39 @@
+"""The only pages that a sandboxed browser reaches: files below one folder, at http://sandbox.invalid/."""
+
+from __future__ import annotations
+
+import dataclasses
+import mimetypes
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+ORIGIN = "http://sandbox.invalid"
+TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".html": "text/html", ".css": "text/css",
+         ".json": "application/json", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".woff2": "font/woff2"}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """A folder of static files that one page may read, and the file that it opens first."""
+
+    root: Path
+    index: str = "index.html"  # below root; may carry a query
+
+    @property
+    def url(self) -> str:
+        return f"{ORIGIN}/{self.index}"
+
+    def find(self, url: str) -> Path | None:
+        """The file below root that `url` names; None when there is none or the url leads out of root or the origin."""
+        parts = urlsplit(url)
+        if f"{parts.scheme}://{parts.netloc}" != ORIGIN:
+            return None
+        root = Path(self.root).resolve()
+        path = (root / unquote(parts.path).replace("\0", "").lstrip("/")).resolve()
+        return path if path.is_relative_to(root) and path.is_file() else None
+
+
+def content_type(path: Path) -> str:
+    """The MIME type of a served file, the same on every machine for the types that pages are made of."""
+    known = TYPES.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return f"{known}; charset=utf-8" if known.startswith("text/") else known
