@@ -1,0 +1,105 @@
+"""Browsers for synchronous callers: one event loop in a background thread, one browser manager per configuration.
+
+All environments of a process share them; the last one that lets go of a manager closes it, and the last manager takes
+the thread with it. Whatever is left at exit is closed then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+
+T = TypeVar("T")
+
+
+class Background:
+    """Runs coroutines and keeps managers for callers without an event loop of their own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._managers: dict[BrowserConfig, BrowserManager] = {}
+        self._users: dict[BrowserConfig, int] = {}
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs `work` on the background loop and waits for it; an interrupt of the waiting cancels it."""
+        assert self._loop is not None, "acquire a manager first"
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def acquire(self, config: BrowserConfig) -> BrowserManager:
+        """The manager for `config`, started. Every `acquire` wants one `release`."""
+        with self._lock:
+            if config not in self._managers:
+                self._start_loop()
+                manager = BrowserManager(config)
+                try:
+                    self.run(manager.start())
+                except BaseException:
+                    self._stop_loop_if_idle()
+                    raise
+                self._managers[config] = manager
+            self._users[config] = self._users.get(config, 0) + 1
+            return self._managers[config]
+
+    def release(self, config: BrowserConfig) -> None:
+        with self._lock:
+            self._users[config] -= 1
+            if not self._users[config]:
+                self._close_manager(config)
+
+    def close(self) -> None:
+        """Closes all managers, whoever uses them."""
+        with self._lock:
+            for config in list(self._managers):
+                self._close_manager(config)
+
+    def _close_manager(self, config: BrowserConfig) -> None:
+        del self._users[config]
+        try:
+            self.run(self._managers.pop(config).close())
+        finally:
+            self._stop_loop_if_idle()
+
+    def _start_loop(self) -> None:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="tars_jax browsers", daemon=True)
+            self._thread.start()
+
+    def _stop_loop_if_idle(self) -> None:
+        if self._managers or self._loop is None or self._thread is None:
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._loop = self._thread = None
+
+
+_background = Background()
+
+
+def background() -> Background:
+    """This process's background."""
+    return _background
+
+
+def _start_anew_after_fork() -> None:
+    """A forked child has neither the thread nor the browsers' pipes: it starts with none."""
+    global _background
+    _background = Background()
+
+
+os.register_at_fork(after_in_child=_start_anew_after_fork)
+atexit.register(lambda: _background.close())

@@ -1,0 +1,153 @@
+"""A game in a browser page, one episode after another: what the agent loop drives.
+
+One step is one round trip to the page per action: the input events go in, virtual time passes until the game has
+settled, and the screenshot comes back with the game's state and its verifier's verdict.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.agent.actions import Action, CallUser, Finished
+from tars_jax.envs.gui import Position, acts_on_page, held_after, mouse_after, to_events
+from tars_jax.sandbox.browser import BrowserManager, InputEvent, Observation, Page, PageError, Site
+from tars_jax.tasks.games.catalog import Game, load_game
+from tars_jax.tasks.task import Task
+
+_READ = "({state: game.state(), verdict: window.verify()})"
+
+
+@dataclasses.dataclass(frozen=True)
+class BrowserGameSettings:
+    settle_ms: float | None = None  # virtual time after an action; None: what the game asks for
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """What there is to see."""
+
+    png: bytes
+    pixels: np.ndarray  # [height, width, 3] uint8
+    info: dict[str, Any]  # "state" and "verdict" of the game: for verification and analysis, never for the policy
+
+
+@dataclasses.dataclass(frozen=True)
+class Transition:
+    """What came of a step."""
+
+    frame: Frame
+    reward: float  # 1.0 on the step that first succeeds, 0.0 otherwise
+    terminated: bool  # the game is over, or the agent said that it is done
+    info: dict[str, Any]  # "executed": number of actions carried out; "ignored": the names of those without effect here
+
+
+@dataclasses.dataclass
+class _Episode:
+    """Where the running episode stands."""
+
+    frame: Frame
+    terminated: bool = False
+    succeeded: bool = False
+    mouse: Position | None = None
+    held: dict[str, InputEvent] = dataclasses.field(default_factory=dict)
+
+
+class BrowserGame:
+    """Plays tasks in one page of a browser.
+
+    The page is kept over episodes. A `SandboxFailure` passes through to the caller, who counts the episode as an
+    infrastructure failure and never as a reward; the next `reset` opens a new page.
+    """
+
+    def __init__(self, manager: BrowserManager, settings: BrowserGameSettings | None = None) -> None:
+        self._manager = manager
+        self._settings = settings or BrowserGameSettings()
+        self._page: Page | None = None
+        self._game: Game | None = None
+        self._episode: _Episode | None = None
+
+    async def reset(self, task: Task) -> Frame:
+        """Starts the task's episode.
+
+        Raises:
+          InputError: the task's game or options do not exist, or the game cannot start with them.
+          SandboxFailure: the browser failed; reset again.
+        """
+        game = load_game(task.game)
+        game.check_options(task.options)
+        if self._game is not game:
+            await self.close()
+        held = self._episode.held if self._episode else {}
+        self._episode = None
+        if self._page is not None and held:
+            await self._guarded(self._page.act(list(held.values()), advance_ms=0))
+        if self._page is None:
+            self._page = await self._manager.open_page(
+                Site(game.site_root, game.index), single_canvas=game.single_canvas
+            )
+            self._game = game
+        try:
+            observation = await self._guarded(self._page.start(task.start_expression(), seed=task.seed, read=_READ))
+        except PageError as error:
+            raise InputError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
+        self._episode = _Episode(_frame(observation))
+        return self._episode.frame
+
+    async def step(self, actions: Sequence[Action]) -> Transition:
+        """Carries out the actions of one turn in order, and stops where the episode ends.
+
+        Raises:
+          InputError: there is no episode.
+          SandboxFailure: the browser failed; the episode is lost, reset again.
+        """
+        episode = self._episode
+        if episode is None or self._page is None or self._game is None:
+            raise InputError("step takes an episode: call reset first")
+        settle_ms = self._game.settle_ms if self._settings.settle_ms is None else self._settings.settle_ms
+        reward, executed, ignored = 0.0, 0, []
+        for action in actions:
+            if episode.terminated:
+                break
+            executed += 1
+            if isinstance(action, Finished | CallUser):
+                episode.terminated = True
+                break
+            if not acts_on_page(action):
+                ignored.append(action.name)
+                continue
+            height, width, _ = episode.frame.pixels.shape
+            events, own_ms = to_events(action, width, height, episode.mouse)
+            observation = await self._guarded(self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ))
+            episode.frame = _frame(observation)
+            episode.mouse = mouse_after(events, episode.mouse)
+            episode.held = held_after(events, episode.held)
+            verdict = episode.frame.info["verdict"]
+            if verdict["success"] and not episode.succeeded:
+                episode.succeeded = True
+                reward = 1.0
+            episode.terminated = bool(verdict["done"])
+        info = {"executed": executed, "ignored": tuple(ignored)}
+        return Transition(episode.frame, reward, episode.terminated, info)
+
+    async def close(self) -> None:
+        """Closes the page. May be called at any time, and again; a later `reset` opens a new one."""
+        page, self._page, self._game, self._episode = self._page, None, None, None
+        if page is not None:
+            await page.close()
+
+    async def _guarded(self, call: Awaitable[Observation]) -> Observation:
+        """Awaits a call of the page; a call that does not come back whole leaves a page that nobody may use again."""
+        try:
+            return await call
+        except BaseException:
+            await self.close()
+            raise
+
+
+def _frame(observation: Observation) -> Frame:
+    return Frame(observation.png, observation.pixels, dict(observation.data))

@@ -1,0 +1,129 @@
+"""The games as gymnasium environments: `gymnasium.make("TarsJax/MazePathOfLight-v0")` after `import tars_jax.envs`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from tars_jax import InputError
+from tars_jax.envs.action_space import action_space, space_to_action
+from tars_jax.envs.background import background
+from tars_jax.envs.browser_game import BrowserGame, Frame
+from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
+from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.task import Task
+
+_TRAINING_SEEDS = 2**50
+
+
+_PAGES = 64  # environments of one size that a process may have open; a further one waits for a page
+
+
+def browser_config(width: int, height: int) -> BrowserConfig:
+    """The browser that all environments of one size share."""
+    return BrowserConfig(width=width, height=height, browsers=1, pages_per_browser=_PAGES)
+
+
+class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
+    """One game in a headless browser, synchronous.
+
+    Observation: the screenshot, uint8 [height, width, 3]. Action: a sample of `action_space()`. Reward: 1 on the step
+    that first succeeds. An episode ends when the game is over or the agent says `finished`, and is truncated after
+    `max_steps`. Levels are drawn from the environment's generator, so `reset(seed=...)` fixes the level, and the same
+    seed and actions give the same screenshots, byte for byte; they are training levels, which no evaluation uses
+    (tasks/sampling.py). info: "state" and "verdict" of the game, "level_seed", "ignored".
+
+    `reset(options={...})` overrides options of the game for one episode.
+
+    Args:
+      game: a name of the catalogue, as maze_path_of_light.
+      width, height: of the page, in pixels.
+      level: the difficulty; options: further options of the game.
+      max_steps: the step budget; None takes the level's own.
+
+    A `SandboxFailure` (the browser died) passes through `step`, and through `reset` after one further attempt.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012 - as gymnasium.Env has it
+
+    def __init__(
+        self,
+        game: str,
+        *,
+        width: int = 96,
+        height: int = 96,
+        level: int = 1,
+        options: Mapping[str, Any] | None = None,
+        max_steps: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self._game = load_game(game)
+        self._options = {**(options or {}), "level": level}
+        self._game.check_options(self._options)
+        if max_steps is not None and max_steps < 1:
+            raise InputError(f"max_steps takes 1 or more, got {max_steps}")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InputError(f"render_mode takes rgb_array or None, got {render_mode!r}")
+        self._max_steps = max_steps
+        self.render_mode = render_mode
+        self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
+        self.action_space = action_space()
+        self._config = browser_config(width, height)
+        self._browser_game: BrowserGame | None = None
+        self._frame: Frame | None = None
+        self._level_seed = 0
+        self._steps = 0
+        self._budget = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._level_seed = 2 * int(self.np_random.integers(_TRAINING_SEEDS))
+        merged = {**self._options, **(options or {})}
+        self._game.check_options(merged)
+        self._budget = self._max_steps or self._game.steps_of_level(merged["level"])
+        task = Task(
+            f"{self._game.name}-gym-{self._level_seed}", self._game.name, self._level_seed, merged, self._budget
+        )
+        if self._browser_game is None:
+            self._browser_game = BrowserGame(background().acquire(self._config))
+        try:
+            frame = background().run(self._browser_game.reset(task))
+        except SandboxFailure:
+            frame = background().run(self._browser_game.reset(task))
+        self._frame = frame
+        self._steps = 0
+        return frame.pixels.copy(), self._info(frame)
+
+    def step(self, action: Mapping[str, Any]) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        if self._browser_game is None or self._frame is None:
+            raise gymnasium.error.ResetNeeded("step takes an episode: call reset first")
+        transition = background().run(self._browser_game.step([space_to_action(action)]))
+        self._frame = transition.frame
+        self._steps += 1
+        truncated = self._steps >= self._budget and not transition.terminated
+        info = {**self._info(transition.frame), "ignored": transition.info["ignored"]}
+        return transition.frame.pixels.copy(), transition.reward, transition.terminated, truncated, info
+
+    def render(self) -> np.ndarray | None:
+        """The last screenshot if `render_mode` is rgb_array."""
+        if self.render_mode is None or self._frame is None:
+            return None
+        return self._frame.pixels.copy()
+
+    def close(self) -> None:
+        """Closes the page, and the browser if nobody else uses it. May be called again."""
+        browser_game, self._browser_game, self._frame = self._browser_game, None, None
+        if browser_game is not None:
+            try:
+                background().run(browser_game.close())
+            finally:
+                background().release(self._config)
+
+    def _info(self, frame: Frame) -> dict[str, Any]:
+        return {**frame.info, "level_seed": self._level_seed}

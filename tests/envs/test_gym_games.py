@@ -1,0 +1,122 @@
+"""The gymnasium environments, in a real Chromium."""
+
+from __future__ import annotations
+
+import random
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import tars_jax.envs
+from tars_jax import InputError
+from tars_jax.agent import Action, Click, Finished, Hotkey, Point, action_from_call
+from tars_jax.envs import GameEnv, action_to_space
+from tars_jax.envs.background import background
+from tars_jax.envs.gym import browser_config
+from tars_jax.tasks.games.catalog import load_game
+
+IDS = ("TarsJax/MazePathOfLight-v0", "TarsJax/Game2048-v0", "TarsJax/InfinityLoop-v0")
+SIZE = 96
+
+
+@pytest.fixture(scope="module")
+def shared_browser() -> Iterator[None]:
+    """Keeps one browser open for the whole file."""
+    config = browser_config(SIZE, SIZE)
+    background().acquire(config)
+    yield
+    background().release(config)
+    assert not [thread for thread in threading.enumerate() if thread.name == "tars_jax browsers"]
+
+
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_browser")]
+
+
+def play(env: gymnasium.Env[Any, Any], seed: int, actions: list[Action]) -> list[np.ndarray]:
+    frames = [env.reset(seed=seed)[0]]
+    for action in actions:
+        observation, _, terminated, truncated, _ = env.step(action_to_space(action))
+        frames.append(observation)
+        if terminated or truncated:
+            break
+    return frames
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_gymnasiums_own_checker(name: str) -> None:
+    env = gymnasium.make(name).unwrapped
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*symmetric and normalized space")  # the grid is 0..1000 on purpose
+        check_env(env)
+    env.close()
+    env.close()
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_same_seed_and_actions_give_the_same_screenshots(name: str) -> None:
+    rng = random.Random(0)
+    actions: list[Action] = [Click(Point(rng.randrange(1000), rng.randrange(1000))) for _ in range(3)]
+    actions += [Hotkey((key,)) for key in ("up", "left", "down", "right")]
+    first, second = gymnasium.make(name), gymnasium.make(name)
+    try:
+        frames = play(first, 5, actions)
+        play(second, 6, actions)  # another episode before, in the same page
+        again = play(second, 5, actions)
+        assert [frame.tobytes() for frame in frames] == [frame.tobytes() for frame in again]
+        assert len({frame.tobytes() for frame in frames}) > 1
+        assert play(first, 7, [])[0].tobytes() != frames[0].tobytes()
+    finally:
+        first.close()
+        second.close()
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_the_reference_player_earns_one_reward(name: str) -> None:
+    env = gymnasium.make(name, max_steps=400)
+    try:
+        assert env.spec is not None
+        game = load_game(env.spec.kwargs["game"])
+        _, info = env.reset(seed=0)
+        assert info["level_seed"] % 2 == 0
+        rng, total, terminated, truncated = random.Random(0), 0.0, False, False
+        while not (terminated or truncated):
+            move = game.reference(info["state"], rng)
+            action = action_from_call(move.function, move.parameters)
+            _, reward, terminated, truncated, info = env.step(action_to_space(action))
+            total += float(reward)
+        assert (total, info["verdict"]["success"]) == (1.0, True)
+    finally:
+        env.close()
+
+
+def test_truncation_rendering_and_finishing() -> None:
+    env = gymnasium.make(IDS[0], max_steps=2, render_mode="rgb_array", level=3)
+    nothing = action_to_space(Click(Point(0, 0)))
+    try:
+        observation, _ = env.reset(seed=1)
+        picture = env.render()
+        assert isinstance(picture, np.ndarray) and np.array_equal(picture, observation)
+        assert env.step(nothing)[2:4] == (False, False)
+        assert env.step(nothing)[2:4] == (False, True)
+        env.reset(seed=1, options={"level": 1})
+        assert env.step(action_to_space(Finished()))[1:4] == (0.0, True, False)
+    finally:
+        env.close()
+
+
+def test_bad_arguments() -> None:
+    assert tars_jax.envs.GameEnv is GameEnv
+    for kwargs in ({"level": 0}, {"options": {"colour": 1}}, {"max_steps": 0}, {"render_mode": "human"}):
+        with pytest.raises(InputError):
+            GameEnv("maze_path_of_light", **kwargs)
+    env = GameEnv("maze_path_of_light")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(action_to_space(Finished()))
+    env.close()
