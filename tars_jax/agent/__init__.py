@@ -25,10 +25,9 @@ from tars_jax.agent.actions import (
     ToolCall,
     Type,
     Wait,
-    action_from_call,
     action_point,
-    call_of,
 )
+from tars_jax.agent.calls import action_from_call, call_of
 from tars_jax.agent.coordinates import point_from_pixels, smart_resize
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call

@@ -22,7 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tars_jax.agent.actions import FUNCTIONS, NAME_PATTERN, Action, ActionError, action_from_call, call_of
+from tars_jax.agent.actions import FUNCTIONS, NAME_PATTERN, Action, ActionError
+from tars_jax.agent.calls import action_from_call, call_of
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
 
 _COLON = r"[ \t]*[:\uff1a]"

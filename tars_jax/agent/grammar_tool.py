@@ -21,7 +21,8 @@ from __future__ import annotations
 import re
 
 from tars_jax import InputError
-from tars_jax.agent.actions import NAME_PATTERN, Action, ActionError, action_from_call, call_of
+from tars_jax.agent.actions import NAME_PATTERN, Action, ActionError
+from tars_jax.agent.calls import action_from_call, call_of
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
 
 _CALL_OPEN, _CALL_CLOSE = "<seed:tool_call>", "</seed:tool_call>"

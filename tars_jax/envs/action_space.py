@@ -12,7 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from tars_jax import InputError
-from tars_jax.agent.actions import BUTTONS, DIRECTIONS, GRID, Action, Point, action_from_call, call_of
+from tars_jax.agent.actions import BUTTONS, DIRECTIONS, GRID, Action, Point
+from tars_jax.agent.calls import action_from_call, call_of
 from tars_jax.agent.keys import NAMED_KEYS
 
 CALLS = (

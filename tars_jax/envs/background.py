@@ -1,13 +1,12 @@
 """Browsers for synchronous callers: one event loop in a background thread, one browser manager per configuration.
 
 All environments of a process share them; the last one that lets go of a manager closes it, and the last manager takes
-the thread with it. Whatever is left at exit is closed then.
+the thread with it. Browsers that nobody closed die with the process (sandbox/browser/reaper.py).
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
 import threading
 from collections.abc import Coroutine
@@ -59,12 +58,6 @@ class Background:
             if not self._users[config]:
                 self._close_manager(config)
 
-    def close(self) -> None:
-        """Closes all managers, whoever uses them."""
-        with self._lock:
-            for config in list(self._managers):
-                self._close_manager(config)
-
     def _close_manager(self, config: BrowserConfig) -> None:
         del self._users[config]
         try:
@@ -102,4 +95,3 @@ def _start_anew_after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_start_anew_after_fork)
-atexit.register(lambda: _background.close())

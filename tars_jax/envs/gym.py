@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -126,4 +127,4 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
                 background().release(self._config)
 
     def _info(self, frame: Frame) -> dict[str, Any]:
-        return {**frame.info, "level_seed": self._level_seed}
+        return {**copy.deepcopy(frame.info), "level_seed": self._level_seed}

@@ -19,6 +19,7 @@ from tars_jax.agent import Action, Click, Finished, Hotkey, Point, action_from_c
 from tars_jax.envs import GameEnv, action_to_space
 from tars_jax.envs.background import background
 from tars_jax.envs.gym import browser_config
+from tars_jax.sandbox.browser import SandboxFailure
 from tars_jax.tasks.games.catalog import load_game
 
 IDS = ("TarsJax/MazePathOfLight-v0", "TarsJax/Game2048-v0", "TarsJax/InfinityLoop-v0")
@@ -109,6 +110,40 @@ def test_truncation_rendering_and_finishing() -> None:
         assert env.step(action_to_space(Finished()))[1:4] == (0.0, True, False)
     finally:
         env.close()
+
+
+def kill_browser(env: GameEnv) -> None:
+    assert env._browser_game is not None and env._browser_game._page is not None
+    browser = env._browser_game._page.context.browser
+    assert browser is not None
+    background().run(browser.close())
+
+
+def test_a_dead_browser_is_a_failure_of_the_step_and_heals_with_reset() -> None:
+    env = GameEnv("maze_path_of_light")
+    try:
+        before, _ = env.reset(seed=1)
+        kill_browser(env)
+        with pytest.raises(SandboxFailure):
+            env.step(action_to_space(Click(Point(0, 0))))
+        after, _ = env.reset(seed=1)
+        assert np.array_equal(before, after)
+        kill_browser(env)
+        again, _ = env.reset(seed=1)
+        assert np.array_equal(before, again)
+    finally:
+        env.close()
+
+
+def test_vector_environments() -> None:
+    envs = gymnasium.make_vec(IDS[0], num_envs=2, vectorization_mode="sync")
+    try:
+        observations, _ = envs.reset(seed=0)
+        assert observations.shape == (2, SIZE, SIZE, 3)
+        assert not np.array_equal(*observations)
+        assert envs.step(envs.action_space.sample())[0].shape == (2, SIZE, SIZE, 3)
+    finally:
+        envs.close()
 
 
 def test_bad_arguments() -> None:
