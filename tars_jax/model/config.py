@@ -58,18 +58,18 @@ class ModelConfig:
 
 
 def nano(vocabulary: int) -> ModelConfig:
-    """About half a million active parameters: trains from scratch on two cores."""
+    """About 400,000 active parameters: trains from scratch on two cores."""
     return ModelConfig(
         vocabulary=vocabulary,
         width=96,
-        depth=3,
-        query_heads=4,
-        kv_heads=2,
+        depth=2,
+        query_heads=2,
+        kv_heads=1,
         head_dim=32,
         experts=8,
         experts_per_token=2,
         expert_width=96,
-        vision=VisionConfig(merge=2),
+        vision=VisionConfig(merge=2, depth=1, heads=2),
     )
 
 
