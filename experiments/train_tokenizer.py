@@ -32,7 +32,9 @@ def corpus(samples: int, seed: int) -> Iterator[str]:
         point = Point(_centre(rng.randrange(cells), cells), _centre(rng.randrange(cells), cells))
         yield format_response(Response(thought, (Click(point),)), grammar="text")
         yield format_response(Response(f"turn {column} {row}", (Click(point),)), grammar="tool")
-        yield format_response(Response(f"best {2 ** rng.randrange(1, 12)}, {direction}", (Hotkey((direction,)),)), grammar="text")
+        yield format_response(
+            Response(f"best {2 ** rng.randrange(1, 12)}, {direction}", (Hotkey((direction,)),)), grammar="text"
+        )
 
 
 def run(config: Any, run_directory: Any) -> None:

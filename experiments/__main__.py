@@ -1,0 +1,154 @@
+"""The command line of every experiment: python -m experiments NAME [--config=FILE] [--config.FIELD=VALUE ...].
+
+NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule;
+its default config is configs/NAME.py. Two fields belong to this file: `seed`, and `run`, the run directory ("" for
+runs/NAME-TIME-seedSEED; one that exists is resumed).
+
+Exit codes: 0 done, 2 something given cannot be used (one sentence says what), 130 interrupted by Ctrl-C or SIGTERM.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import itertools
+import os
+import pathlib
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from types import ModuleType
+
+import ml_collections
+
+from experiments.config import flatten, load_config
+from tars_jax import InputError
+from tars_jax.training.run_directory import RunDirectory
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
+    """Run one experiment of the repository at `root`; returns the exit code."""
+    _let_signals_interrupt()
+    resume = ""
+    try:
+        name, flags = _experiment(arguments, root)
+        if not name or "--help" in flags:
+            print(_usage(name, root))
+            return 0 if "--help" in arguments else 2
+        module = _load(name, root)
+        config = load_config(name, flags, root=root, rules=getattr(module, "RULES", {}))
+        with RunDirectory.create(_run_path(name, config, root), config.to_dict(), name) as run_directory:
+            resume = _resume_command(name, run_directory.path, root)
+            print(f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {_shown(run_directory.path)}")
+            module.run(config, run_directory)
+        return 0
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. Resume with: {resume}" if resume else "\nInterrupted.", file=sys.stderr)
+        return 130
+    except Exception as error:
+        sentence = _sentence(error, resume)
+        if sentence is None:
+            raise
+        print(sentence, file=sys.stderr)
+        return 2
+
+
+def _experiment(arguments: list[str], root: pathlib.Path) -> tuple[str, list[str]]:
+    if not arguments or arguments == ["--help"]:
+        return "", []
+    name, *flags = arguments
+    if name not in _names(root):
+        raise InputError(f"There is no experiment {name!r}; the first argument takes one of {', '.join(_names(root))}.")
+    return name, flags
+
+
+def _names(root: pathlib.Path) -> list[str]:
+    """An experiment is a module that has a default config."""
+    modules = (file for file in (root / "experiments").glob("*.py") if not file.stem.startswith("_"))
+    return sorted(file.stem for file in modules if (root / "configs" / file.name).exists())
+
+
+def _usage(name: str, root: pathlib.Path) -> str:
+    usage = f"usage: ./launch/local.sh {name or 'EXPERIMENT'} [--config=FILE] [--config.FIELD=VALUE ...]"
+    if not name:
+        return f"{usage}\nexperiments: {', '.join(_names(root))}\nfields of one: ./launch/local.sh EXPERIMENT --help"
+    config = load_config(name, [], root=root, rules={})
+    return "\n".join([usage, *(f"  --config.{field}={value}" for field, value in flatten(config).items())])
+
+
+def _load(name: str, root: pathlib.Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"experiments.{name}", root / "experiments" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look their module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+def _run_path(name: str, config: ml_collections.ConfigDict, root: pathlib.Path) -> pathlib.Path:
+    if config.run:
+        return pathlib.Path(config.run)
+    path = root / "runs" / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}"
+    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    return next(free for free in itertools.chain([path], numbered) if not free.exists())
+
+
+def _resume_command(name: str, run: pathlib.Path, root: pathlib.Path) -> str:
+    folder = _shown(run)
+    launcher = _shown(root / "launch" / "local.sh")
+    launcher = launcher if os.path.isabs(launcher) else f"./{launcher}"
+    return shlex.join([launcher, name, f"--config={folder}/config.json", f"--config.run={folder}"])
+
+
+def _shown(path: pathlib.Path) -> str:
+    """Relative to where the user stands, if it lies below."""
+    absolute = path.absolute()
+    return (
+        str(absolute.relative_to(pathlib.Path.cwd())) if absolute.is_relative_to(pathlib.Path.cwd()) else str(absolute)
+    )
+
+
+def _let_signals_interrupt() -> None:
+    """SIGTERM ends a run as Ctrl-C does, and both do so in a background job, which a shell starts with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+
+def _sentence(error: BaseException, resume: str) -> str | None:
+    """What the user is told about an error that is not the program's fault; None for one that is."""
+    for one in _flat(error):
+        if isinstance(one, InputError):
+            return str(one)
+    for one in _flat(error):
+        if _is_full_disk(one):
+            return f"The disk is full ({one}); free some space, then {'resume with: ' + resume if resume else 'start again.'}"
+    return None
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    """Libraries written in C++ wrap the OSError and leave only its words."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if os.strerror(errno.ENOSPC) in str(cause):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _flat(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group, as asyncio's TaskGroup raises them; otherwise the error alone."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _flat(inner)
+    else:
+        yield error
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
