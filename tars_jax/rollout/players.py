@@ -1,0 +1,67 @@
+"""Who plays: a policy behind an engine, or a scripted reference player. To the agent loop both are policy sessions."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import numpy as np
+
+from tars_jax.agent import Response, action_from_call, format_response
+from tars_jax.agent.loop import Environment, PolicySession, Transition
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.inference import Engine, Sampled
+from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.task import Task
+
+
+@dataclasses.dataclass
+class Watched:
+    """An environment whose last state a reference player may read; policies see screenshots only."""
+
+    environment: Environment
+    info: dict[str, Any]
+
+    async def step(self, actions: Sequence[Any]) -> Transition:
+        transition = await self.environment.step(actions)
+        self.info = transition.frame.info
+        return transition
+
+
+Player = Callable[[Watched, Task], AbstractAsyncContextManager[PolicySession]]
+
+
+def engine_player(engine: Engine, seed: int) -> Player:
+    """Samples from the engine; the random stream depends on `seed` and the task alone."""
+
+    def session(watched: Watched, task: Task) -> AbstractAsyncContextManager[PolicySession]:
+        return engine.session(task.seed * 1_000_003 + seed)
+
+    return session
+
+
+class _ReferenceSession:
+    def __init__(self, watched: Watched, task: Task, writer: PromptWriter, grammar: str, skill: float) -> None:
+        self._watched, self._writer, self._grammar, self._skill = watched, writer, grammar, skill
+        self._play = load_game(task.game).reference
+        self._rng = random.Random(task.seed)
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+        move = self._play(self._watched.info["state"], self._rng, self._skill)
+        action = action_from_call(move.function, move.parameters)
+        written = self._writer.response(format_response(Response(move.thought, (action,)), grammar=self._grammar))
+        return Sampled(tuple(written), (0.0,) * len(written), (-1,) * len(written))
+
+
+def reference_player(writer: PromptWriter, grammar: str, skill: float) -> Player:
+    """A scripted player; with probability 1 - `skill` a move is any legal one."""
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        yield _ReferenceSession(watched, task, writer, grammar, skill)
+
+    return session

@@ -1,0 +1,124 @@
+"""The value model: what an episode will still bring, read before each action token.
+
+Axes: B rows, T tokens, N trajectories, A action tokens of a trajectory.
+
+V_t of action token t is read at token t - 1: it knows what the policy knew when it chose the token.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters, Policy
+from tars_jax.rl import explained_variance, token_mean, value_loss
+from tars_jax.training.packing import Array, PackedBatch, Rows
+from tars_jax.training.state import TrainState, apply_gradients
+from tars_jax.trajectory import Trajectory
+
+Metrics = dict[str, jax.Array]
+
+
+@flax.struct.dataclass
+class ValueBatch:
+    """Rows with what their values should have been."""
+
+    rows: Rows
+    targets: Array  # [B, T] float32, at action tokens
+    old_values: Array  # [B, T] float32, when the advantages were computed
+
+
+def shift_values(values: jax.Array) -> jax.Array:
+    """[B, T] read after each token to [B, T] read before it."""
+    return jnp.pad(values[:, :-1], ((0, 0), (1, 0)))
+
+
+def value_model(model: ModelConfig) -> ModelConfig:
+    """The value model's shapes: the policy's, with a scalar head instead of the vocabulary."""
+    return dataclasses.replace(model, scalar_head=True, vocabulary_head=False)
+
+
+def make_value_update(
+    model: ModelConfig, optimiser: optax.GradientTransformation, clip: float | None
+) -> Callable[[TrainState, ValueBatch], tuple[TrainState, Metrics]]:
+    """The jitted update of a separate value model; the state is donated."""
+    network = Policy(value_model(model))
+
+    def loss_fn(parameters: Parameters, batch: ValueBatch) -> tuple[jax.Array, jax.Array]:
+        values = shift_values(network.apply({"params": parameters}, batch.rows.inputs).values)
+        mask = batch.rows.action_mask
+        losses = jax.vmap(lambda *row: value_loss(*row, clip=clip))(values, batch.targets, mask, batch.old_values)
+        return token_mean(losses, mask), values
+
+    def update(state: TrainState, batch: ValueBatch) -> tuple[TrainState, Metrics]:
+        (loss, values), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.parameters, batch)
+        state, norm = apply_gradients(state, gradients, optimiser)
+        explained = explained_variance(batch.targets, values, batch.rows.action_mask)
+        return state, {"value_loss": loss, "explained_variance": explained, "value_gradient_norm": norm}
+
+    return jax.jit(update, donate_argnums=0)
+
+
+def make_value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
+    """Jitted: values [B, T] read before each token."""
+    network = Policy(value_model(model))
+    return jax.jit(lambda parameters, rows: shift_values(network.apply({"params": parameters}, rows.inputs).values))
+
+
+def scatter_actions(batch: PackedBatch, values: np.ndarray) -> np.ndarray:
+    """[N, A] of action tokens to their places in the rows, [R, T]; 0 elsewhere."""
+    rows = np.zeros(batch.rows.action_mask.shape, np.float32)
+    rows.ravel()[batch.action_index[batch.action_valid]] = np.asarray(values)[batch.action_valid]
+    return rows
+
+
+def gather_actions(batch: PackedBatch, rows: np.ndarray) -> np.ndarray:
+    """[R, T] to the action tokens of each trajectory, [N, A]; 0 at padding."""
+    return np.where(batch.action_valid, np.asarray(rows).ravel()[batch.action_index], 0.0).astype(np.float32)
+
+
+def monte_carlo_returns(rewards: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """Undiscounted return from each action token on, [N, A]."""
+    return np.where(valid, np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1], 0.0).astype(np.float32)
+
+
+class StateBaseline:
+    """What the simulator's own state says about the return: a table over (distance, remaining steps).
+
+    It is the yardstick of the value model, which sees only screenshots: a table of training means, smoothed towards the
+    overall mean, read on episodes that it has not seen.
+    """
+
+    def __init__(self, trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray], smoothing: float = 2.0) -> None:
+        keys, values = _keys_and_returns(trajectories, returns)
+        self._mean = float(np.mean(values))
+        sums: dict[tuple[int, int], list[float]] = {}
+        for key, value in zip(keys, values, strict=True):
+            total = sums.setdefault(key, [self._mean * smoothing, smoothing])
+            total[0] += value
+            total[1] += 1
+        self._table = {key: total / count for key, (total, count) in sums.items()}
+
+    def explained_variance(self, trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray]) -> float:
+        """On other episodes; `returns` holds one return for each step of each trajectory."""
+        keys, values = _keys_and_returns(trajectories, returns)
+        predicted = np.array([self._table.get(key, self._mean) for key in keys])
+        return float(1 - np.var(values - predicted) / np.var(values))
+
+
+def _keys_and_returns(
+    trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray]
+) -> tuple[list[tuple[int, int]], np.ndarray]:
+    keys = [
+        (step.info["state"]["distance"], trajectory.task["max_steps"] - number)
+        for trajectory in trajectories
+        for number, step in enumerate(trajectory.steps)
+    ]
+    return keys, np.concatenate(list(returns))
