@@ -19,6 +19,22 @@ from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.site import Site
 
 __all__ = [
-    "BrowserConfig", "BrowserManager", "InputEvent", "InsertText", "KeyDown", "KeyUp", "ManagerStats", "MouseDown", "MouseMove",
-    "MouseUp", "Observation", "Page", "PageError", "SandboxFailure", "Site", "Wheel", "find_executable", "is_key",
-]  # fmt: skip
+    "BrowserConfig",
+    "BrowserManager",
+    "InputEvent",
+    "InsertText",
+    "KeyDown",
+    "KeyUp",
+    "ManagerStats",
+    "MouseDown",
+    "MouseMove",
+    "MouseUp",
+    "Observation",
+    "Page",
+    "PageError",
+    "SandboxFailure",
+    "Site",
+    "Wheel",
+    "find_executable",
+    "is_key",
+]

@@ -10,7 +10,8 @@ CLOCK_SCRIPT = "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in
 
 def begin_expression(seed: int, expression: str, *, canvas: bool, read: str | None) -> str:
     """Time 0 and chance from `seed`, then `expression`, then what observe_expression gives at time 0."""
-    return f"(async () => {{ __clock.reset({int(seed)}); await ({expression}); return {observe_expression(0, canvas=canvas, read=read)}; }})()"
+    observed = observe_expression(0, canvas=canvas, read=read)
+    return f"(async () => {{ __clock.reset({int(seed)}); await ({expression}); return {observed}; }})()"
 
 
 def observe_expression(advance_ms: float, *, canvas: bool, read: str | None) -> str:

@@ -25,9 +25,7 @@ class BrowserConfig:
     width: int = 96  # of the viewport, CSS pixels at device scale 1
     height: int = 96
     call_timeout_s: float = 20.0  # a call on a page that takes longer fails as "timeout"
-    screenshot: str = (
-        "auto"  # canvas: read back in the page; cdp: captureScreenshot; plain: Playwright's own; auto: first that fits
-    )
+    screenshot: str = "auto"  # canvas: read back in the page; cdp: captureScreenshot; plain: Playwright's own
 
     def __post_init__(self) -> None:
         for name in ("browsers", "pages_per_browser", "width", "height"):
@@ -60,8 +58,8 @@ def find_executable(given: str | None = None) -> Path:
             return path.absolute()
     raise InputError(
         f"no Chromium found: not in ${EXECUTABLE_VARIABLE}, on the PATH, in {REPOSITORY / '.cache/chromium'} or in "
-        f"{_playwright_folder()}; `playwright install chromium-headless-shell` or `apt-get install chromium-headless-shell` "
-        "brings one"
+        f"{_playwright_folder()}; `playwright install chromium-headless-shell` "
+        "or `apt-get install chromium-headless-shell` brings one"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, TypeAlias
 
 from tars_jax import InputError
@@ -60,8 +61,9 @@ BUTTONS = {"left": 1, "right": 2, "middle": 4}
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 # name -> (code, Windows virtual key code, text that it types)
 NAMED_KEYS: dict[str, tuple[str, int, str]] = {
-    "Alt": ("AltLeft", 18, ""), "Control": ("ControlLeft", 17, ""), "Meta": ("MetaLeft", 91, ""), "Shift": ("ShiftLeft", 16, ""),
-    "Enter": ("Enter", 13, "\r"), "Tab": ("Tab", 9, ""), "Escape": ("Escape", 27, ""), "Backspace": ("Backspace", 8, ""),
+    "Alt": ("AltLeft", 18, ""), "Control": ("ControlLeft", 17, ""), "Meta": ("MetaLeft", 91, ""),
+    "Shift": ("ShiftLeft", 16, ""), "Enter": ("Enter", 13, "\r"), "Tab": ("Tab", 9, ""),
+    "Escape": ("Escape", 27, ""), "Backspace": ("Backspace", 8, ""),
     "Delete": ("Delete", 46, ""), "Insert": ("Insert", 45, ""), "Home": ("Home", 36, ""), "End": ("End", 35, ""),
     "PageUp": ("PageUp", 33, ""), "PageDown": ("PageDown", 34, ""), "ArrowLeft": ("ArrowLeft", 37, ""),
     "ArrowUp": ("ArrowUp", 38, ""), "ArrowRight": ("ArrowRight", 39, ""), "ArrowDown": ("ArrowDown", 40, ""),
@@ -74,7 +76,8 @@ PRINTED_KEYS = (
     *((f"Digit{c}", ord(c), c, shifted) for c, shifted in zip("0123456789", ")!@#$%^&*(", strict=True)),
     ("Space", 32, " ", " "), ("Semicolon", 186, ";", ":"), ("Equal", 187, "=", "+"), ("Comma", 188, ",", "<"),
     ("Minus", 189, "-", "_"), ("Period", 190, ".", ">"), ("Slash", 191, "/", "?"), ("Backquote", 192, "`", "~"),
-    ("BracketLeft", 219, "[", "{"), ("Backslash", 220, "\\", "|"), ("BracketRight", 221, "]", "}"), ("Quote", 222, "'", '"'),
+    ("BracketLeft", 219, "[", "{"), ("Backslash", 220, "\\", "|"), ("BracketRight", 221, "]", "}"),
+    ("Quote", 222, "'", '"'),
 )  # fmt: skip
 CHARACTERS = {c: (code, number) for code, number, plain, shifted in PRINTED_KEYS for c in (plain, shifted)}
 SHIFTED = {plain: shifted for _, _, plain, shifted in PRINTED_KEYS}
@@ -116,10 +119,11 @@ class InputDevices:
                 return "Input.insertText", {"text": text}
 
     def _mouse(self, kind: str, x: float, y: float, **values: Any) -> Command:
+        if not (math.isfinite(x) and math.isfinite(y)):
+            raise InputError(f"mouse position is ({x}, {y}); it takes two finite numbers of pixels")
         buttons = sum(BUTTONS[button] for button in self._buttons)
-        return "Input.dispatchMouseEvent", {
-            "type": kind, "x": x, "y": y, "buttons": buttons, "modifiers": self._modifiers(), "pointerType": "mouse", **values
-        }  # fmt: skip
+        place = {"x": x, "y": y, "buttons": buttons, "modifiers": self._modifiers(), "pointerType": "mouse"}
+        return "Input.dispatchMouseEvent", {"type": kind, **place, **values}
 
     def _key_down(self, key: str) -> Command:
         code, number, text = _layout(key)

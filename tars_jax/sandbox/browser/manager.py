@@ -1,7 +1,7 @@
 """Several headless browsers with several isolated pages each, healed when a part of them dies.
 
-Order of life: SandboxRun (token, folder, reaper) > the Playwright driver > browsers > contexts with one page each. A dead
-part takes its pages along as SandboxFailure; the next open_page brings the part up again, once, under its lock.
+Order of life: SandboxRun (token, folder, reaper) > the Playwright driver > browsers > contexts with one page each. A
+dead part takes its pages along as SandboxFailure; the next open_page brings the part up again, once, under its lock.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 from functools import partial
 from types import TracebackType
 
-from playwright.async_api import Browser, Dialog, Playwright, Route, async_playwright
+from playwright.async_api import Dialog, Playwright, Route, async_playwright
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
@@ -22,17 +22,13 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.browser.launch import Launched, launch
 from tars_jax.sandbox.browser.page import Page
-from tars_jax.sandbox.browser.processes import VARIABLE, SandboxRun, is_alive, kill_marked
+from tars_jax.sandbox.browser.processes import SandboxRun, is_alive, kill_marked
 from tars_jax.sandbox.browser.site import ORIGIN, Site, content_type
 
 OPEN_ATTEMPTS = 3
 CLOSE_TIMEOUT_S = 5.0
-FLAGS = (
-    "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--disable-smooth-scrolling", "--force-device-scale-factor=1",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-)  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -61,8 +57,7 @@ class _Slot:
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
-        self.browser: Browser | None = None
-        self.token = ""  # of the processes of this launch
+        self.launched: Launched | None = None
         self.pages: set[Page] = set()
         self.places_taken = 0  # pages, and pages being opened
 
@@ -154,19 +149,19 @@ class BrowserManager:
     async def _open_in(self, slot: _Slot, site: Site, single_canvas: bool) -> Page:
         problem: Exception | None = None
         for _ in range(OPEN_ATTEMPTS):
-            browser = await self._living_browser(slot)
+            launched = await self._living_browser(slot)
             try:
                 return await asyncio.wait_for(
-                    self._new_page(browser, slot, site, single_canvas), self.config.call_timeout_s
+                    self._new_page(launched, slot, site, single_canvas), self.config.call_timeout_s
                 )
             except (PlaywrightError, ConnectionError, TimeoutError) as error:
                 problem = error
-                if slot.browser is browser and (isinstance(error, TimeoutError) or not browser.is_connected()):
-                    await self._drop_browser(slot, browser, "browser")
+                if isinstance(error, TimeoutError):
+                    await self._drop_browser(slot, launched)
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
-    async def _new_page(self, browser: Browser, slot: _Slot, site: Site, single_canvas: bool) -> Page:
-        context = await browser.new_context(
+    async def _new_page(self, launched: Launched, slot: _Slot, site: Site, single_canvas: bool) -> Page:
+        context = await launched.browser.new_context(
             viewport={"width": self.config.width, "height": self.config.height}, device_scale_factor=1,
             timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
         )  # fmt: skip
@@ -174,7 +169,10 @@ class BrowserManager:
             await context.add_init_script(script=CLOCK_SCRIPT)
             await context.route("**/*", partial(_serve, site))
             shown = await context.new_page()
-            session = await context.new_cdp_session(shown)
+            playwright_session = await context.new_cdp_session(shown)
+            target = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+            await playwright_session.detach()
+            session = await launched.connection.attach(target)
             page = Page(
                 context, shown, session, self.config, single_canvas=single_canvas,
                 given_up=lambda path: self.stats.given_up.update([path]), released=partial(self._release, slot),
@@ -194,15 +192,14 @@ class BrowserManager:
 
     async def _release(self, slot: _Slot, page: Page) -> None:
         """Closes the page's context; a browser that cannot do even that is ended."""
-        browser = slot.browser
+        launched = slot.launched
         slot.pages.discard(page)
         try:
-            if browser is not None and page.context.browser is browser and self._run is not None:
+            if launched is not None and page.context.browser is launched.browser and self._run is not None:
                 try:
                     await asyncio.wait_for(page.context.close(), CLOSE_TIMEOUT_S)
                 except TimeoutError:
-                    if slot.browser is browser:
-                        await self._drop_browser(slot, browser, "browser")
+                    await self._drop_browser(slot, launched)
                 except (PlaywrightError, ConnectionError):
                     pass  # it died meanwhile, which is news that arrives by itself
         finally:
@@ -211,11 +208,11 @@ class BrowserManager:
 
     # ---- bringing parts up ----
 
-    async def _living_browser(self, slot: _Slot) -> Browser:
+    async def _living_browser(self, slot: _Slot) -> Launched:
         async with slot.lock:
             for attempt in range(OPEN_ATTEMPTS):
-                if slot.browser is not None:
-                    return slot.browser
+                if slot.launched is not None:
+                    return slot.launched
                 driver = await self._living_driver()
                 try:
                     return await self._launch(slot, driver)
@@ -225,21 +222,15 @@ class BrowserManager:
                         self._driver_lost(driver)
             raise SandboxFailure("browser", f"{self._executable} did not start: {problem}")
 
-    async def _launch(self, slot: _Slot, driver: _Driver) -> Browser:
-        run = self._running()
+    async def _launch(self, slot: _Slot, driver: _Driver) -> Launched:
         self.stats.launches += 1
-        slot.token = f"{run.token}.{self.stats.launches}"
-        browser = await asyncio.wait_for(
-            driver.playwright.chromium.launch(
-                executable_path=self._executable, args=list(FLAGS), headless=True, chromium_sandbox=os.geteuid() != 0,
-                handle_sigint=False, handle_sigterm=False, handle_sighup=False,
-                env={**os.environ, VARIABLE: slot.token, "TMPDIR": str(run.folder)},
-            ),
+        launched = await asyncio.wait_for(
+            launch(driver.playwright, self._executable, self._running(), self.stats.launches),
             self.config.call_timeout_s,
-        )  # fmt: skip
-        slot.browser = browser
-        browser.on("disconnected", lambda browser: self._browser_lost(slot, browser))
-        return browser
+        )
+        slot.launched = launched
+        launched.browser.on("disconnected", lambda _: self._browser_lost(slot, launched))
+        return launched
 
     async def _living_driver(self) -> _Driver:
         async with self._driver_lock:
@@ -267,11 +258,11 @@ class BrowserManager:
         if page.fail(kind, message):
             self.stats.failures[kind] += 1
 
-    def _browser_lost(self, slot: _Slot, browser: Browser) -> None:
+    def _browser_lost(self, slot: _Slot, launched: Launched) -> None:
         if self._driver is not None and not is_alive(self._driver.pid):
             self._driver_lost(self._driver)
-        elif slot.browser is browser:
-            self._forget_browser(slot, "browser")
+        elif slot.launched is launched:
+            self._forget_browser(slot, launched, "browser")
 
     def _driver_lost(self, driver: _Driver) -> None:
         if self._driver is not driver:
@@ -280,23 +271,22 @@ class BrowserManager:
         asyncio.get_running_loop().remove_reader(driver.pidfd)
         os.close(driver.pidfd)
         for slot in self._slots:
-            if slot.browser is not None:
-                self._forget_browser(slot, "driver")
+            if slot.launched is not None:
+                self._forget_browser(slot, slot.launched, "driver")
         with contextlib.suppress(ProcessLookupError):
             os.kill(driver.pid, 9)
 
-    def _forget_browser(self, slot: _Slot, kind: str) -> None:
-        slot.browser = None
+    def _forget_browser(self, slot: _Slot, launched: Launched, kind: str) -> None:
+        slot.launched = None
+        launched.connection.close()
         for page in slot.pages:
             self._page_lost(page, kind)
-        kill_marked(slot.token)
+        kill_marked(launched.token)
 
-    async def _drop_browser(self, slot: _Slot, browser: Browser, kind: str) -> None:
+    async def _drop_browser(self, slot: _Slot, launched: Launched) -> None:
         """Ends a browser that no longer answers."""
-        if slot.browser is browser:
-            await asyncio.to_thread(kill_marked, slot.token)
-        if slot.browser is browser:
-            self._forget_browser(slot, kind)
+        if slot.launched is launched:
+            self._forget_browser(slot, launched, "browser")
 
 
 async def _serve(site: Site, route: Route) -> None:

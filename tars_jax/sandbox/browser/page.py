@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from playwright.async_api import BrowserContext
 from playwright.async_api import Error as PlaywrightError
@@ -13,22 +13,17 @@ from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
+from tars_jax.sandbox.browser.connection import ProtocolError, Session
 from tars_jax.sandbox.browser.events import InputDevices, InputEvent
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
-from tars_jax.sandbox.browser.screenshots import Camera, Observation
+from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_refusal
 
 T = TypeVar("T")
 DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
 
 
-class Session(Protocol):
-    """A debugging session with one page."""
-
-    async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]: ...
-
-
 class Page:
-    """A page of a BrowserManager. Every call raises SandboxFailure when the infrastructure fails; the page is then dead."""
+    """A page of a BrowserManager. A call raises SandboxFailure when the infrastructure fails; the page is then dead."""
 
     def __init__(
         self, context: BrowserContext, page: PlaywrightPage, session: Session, config: BrowserConfig, *,
@@ -68,7 +63,10 @@ class Page:
         )
 
     async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
-        """Delivers `events`, each acknowledged by the page before the next, moves the clock by `advance_ms`, then observes."""
+        """Delivers `events`, each acknowledged before the next, moves the clock by `advance_ms`, then observes.
+
+        Raises InputError for an event that cannot be, otherwise as `start`.
+        """
         commands = [self._devices.command(event) for event in events]
 
         async def step() -> Observation:
@@ -121,8 +119,9 @@ class Page:
             work.close()
             raise self.failure or RuntimeError(f"{name} on a closed page")
         task = asyncio.ensure_future(work)
+        waiting: set[asyncio.Future[Any]] = {task, self._death}
         try:
-            await asyncio.wait({task, self._death}, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not task.done():
                 task.cancel()
@@ -132,8 +131,8 @@ class Page:
             raise self._raised()
         try:
             return task.result()
-        except (PlaywrightError, ConnectionError) as error:
-            if is_script_error(error):
+        except (PlaywrightError, ConnectionError, ProtocolError) as error:
+            if is_refusal(error):
                 raise PageError(str(error)) from error
             await asyncio.wait({self._death}, timeout=DIAGNOSIS_S)
             self.fail("renderer", str(error))
@@ -141,9 +140,3 @@ class Page:
 
     def _raised(self) -> Exception:
         return self.failure or RuntimeError("the page was closed during a call")
-
-
-def is_script_error(error: Exception) -> bool:
-    """Whether an error of the protocol comes from the page's own doing: it navigated, or its value is no JSON."""
-    text = str(error)
-    return any(part in text for part in ("context was destroyed", "Object reference chain", "Promise was collected"))

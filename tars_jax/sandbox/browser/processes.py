@@ -19,7 +19,7 @@ from pathlib import Path
 from tars_jax.sandbox.browser.reaper import VARIABLE, kill_marked, marked_processes
 
 __all__ = ["VARIABLE", "SandboxRun", "is_alive", "kill_marked"]
-
+LONGEST_FOLDER = 60
 REAPER = Path(__file__).with_name("reaper.py")
 
 
@@ -28,10 +28,14 @@ class SandboxRun:
 
     def __init__(self) -> None:
         self.token = f"tars_jax-{os.getpid()}-{secrets.token_hex(6)}"
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{self.token}-"))
+        folder = tempfile.gettempdir()
+        if len(folder) > LONGEST_FOLDER:  # the path of a socket has at most 107 characters
+            folder = "/tmp"
+        self.folder = Path(tempfile.mkdtemp(prefix="tars_jax-", dir=folder))
         self._reaper = subprocess.Popen(
             [sys.executable, "-I", "-S", str(REAPER), self.token, str(self.folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, cwd="/",
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True, cwd="/",
         )  # fmt: skip
 
     @contextlib.contextmanager

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from tars_jax.sandbox.browser.connection import ProtocolError
+
 DATA_URL = "data:image/png;base64,"
 
 
@@ -45,9 +47,9 @@ def png_size(png: bytes) -> tuple[int, int]:
 class Camera:
     """The screenshot paths of one page, from the cheapest to the plainest.
 
-    canvas: the page's own canvas, read back in the same call that moved the clock; cdp: captureScreenshot; plain: Playwright's
-    screenshot. A path that raises or gives another size than the viewport is given up for this page. A canvas must show
-    what the screen shows: the first picture of a page is taken both ways and compared.
+    canvas: the page's own canvas, read back in the same call that moved the clock; cdp: captureScreenshot; plain:
+    Playwright's screenshot. A path that raises or gives another size than the viewport is given up for this page. A
+    canvas must show what the screen shows: the first picture of a page is taken both ways and compared.
     """
 
     def __init__(
@@ -102,6 +104,6 @@ class Camera:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether a protocol error says that the command itself was refused, the page being alive."""
-    text = str(error)
-    return "Protocol error" in text and not any(word in text for word in ("crashed", "closed", "detached"))
+    """Whether an error says that a command was refused or its page navigated, the page itself being alive."""
+    gone = ("crashed", "closed", "detached", "Session with given id")
+    return isinstance(error, ProtocolError) and not any(word in str(error) for word in gone)

@@ -8,8 +8,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 ORIGIN = "http://sandbox.invalid"
-TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".html": "text/html", ".css": "text/css",
-         ".json": "application/json", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".woff2": "font/woff2"}  # fmt: skip
+TYPES = {
+    ".js": "text/javascript", ".mjs": "text/javascript", ".html": "text/html", ".css": "text/css",
+    ".json": "application/json", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".woff2": "font/woff2",
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,89 @@
+"""The manager's own way into a browser: the debugging protocol over the relay's socket (see relay.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from typing import Any
+
+from tars_jax.sandbox.browser.relay import FIRST_ID, Messages
+
+
+class ProtocolError(Exception):
+    """The browser refused a command."""
+
+
+class Connection(asyncio.Protocol):
+    """One browser; many sessions. Calls in flight raise ConnectionError when the browser goes away."""
+
+    def __init__(self) -> None:
+        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.WriteTransport | None = None
+        self._messages = Messages()
+        self._ids = itertools.count(FIRST_ID)
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._browser_session: str | None = None
+
+    async def attach(self, target: str) -> Session:
+        """A session with a target, beside the one that Playwright has."""
+        if self._browser_session is None:
+            answer = await self.send("Target.attachToBrowserTarget")
+            self._browser_session = answer["sessionId"]
+        answer = await self.send("Target.attachToTarget", {"targetId": target, "flatten": True}, self._browser_session)
+        return Session(self, answer["sessionId"])
+
+    async def send(
+        self, method: str, params: dict[str, Any] | None = None, session: str | None = None
+    ) -> dict[str, Any]:
+        """The result of a command. Raises ProtocolError when it is refused, ConnectionError without a browser."""
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionError("the browser is gone")
+        number = next(self._ids)
+        message = {"id": number, "method": method, "params": params or {}}
+        if session is not None:
+            message["sessionId"] = session
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._transport.write(json.dumps(message, separators=(",", ":")).encode() + b"\0")
+        try:
+            return await answer
+        finally:
+            self._answers.pop(number, None)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.WriteTransport)
+        self._transport = transport
+        if not self.ready.done():
+            self.ready.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        for message in self._messages.cut(data):
+            answer = json.loads(message[:-1])
+            waiting = self._answers.get(answer["id"])
+            if waiting is None or waiting.done():
+                continue
+            if "error" in answer:
+                waiting.set_exception(ProtocolError(answer["error"].get("message", "refused")))
+            else:
+                waiting.set_result(answer["result"])
+
+    def connection_lost(self, error: Exception | None) -> None:
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ConnectionError("the browser is gone"))
+
+
+class Session:
+    """The debugging protocol of one page."""
+
+    def __init__(self, connection: Connection, session: str) -> None:
+        self._connection = connection
+        self._session = session
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        """As Connection.send, to this page."""
+        return await self._connection.send(method, params, self._session)

@@ -1,0 +1,72 @@
+"""Starting one Chromium through Playwright, with the relay between them."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+from playwright.async_api import Browser, Playwright
+
+from tars_jax.sandbox.browser.connection import Connection
+from tars_jax.sandbox.browser.processes import VARIABLE, SandboxRun
+
+RELAY = Path(__file__).with_name("relay.py")
+FLAGS = (
+    # A plain headless browser that starts nothing and asks nothing by itself.
+    "--headless", "--no-startup-window", "--hide-scrollbars", "--mute-audio", "--no-first-run",
+    "--no-default-browser-check", "--disable-extensions", "--disable-default-apps", "--disable-sync",
+    "--disable-component-update", "--disable-breakpad", "--disable-background-networking",
+    "--disable-popup-blocking", "--disable-prompt-on-repost", "--disable-hang-monitor",
+    "--disable-field-trial-config", "--disable-search-engine-choice-screen", "--metrics-recording-only",
+    "--password-store=basic", "--disable-back-forward-cache", "--disable-ipc-flooding-protection",
+    "--allow-pre-commit-input",
+    "--disable-features=" + ",".join((
+        "DeferRendererTasksAfterInput",  # would hold each step back until the next frame, 16 ms after its input
+        "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "PaintHolding",
+        "HttpsFirstBalancedModeAutoEnable", "MediaRouter", "OptimizationHints", "NetworkTimeServiceQuerying",
+    )),
+    "--enable-features=CDPScreenshotNewSurface",
+    # Pages that nobody looks at run as fast as the others; a small /dev/shm crashes renderers.
+    "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding", "--disable-dev-shm-usage",
+    # The same pixels on every machine.
+    "--disable-gpu", "--force-color-profile=srgb", "--force-device-scale-factor=1",
+    "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    # No network: requests are answered by site.py or aborted, and what is no request finds no host and no route.
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-quic",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(eq=False)
+class Launched:
+    """One running Chromium."""
+
+    browser: Browser  # Playwright's view: contexts, pages, their events
+    connection: Connection  # the manager's own: the calls of every step
+    token: str  # in the environment of its processes
+
+
+async def launch(playwright: Playwright, executable: Path, run: SandboxRun, number: int) -> Launched:
+    """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back."""
+    folder = run.folder / f"browser-{number}"
+    folder.mkdir()
+    token = f"{run.token}.{number}"
+    connection = Connection()
+    server = await asyncio.get_running_loop().create_unix_server(lambda: connection, folder / "relay")
+    flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else []), f"--user-data-dir={folder / 'profile'}"]
+    try:
+        browser = await playwright.chromium.launch(
+            executable_path=sys.executable, ignore_default_args=True,
+            args=["-I", "-S", str(RELAY), str(folder / "relay"), str(executable), *flags],
+            handle_sigint=False, handle_sigterm=False, handle_sighup=False, chromium_sandbox=os.geteuid() != 0,
+            env={**os.environ, VARIABLE: token, "TMPDIR": str(run.folder)},
+        )  # fmt: skip
+    finally:
+        server.close()
+    await connection.ready
+    return Launched(browser, connection, token)

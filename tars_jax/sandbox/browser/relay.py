@@ -1,0 +1,100 @@
+"""Lets two clients speak to one Chromium: Playwright's driver, and the manager itself for the calls of every step.
+
+    python -I -S relay.py SOCKET CHROMIUM [FLAG ...]
+
+The driver starts this program as its browser, with the debugging pipe on descriptors 3 (commands) and 4 (answers);
+messages end with a zero byte. The relay starts Chromium on a pipe of its own and passes on what the driver sends there
+and what the manager sends to SOCKET. A call through the driver costs twice the processor time; a debugging port would be as
+cheap, but open to every user of the machine. When Chromium, the driver or the manager is gone, the relay ends the whole
+process group. Runs as a script without the package.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+
+FIRST_ID = 1 << 30  # the manager's calls have ids from here; the driver counts from 1
+CHUNK = 1 << 20
+
+
+class Messages:
+    """A stream of bytes, cut into messages."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def cut(self, chunk: bytes) -> list[bytes]:
+        """The messages that `chunk` completes, each with its zero byte."""
+        end = chunk.rfind(b"\0") + 1
+        if not end:
+            self._parts.append(chunk)
+            return []
+        whole = b"".join([*self._parts, chunk[:end]])
+        self._parts = [chunk[end:]] if end < len(chunk) else []
+        return [message + b"\0" for message in whole[:-1].split(b"\0")]
+
+
+def is_managers(message: bytes) -> bool:
+    """Whether a message of Chromium answers a call of the manager."""
+    if message.startswith(b'{"id":'):
+        return int(message[6 : message.index(b",")]) >= FIRST_ID
+    if message.startswith(b'{"method":'):
+        return False
+    return json.loads(message[:-1]).get("id", 0) >= FIRST_ID
+
+
+def write(descriptor: int, message: bytes) -> None:
+    view = memoryview(message)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def relay(driver_in: int, driver_out: int, manager: int, browser_in: int, browser_out: int) -> None:
+    """Passes messages on until one of the three is gone."""
+    streams = {driver_in: Messages(), manager: Messages(), browser_out: Messages()}
+    poll = select.poll()
+    for descriptor in streams:
+        poll.register(descriptor, select.POLLIN)
+    while True:
+        for descriptor, _ in poll.poll():
+            chunk = os.read(descriptor, CHUNK)
+            if not chunk:
+                return
+            messages = streams[descriptor].cut(chunk)
+            if descriptor == browser_out:
+                for message in messages:
+                    write(manager if is_managers(message) else driver_out, message)
+            elif messages:
+                write(browser_in, b"".join(messages))
+
+
+def main(path: str, command: list[str]) -> None:
+    manager = socket.socket(socket.AF_UNIX)
+    manager.connect(path)
+    driver_in, driver_out = (fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10) for descriptor in (3, 4))
+    commands, browser_in = os.pipe()
+    browser_out, answers = os.pipe()
+    os.dup2(commands, 3)
+    os.dup2(answers, 4)
+    subprocess.Popen([*command, "--remote-debugging-pipe"], pass_fds=(3, 4))
+    for descriptor in {3, 4, commands, answers}:
+        os.close(descriptor)
+    try:
+        relay(driver_in, driver_out, manager.fileno(), browser_in, browser_out)
+    except OSError:
+        pass  # one of the three went away in the middle of a message
+    finally:
+        if os.getpgid(0) == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    main(sys.argv[1], sys.argv[2:])
