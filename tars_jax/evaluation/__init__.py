@@ -1,0 +1,26 @@
+"""Measured scores and what is said about them. See README.md."""
+
+from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, Series
+from tars_jax.evaluation.report import ReportData, render_report, verdict, write_report
+from tars_jax.evaluation.statistics import (
+    Estimate,
+    bootstrap_difference,
+    mean_normalised_score,
+    success_difference,
+    wilson_interval,
+)
+
+__all__ = [
+    "DEFAULT_CURVES",
+    "Curve",
+    "Estimate",
+    "ReportData",
+    "Series",
+    "bootstrap_difference",
+    "mean_normalised_score",
+    "render_report",
+    "success_difference",
+    "verdict",
+    "wilson_interval",
+    "write_report",
+]

@@ -1,0 +1,222 @@
+"""Curves of a run as inline SVG, in colours and type of the page that they stand in."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
+
+from tars_jax.training.metrics import MetricsRow
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """The rows of one stage that hold a value of this name."""
+
+    stage: str
+    name: str
+    label: str = ""  # shown where a curve has several
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """One small figure; left out where the run has no rows for it."""
+
+    section: str
+    title: str
+    series: tuple[Series, ...]  # the first is the one that counts
+    note: str = ""  # how to read it
+    x_label: str = "iteration"
+    percent: bool = False  # values are fractions, drawn from 0 to 100%
+    floor: float = -math.inf  # lower values are cut off
+    bound: str = ""  # a number of the run's result that is drawn as a line
+    bound_label: str = ""
+
+
+IMPROVEMENT, VALUE, SUPERVISED = "Improvement by PPO", "Value pretraining", "Supervised start"
+
+DEFAULT_CURVES = (
+    Curve(IMPROVEMENT, "Success", (Series("ppo", "success"),), "episodes of the batch that were solved", percent=True),
+    Curve(IMPROVEMENT, "Reward", (Series("ppo", "reward"),), "per episode, with format and length shaping"),
+    Curve(IMPROVEMENT, "Distance", (Series("ppo", "distance"),), "the curriculum's: moves that an episode needs"),
+    Curve(IMPROVEMENT, "Steps per episode", (Series("ppo", "episode_steps"),), "actions until it ends"),
+    Curve(IMPROVEMENT, "Entropy", (Series("ppo", "entropy"),), "nats per action token"),
+    Curve(IMPROVEMENT, "Think length", (Series("ppo", "think_tokens"),), "tokens of thought per step"),
+    Curve(IMPROVEMENT, "Well-formed answers", (Series("ppo", "valid"),), "that follow the grammar", percent=True),
+    Curve(
+        IMPROVEMENT,
+        "Explained variance",
+        (Series("ppo", "explained_variance"),),
+        "of returns, by the value model on fresh episodes",
+        floor=-1,
+    ),
+    Curve(IMPROVEMENT, "Clip fraction", (Series("ppo", "clip_fraction"),), "tokens whose ratio left the clip range"),
+    Curve(IMPROVEMENT, "Staleness", (Series("ppo", "staleness"),), "policy versions between sampling and update"),
+    Curve(
+        VALUE,
+        "Explained variance",
+        (
+            Series("value", "heldout_explained_variance", "held-out episodes"),
+            Series("value", "explained_variance", "training episodes"),
+        ),
+        "of Monte-Carlo returns of the fixed policy",
+        x_label="update",
+        floor=-1,
+        bound="simulator_explained_variance",
+        bound_label="what the simulator’s state explains",
+    ),
+    Curve(VALUE, "Value loss", (Series("value", "loss"),), "squared error against the returns", "update"),
+    Curve(
+        SUPERVISED,
+        "Loss",
+        (Series("supervised", "heldout_loss", "held-out episodes"), Series("supervised", "loss", "training episodes")),
+        "nats per action token",
+        x_label="update",
+    ),
+    Curve(SUPERVISED, "Accuracy", (Series("supervised", "accuracy"),), "next action token", "update", percent=True),
+)
+
+# Matplotlib knows no CSS variables: it draws in these colours, and the page's names replace them in the SVG.
+_COLOURS = {
+    "#010101": "var(--ink)",
+    "#020202": "var(--muted)",
+    "#030303": "var(--line)",
+    "#040404": "var(--after)",
+    "#050505": "var(--before)",
+    "#060606": "var(--third)",
+}
+_INK, _MUTED, _LINE, *_SERIES = _COLOURS
+_SIZE = (3.6, 2.0)  # inches of 100 CSS pixels
+
+
+def curve_sections(curves: Sequence[Curve], rows: Sequence[MetricsRow], result: Mapping[str, Any]) -> list[str]:
+    """The curves that the run has rows for, as one HTML section for each of their headings."""
+    sections: dict[str, list[str]] = {}
+    for index, curve in enumerate(curves):
+        drawn = [(series, *_points(rows, series)) for series in curve.series]
+        drawn = [entry for entry in drawn if len(entry[1])]
+        if drawn:
+            sections.setdefault(curve.section, []).append(_figure_html(curve, drawn, result.get(curve.bound), index))
+    return [
+        f'<section class="curves"><h2>{html.escape(section)}</h2><div class="grid">{"".join(figures)}</div></section>'
+        for section, figures in sections.items()
+    ]
+
+
+def _points(rows: Sequence[MetricsRow], series: Series) -> tuple[np.ndarray, np.ndarray]:
+    points = [
+        (row.step, row.values[series.name])
+        for row in rows
+        if row.stage == series.stage and math.isfinite(row.values.get(series.name, math.nan))
+    ]
+    x, y = zip(*points, strict=True) if points else ((), ())
+    return np.array(x, float), np.array(y, float)
+
+
+def smooth(y: np.ndarray, width: int) -> np.ndarray:
+    """Centred moving average over `width` (odd) points, over fewer at the ends: [n] -> [n]."""
+    kernel = np.ones(width)
+    padded = [np.convolve(np.pad(values, width // 2), kernel, "valid") for values in (y, np.ones_like(y))]
+    return padded[0] / padded[1]
+
+
+def _figure_html(
+    curve: Curve, drawn: list[tuple[Series, np.ndarray, np.ndarray]], bound: float | None, index: int
+) -> str:
+    lines = [(series, x, y, smooth(y, 2 * (len(y) // 40) + 1)) for series, x, y in drawn]
+    counts = lines[0][3]
+    first, last = _number(counts[0], curve.percent), _number(counts[-1], curve.percent)
+    change = f'<span class="change">{first} → <b>{last}</b></span>' if len(counts) > 1 else f"<b>{last}</b>"
+    keys = [(colour, series.label) for colour, (series, *_) in zip(_SERIES, lines, strict=False) if len(lines) > 1]
+    legend = "".join(
+        f'<span class="key" style="--key: {_COLOURS[colour]}">{html.escape(label)}</span>' for colour, label in keys
+    )
+    if bound is not None:
+        legend += f'<span class="key dashed">{html.escape(curve.bound_label)}, {_number(bound, curve.percent)}</span>'
+    return (
+        f"<figure><figcaption><h3>{html.escape(curve.title)}</h3>{change}</figcaption>"
+        f'<p class="note">{html.escape(curve.note)}</p>'
+        f"{_svg(curve, lines, bound, index)}"
+        f'<p class="legend">{legend}</p></figure>'
+    )
+
+
+def _svg(
+    curve: Curve,
+    lines: list[tuple[Series, np.ndarray, np.ndarray, np.ndarray]],
+    bound: float | None,
+    index: int,
+) -> str:
+    # Text stays text; the salt keeps the ids of one page's figures apart and the same from run to run.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"curve {index}", "font.size": 7.5}):
+        figure = Figure(figsize=_SIZE, dpi=100)
+        axes = figure.add_axes((0.105, 0.17, 0.875, 0.79))
+        for colour, (_, x, y, smoothed) in zip(_SERIES, lines, strict=False):
+            if len(x) > 40:
+                axes.plot(x, y, color=colour, linewidth=0.7, alpha=0.28)
+            axes.plot(x, smoothed, color=colour, linewidth=1.6, solid_capstyle="round", solid_joinstyle="round")
+            axes.plot(x[-1:], smoothed[-1:], "o", color=colour, markersize=3.5)
+        if bound is not None:
+            axes.axhline(bound, color=_INK, linewidth=0.9, linestyle=(0, (3, 3)))
+        _scale(axes, curve, lines, bound)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return _inline(buffer.getvalue(), curve.title)
+
+
+def _scale(axes: Any, curve: Curve, lines: list[tuple[Series, np.ndarray, np.ndarray, np.ndarray]], bound: Any) -> None:
+    values = np.concatenate([y for _, _, y, _ in lines] + [np.array([] if bound is None else [bound])])
+    low, high = max(float(values.min()), curve.floor), float(values.max())
+    if curve.percent:
+        low, high = min(low, 0.0), max(high, 1.0)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    # A change of a few per cent must not look like a landslide.
+    missing = max(0.25 * max(abs(low), abs(high), 1e-9) - (high - low), 0)
+    low, high = low - missing / 2, high + missing / 2
+    margin = 0.06 * (high - low)
+    axes.set_ylim(low - margin, high + margin)
+    axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]) if curve.percent else MaxNLocator(4))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_xlabel(curve.x_label, color=_MUTED, labelpad=2, loc="right")
+    axes.grid(axis="y", color=_LINE, linewidth=0.8)
+    axes.tick_params(colors=_MUTED, length=0, pad=4)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side == "bottom")
+        spine.set_color(_LINE)
+
+
+def _inline(svg: str, title: str) -> str:
+    """A stand-alone SVG file as an element of an HTML page: without prologue, metadata, namespaces, size, plain ids."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg)
+    svg = re.sub(r' id="[\w.]+_\d+"', "", svg)
+    svg = re.sub(r"font: ([\d.]+)px '[^']*'(, [^;\"]*)?", r"font-size: \1px", svg)
+    svg = re.sub(r"\n\s*", "\n", svg)
+    for colour, name in _COLOURS.items():
+        svg = svg.replace(colour, name)
+    size = re.search(r'viewBox="[^"]*"', svg)
+    assert size is not None
+    label = html.escape(title, quote=True)
+    return re.sub(r"<svg[^>]*>", f'<svg role="img" aria-label="{label}" {size.group()}>', svg, count=1)
+
+
+def _number(value: float, percent: bool) -> str:
+    if percent:
+        text = f"{100 * value:.0f}%"
+    elif abs(value) >= 1:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:.2f}" if abs(value) >= 0.1 else f"{value:.2g}"
+    return text.replace("-", "−")

@@ -1,0 +1,127 @@
+"""Episodes as strips of screenshots, with the thought, the action and a mark where it pointed."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import json
+import re
+from collections.abc import Sequence
+
+from PIL import Image
+
+from tars_jax.trajectory import Outcome, Step, Trajectory
+
+MAX_STEPS = 24  # of one strip; of a longer episode the middle is left out
+IMAGE_BUDGET = 3_500_000  # characters of embedded screenshots in all
+_LAST_STEPS = 6  # shown of a longer episode's end
+_LARGE_WIDTH = 320  # wider screenshots are shrunk to this, smaller ones scaled up pixel by pixel
+
+
+def replays_html(before: Sequence[Trajectory], after: Sequence[Trajectory], count: int) -> str:
+    """The first `count` episodes of each side; where both played the same task, they stand under each other."""
+    strips: dict[str, list[tuple[str, str, Trajectory]]] = {}
+    for side, label, trajectories in (("before", "Before", before), ("after", "After", after)):
+        for trajectory in trajectories[:count]:
+            task = json.dumps(trajectory.task, sort_keys=True, default=str)
+            strips.setdefault(task, []).append((side, label, trajectory))
+    parts: list[str] = []
+    size = 0
+    for index, group in enumerate(strips.values()):
+        rows = "".join(_strip_html(side, label, trajectory) for side, label, trajectory in group)
+        size += len(rows)
+        if size > IMAGE_BUDGET and parts:
+            break
+        parts.append(f'<div class="level"><h3>{_task_title(group[0][2], index)}</h3>{rows}</div>')
+    return "".join(parts)
+
+
+def _task_title(trajectory: Trajectory, index: int) -> str:
+    task = trajectory.task
+    words = [str(task["game"])] if "game" in task else []
+    options = task.get("options") or {}
+    for key, value in {"seed": task.get("seed"), **options, "at most": task.get("max_steps")}.items():
+        if isinstance(value, list | tuple) and value:
+            words.append(f"{key} {' to '.join(map(str, dict.fromkeys(value)))}")
+        elif isinstance(value, str | int | float):
+            words.append(f"{key} {value}" + (" steps" if key == "at most" else ""))
+    return f'Episode {index + 1} <span class="detail">{html.escape(", ".join(words).replace("_", " "))}</span>'
+
+
+def _strip_html(side: str, label: str, trajectory: Trajectory) -> str:
+    steps = list(enumerate(trajectory.steps, start=1))
+    left_out = max(len(steps) - MAX_STEPS, 0)
+    head = MAX_STEPS - _LAST_STEPS if left_out else len(steps)
+    cards = [_step_html(number, step) for number, step in steps[:head]]
+    if left_out:
+        cards.append(f'<li class="gap">{left_out} more steps</li>')
+        cards += [_step_html(number, step) for number, step in steps[-_LAST_STEPS:]]
+    kind, text = outcome_badge(trajectory)
+    return (
+        f'<div class="strip {side}"><p class="side"><span class="name">{label}</span>'
+        f'<span class="badge {kind}">{text}</span></p><ol>{"".join(cards)}</ol></div>'
+    )
+
+
+def outcome_badge(trajectory: Trajectory) -> tuple[str, str]:
+    """(kind, words) for how an episode ended; kind is "good", "bad" or "void"."""
+    steps = len(trajectory.steps)
+    counted = f"{steps} step{'' if steps == 1 else 's'}"
+    if trajectory.outcome is Outcome.FAILED:
+        return "void", f"sandbox failed after {counted}, not counted"
+    if trajectory.reward > 0:
+        partial = "" if trajectory.reward == 1 else f", reward {trajectory.reward:.3g}"
+        return "good", f"solved in {counted}{partial}"
+    words = {
+        Outcome.FINISHED: f"ended unsolved after {counted}",
+        Outcome.TRUNCATED: f"out of budget after {counted}",
+        Outcome.REJECTED: f"unreadable answers, stopped after {counted}",
+    }
+    return "bad", words[trajectory.outcome]
+
+
+def _step_html(number: int, step: Step) -> str:
+    image, pixelated = _data_uri(step.screenshot)
+    marked = f", pointing at {_round(step.point[0])} {_round(step.point[1])}" if step.point else ""
+    mark = mark_svg(step.point) if step.point else ""
+    reward = f'<span class="reward">+{step.reward:.3g}</span>' if step.reward > 0 else ""
+    if step.reward < 0:
+        reward = f'<span class="reward negative">−{-step.reward:.3g}</span>'
+    if step.valid:
+        action = html.escape(short_action(step.action))
+        words = f'<p class="thought">{html.escape(step.thought)}</p><p class="action">{action}</p>'
+    else:
+        words = f'<p class="unreadable">not readable: <code>{html.escape(step.response[:200])}</code></p>'
+    kind = "pixelated" if pixelated else "shrunk"
+    picture = f'<img class="{kind}" src="{image}" alt="Screenshot of step {number}{marked}">'
+    return f'<li><div class="screen">{picture}{mark}</div><p class="step"><span>{number}</span>{reward}</p>{words}</li>'
+
+
+def mark_svg(point: tuple[float, float]) -> str:
+    """A ring at `point` (0..1000 of width and height), over a picture of any size."""
+    at = f'cx="{_round(point[0] / 10)}%" cy="{_round(point[1] / 10)}%"'
+    return (
+        f'<svg class="mark" aria-hidden="true"><circle {at} r="7.5" class="halo"/><circle {at} r="7.5" class="ring"/>'
+        f'<circle {at} r="2" class="dot"/></svg>'
+    )
+
+
+def short_action(action: str) -> str:
+    """An action of the text grammar without the scaffolding around its points."""
+    return re.sub(r"(?:\w+=)?'<point>\s*([\d.]+)\s+([\d.]+)\s*</point>'", r"\1 \2", action)
+
+
+def _data_uri(screenshot: bytes) -> tuple[str, bool]:
+    """The picture as a data URI, and whether it is so small that it is to be scaled up in whole pixels."""
+    with Image.open(io.BytesIO(screenshot)) as picture:
+        if picture.width <= _LARGE_WIDTH:
+            return f"data:image/png;base64,{base64.b64encode(screenshot).decode()}", True
+        buffer = io.BytesIO()
+        size = (_LARGE_WIDTH, max(1, round(picture.height * _LARGE_WIDTH / picture.width)))
+        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}", False
+
+
+def _round(value: float) -> str:
+    return f"{value:.4g}"

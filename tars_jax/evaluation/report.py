@@ -1,0 +1,196 @@
+"""One run as one page: report.html, which opens offline.
+
+What it holds: the verdict, the curves, replays before and after, the configuration. Nothing in it is loaded from
+elsewhere, and it runs no script; a content security policy in the page makes sure of both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import os
+import pathlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import tars_jax
+from tars_jax import InputError
+from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections
+from tars_jax.evaluation.replays import replays_html
+from tars_jax.evaluation.statistics import success_difference, wilson_interval
+from tars_jax.training.metrics import MetricsRow
+from tars_jax.trajectory import Trajectory, write_atomic
+
+REPORT_FILE = "report.html"
+OPTIONAL_FACTS = ("training_episodes", "environment_steps", "parameters")  # numbers shown in the headline if present
+REQUIRED = ("score_before", "score_after", "episodes", "minutes", "seed")
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportData:
+    """Everything that a report shows.
+
+    `result` holds at least `score_before` and `score_after` (success rates, 0..1, each over `episodes` evaluation
+    episodes), `minutes` and `seed`; whatever else is in it is listed.
+    """
+
+    title: str
+    result: Mapping[str, Any]
+    metrics: Sequence[MetricsRow] = ()
+    before: Sequence[Trajectory] = ()  # evaluation episodes, in the order in which they are to be shown
+    after: Sequence[Trajectory] = ()
+    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    curves: Sequence[Curve] = DEFAULT_CURVES
+    replays: int = 4  # episodes shown of each side
+    subtitle: str = ""
+    command: str = ""  # repeats the run
+
+    def __post_init__(self) -> None:
+        for name in REQUIRED:
+            value = self.result.get(name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InputError(f"result: field {name} is {value!r}, the report takes a number.")
+        for name in ("score_before", "score_after"):
+            if not 0 <= self.result[name] <= 1:
+                raise InputError(f"result: field {name} is {self.result[name]!r}, it takes a success rate, 0..1.")
+        if self.result["episodes"] < 1:
+            raise InputError(f"result: field episodes is {self.result['episodes']!r}, it takes at least 1.")
+
+
+def write_report(run_path: str | os.PathLike[str], data: ReportData) -> pathlib.Path:
+    """Writes report.html into the run directory, whole or not at all, and returns its path."""
+    path = pathlib.Path(run_path) / REPORT_FILE
+    write_atomic(path, render_report(data).encode())
+    return path
+
+
+def render_report(data: ReportData) -> str:
+    """The page."""
+    style = (pathlib.Path(__file__).parent / "report.css").read_text(encoding="utf-8")
+    subtitle = f'<p class="subtitle">{html.escape(data.subtitle)}</p>' if data.subtitle else ""
+    curves = curve_sections(data.curves, data.metrics, data.result)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<link rel="icon" href="data:,">
+<title>{html.escape(data.title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><h1>{html.escape(data.title)}</h1>{subtitle}</header>
+<main>
+{_headline_html(data)}
+{"".join(curves[:1])}
+{_replays_section(data)}
+{"".join(curves[1:])}
+{_details_html(data)}
+</main>
+<footer>Made by tars_jax {tars_jax.__version__}. This page is one file and loads nothing.</footer>
+</body>
+</html>
+"""
+
+
+def verdict(result: Mapping[str, Any]) -> tuple[str, str]:
+    """(kind, sentence) of a result with the fields that `ReportData` requires.
+
+    The kind is "better" or "worse" only where the 95% interval of the difference leaves out 0; otherwise it is
+    "unclear", and the sentence says that the run did not improve, or that the improvement is not shown.
+    """
+    n = int(result["episodes"])
+    before, after = (round(result[name] * n) for name in ("score_before", "score_after"))
+    difference = success_difference((before, n), (after, n))
+    scores = (
+        f"it solved {_percent(before / n)} of {n} held-out episodes before reinforcement learning "
+        f"and {_percent(after / n)} after"
+    )
+    interval = f"95% interval {_points(difference.low)} to {_points(difference.high)}"
+    change = f"{_points(difference.value)} points ({interval})"
+    if difference.low > 0:
+        return "better", f"The agent improved: {scores}, {change}."
+    if difference.high < 0:
+        return "worse", f"The agent got worse: {scores}, {change}."
+    chance = f"{change}, which {n} episodes cannot tell from chance"
+    if difference.value > 0:
+        return "unclear", f"Improvement is not shown: {scores}, {chance}."
+    return "unclear", f"The run did not improve the agent: {scores}, {chance}."
+
+
+def _headline_html(data: ReportData) -> str:
+    kind, sentence = verdict(data.result)
+    n = int(data.result["episodes"])
+    rows = []
+    for side, label in (("before", "Before"), ("after", "After")):
+        score = data.result[f"score_{side}"]
+        low, high = wilson_interval(round(score * n), n)
+        interval = f"left: {_percent(low)}; width: {_percent(high - low)}"
+        rows.append(
+            f'<div class="score {side}"><span class="name">{label}</span><span class="value">{_percent(score)}</span>'
+            f'<span class="track"><span class="interval" style="{interval}"></span>'
+            f'<span class="dot" style="left: {_percent(score)}"></span></span>'
+            f'<span class="range">{100 * low:.0f} to {100 * high:.0f}%</span></div>'
+        )
+    facts = [
+        ("evaluation episodes", f"{n:,}"),
+        ("minutes", f"{data.result['minutes']:.3g}"),
+        ("seed", str(data.result["seed"])),
+        *((name.replace("_", " "), f"{data.result[name]:,}") for name in OPTIONAL_FACTS if name in data.result),
+    ]
+    items = "".join(f"<div><dt>{name}</dt><dd>{html.escape(value)}</dd></div>" for name, value in facts)
+    return (
+        f'<section class="headline {kind}"><p class="verdict">{html.escape(sentence)}</p>'
+        f'<div class="scores">{"".join(rows)}<p class="scale"><span>0%</span><span>success, with 95% intervals</span>'
+        f"<span>100%</span></p></div><dl>{items}</dl></section>"
+    )
+
+
+def _replays_section(data: ReportData) -> str:
+    strips = replays_html(data.before, data.after, data.replays)
+    if not strips:
+        return ""
+    return (
+        '<section class="replays"><h2>Replays</h2><p class="note">The first evaluation episodes as they came, not a '
+        "selection. Each picture is what the policy saw before its action; a ring marks where it pointed.</p>"
+        f"{strips}</section>"
+    )
+
+
+def _details_html(data: ReportData) -> str:
+    rest = {name: value for name, value in data.result.items() if name not in REQUIRED}
+    tables = [("Result", rest), ("Configuration", data.config)]
+    parts = [
+        f"<details><summary>{title}</summary><table>{_table_rows(values)}</table></details>"
+        for title, values in tables
+        if values
+    ]
+    if data.command:
+        parts.append(f'<p class="note">Again: <code>{html.escape(data.command)}</code></p>')
+    return f'<section class="details">{"".join(parts)}</section>' if parts else ""
+
+
+def _table_rows(values: Mapping[str, Any]) -> str:
+    return "".join(
+        f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in _flatten(values, "")
+    )
+
+
+def _flatten(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flatten(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}%"
+
+
+def _points(fraction: float) -> str:
+    return f"{100 * fraction:+.1f}".replace("-", "−")

@@ -1,0 +1,319 @@
+"""The report: honest sentences, nothing from elsewhere, nothing unescaped, marks where they belong."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import io
+import math
+import pathlib
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import PIL.Image
+import PIL.ImageDraw
+import pytest
+
+from tars_jax import InputError
+from tars_jax.evaluation import Curve, ReportData, Series, render_report, verdict, write_report
+from tars_jax.evaluation.curves import curve_sections, smooth
+from tars_jax.evaluation.replays import MAX_STEPS, outcome_badge, short_action
+from tars_jax.tasks.games.pictures import chromium
+from tars_jax.training.metrics import MetricsRow
+from tars_jax.trajectory import Outcome, Step, Trajectory
+
+VOID_TAGS = {"meta", "link", "img", "br"}
+RESULT = {"score_before": 0.46, "score_after": 0.72, "episodes": 100, "minutes": 9.4, "seed": 0}
+
+
+def board(light: int, size: int = 96) -> bytes:
+    picture = PIL.Image.new("RGB", (size, size), (20, 26, 58))
+    draw = PIL.ImageDraw.Draw(picture)
+    cell = size // 6
+    for i in range(7):
+        draw.line([(i * cell, 0), (i * cell, size)], (50, 60, 110))
+        draw.line([(0, i * cell), (size, i * cell)], (50, 60, 110))
+    draw.ellipse([light * cell + 3, 3, light * cell + cell - 3, cell - 3], (255, 220, 90))
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def noise(seed: int) -> bytes:
+    buffer = io.BytesIO()
+    pixels = np.random.default_rng(seed).integers(0, 255, (360, 640, 3)).astype(np.uint8)
+    PIL.Image.fromarray(pixels).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def step(index: int, **changes: object) -> Step:
+    fields: dict[str, object] = {
+        "screenshot": board(index % 6),
+        "response": "Thought: right\nAction: click(point='<point>583 417</point>')",
+        "thought": f"{index} 0 to 5 0, right",
+        "action": "click(point='<point>583 417</point>')",
+        "point": (583.0, 417.0),
+        "reward": 0.0,
+        "think_tokens": 6,
+        "valid": True,
+        "info": {},
+    }
+    return Step(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def episode(seed: int, num_steps: int = 3, outcome: Outcome = Outcome.FINISHED, reward: float = 1.0) -> Trajectory:
+    steps = [step(index) for index in range(num_steps)]
+    if reward and steps:
+        steps[-1] = dataclasses.replace(steps[-1], reward=reward)
+    task = {"id": f"t{seed}", "game": "maze_path_of_light", "seed": seed, "options": {"distance": [2, 4]}}
+    return Trajectory(f"e{seed}", task, (), tuple(steps), outcome, reward)
+
+
+def metrics() -> list[MetricsRow]:
+    rng = np.random.default_rng(0)
+    rows = [MetricsRow(i, "supervised", 0.0, {"loss": 3 * math.exp(-i / 30)}) for i in range(100)]
+    rows += [
+        MetricsRow(i, "value", 0.0, {"explained_variance": 0.4, "heldout_explained_variance": i / 300})
+        for i in range(100)
+    ]
+    rows += [
+        MetricsRow(i, "ppo", 0.0, {"success": 0.4 + i / 50 + rng.normal() / 50, "entropy": math.nan if i == 3 else 0.5})
+        for i in range(15)
+    ]
+    return rows
+
+
+def example() -> ReportData:
+    before = [episode(seed, 4, Outcome.TRUNCATED, 0.0) for seed in range(5)]
+    after = [episode(seed) for seed in range(5)]
+    config = {"seed": 0, "ppo": {"clip_high": 0.28, "layers": [1, 2]}}
+    result = {**RESULT, "simulator_explained_variance": 0.41, "environment_steps": 14213}
+    return ReportData("Maze: Path of Light", result, metrics(), before, after, config, command="./again --config=x")
+
+
+class Page(HTMLParser):
+    """What a browser would find in a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: collections.Counter[str] = collections.Counter()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.attributes: set[str] = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        if tag not in VOID_TAGS:
+            self.open.append(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+                self.links.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID_TAGS:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_the_page_is_well_formed_and_opens_offline() -> None:
+    text = render_report(example())
+    page = Page(text)
+    assert page.open == []
+    assert all(link.startswith(("data:", "#")) for link in page.links)
+    assert not re.search(r"https?:|//\w+\.\w|url\((?!#)|@import", text)
+    assert page.tags["script"] == 0
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_what_the_page_holds() -> None:
+    page = Page(render_report(example()))
+    text = " ".join(page.texts)
+    for expected in ("46.0%", "72.0%", "Improvement by PPO", "Value pretraining", "Supervised start", "Replays"):
+        assert expected in text
+    for expected in ("what the simulator’s state explains, 0.41", "ppo.clip_high", "./again --config=x", "14,213"):
+        assert expected in text
+    assert page.tags["img"] == 4 * 4 + 4 * 3  # four episodes of each side
+    assert text.count("Episode ") == 4  # the sides played the same tasks and stand together
+
+
+def test_equal_data_gives_equal_bytes(tmp_path: pathlib.Path) -> None:
+    path = write_report(tmp_path, example())
+    assert path == tmp_path / "report.html"
+    assert path.read_text() == render_report(example())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_whatever_an_agent_writes_stays_text() -> None:
+    attack = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+    bad = step(0, thought=attack, action=attack)
+    unreadable = step(1, valid=False, response=attack, thought="", action="", point=None)
+    trajectory = dataclasses.replace(episode(0), steps=(bad, unreadable), task={"game": attack, "options": {attack: 1}})
+    data = dataclasses.replace(
+        example(),
+        title=attack,
+        subtitle=attack,
+        before=[trajectory],
+        after=[],
+        config={attack: attack},
+        command=attack,
+        curves=[Curve(attack, attack, (Series("ppo", "success", attack),), attack, attack)],
+    )
+    page = Page(render_report(data))
+    assert page.open == []
+    assert page.tags["script"] == 0
+    assert page.tags["img"] == 2
+    assert "onerror" not in page.attributes
+    assert sum(attack in text for text in page.texts) >= 9
+
+
+def test_marks_stand_at_the_point() -> None:
+    first = step(0, point=(583.0, 417.0))
+    data = dataclasses.replace(
+        example(),
+        before=[],
+        after=[dataclasses.replace(episode(0), steps=(first, step(1, point=None, action="wait(seconds=1)")))],
+    )
+    text = render_report(data)
+    assert re.findall(r'<circle cx="([\d.]+)%" cy="([\d.]+)%" r="[\d.]+" class="ring"/>', text) == [("58.3", "41.7")]
+    assert "click(583 417)" in text
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
+def test_a_browser_shows_it(tmp_path: pathlib.Path, width: int, scheme: str) -> None:
+    path = write_report(tmp_path, example())
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
+        requests: list[str] = []
+        complaints: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.goto(path.as_uri())
+        image = page.locator(".screen img").first.bounding_box()
+        ring = page.locator(".ring").first.bounding_box()
+        assert image is not None
+        assert ring is not None
+        assert (ring["x"] + ring["width"] / 2 - image["x"]) / image["width"] == pytest.approx(0.583, abs=0.01)
+        assert (ring["y"] + ring["height"] / 2 - image["y"]) / image["height"] == pytest.approx(0.417, abs=0.01)
+        assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing hangs over the edge
+        assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth === 96)")
+    assert [request for request in requests if not request.startswith("data:")] == [path.as_uri()]
+    assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "beginning"),
+    [
+        (0.46, 0.72, "better", "The agent improved: it solved 46.0% of 100 held-out episodes before"),
+        (0.72, 0.46, "worse", "The agent got worse: it solved 72.0%"),
+        (0.46, 0.50, "unclear", "Improvement is not shown: it solved 46.0%"),
+        (0.50, 0.46, "unclear", "The run did not improve the agent: it solved 50.0%"),
+        (0.50, 0.50, "unclear", "The run did not improve the agent: it solved 50.0%"),
+    ],
+)
+def test_verdict(before: float, after: float, kind: str, beginning: str) -> None:
+    result = {**RESULT, "score_before": before, "score_after": after}
+    got, sentence = verdict(result)
+    assert got == kind
+    assert sentence.startswith(beginning)
+    assert ("cannot tell from chance" in sentence) == (kind == "unclear")
+    data = dataclasses.replace(example(), result=result)
+    assert f'class="headline {kind}"' in render_report(data)
+
+
+def test_the_verdict_tells_the_difference_with_its_interval() -> None:
+    # Wilson: 46 of 100 is .36561 to .55735, 72 of 100 is .62512 to .79860.
+    # Newcombe: .26 - hypot(.72 - .62512, .55735 - .46) = .12406; .26 + hypot(.79860 - .72, .46 - .36561) = .38283
+    assert verdict(RESULT)[1].endswith("72.0% after, +26.0 points (95% interval +12.4 to +38.3).")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("score_after", None, "result: field score_after is None, the report takes a number."),
+        ("minutes", "9", "result: field minutes is '9', the report takes a number."),
+        ("score_before", 46.0, "result: field score_before is 46.0, it takes a success rate, 0..1."),
+        ("episodes", 0, "result: field episodes is 0, it takes at least 1."),
+    ],
+)
+def test_an_incomplete_result_is_refused(field: str, value: object, message: str) -> None:
+    with pytest.raises(InputError, match="^" + re.escape(message) + "$"):
+        ReportData("x", {**RESULT, field: value})
+
+
+def test_a_run_without_metrics_and_replays_has_a_report() -> None:
+    page = Page(render_report(ReportData("x", RESULT)))
+    assert page.open == []
+    assert page.tags["figure"] == 0
+    assert "Replays" not in page.texts
+
+
+def test_curves_take_what_the_run_has() -> None:
+    section = Curve("S", "Only", (Series("ppo", "success"), Series("ppo", "missing", "none")), percent=True)
+    absent = Curve("S", "Absent", (Series("other", "success"),))
+    [got] = curve_sections([section, absent], metrics(), {})
+    assert got.count("<svg") == 1
+    assert "Absent" not in got
+    assert curve_sections([absent], metrics(), {}) == []
+    one = [MetricsRow(0, "ppo", 0.0, {"success": 0.0})]
+    assert "<b>0%</b>" in curve_sections([section], one, {})[0]
+    constant = [MetricsRow(i, "ppo", 0.0, {"success": 0.0}) for i in range(3)]
+    assert "<svg" in curve_sections([dataclasses.replace(section, percent=False)], constant, {})[0]
+
+
+def test_curves_use_the_colours_of_the_page() -> None:
+    [*sections] = curve_sections(example().curves, metrics(), {"simulator_explained_variance": 0.4})
+    for svg in re.findall(r"<svg.*?</svg>", "".join(sections), flags=re.DOTALL):
+        assert "var(--after)" in svg
+        assert not re.search(r"#[0-9a-f]{6}\b(?!\))", re.sub(r'(id="|#)[mpC]\w+', "", svg))
+
+
+def test_smooth() -> None:
+    # Windows of three, two at the ends: (0 + 3) / 2, (0 + 3 + 6) / 3, (3 + 6) / 2
+    np.testing.assert_allclose(smooth(np.array([0.0, 3.0, 6.0]), 3), [1.5, 3, 4.5])
+    np.testing.assert_allclose(smooth(np.array([1.0, 5.0]), 1), [1, 5])
+
+
+@pytest.mark.parametrize(
+    ("trajectory", "badge"),
+    [
+        (episode(0, 1), ("good", "solved in 1 step")),
+        (episode(0, 5, reward=0.5), ("good", "solved in 5 steps, reward 0.5")),
+        (episode(0, 5, reward=0.0), ("bad", "ended unsolved after 5 steps")),
+        (episode(0, 5, Outcome.TRUNCATED, 0.0), ("bad", "out of budget after 5 steps")),
+        (episode(0, 2, Outcome.REJECTED, 0.0), ("bad", "unreadable answers, stopped after 2 steps")),
+        (episode(0, 2, Outcome.FAILED, 0.0), ("void", "sandbox failed after 2 steps, not counted")),
+    ],
+)
+def test_outcome_badge(trajectory: Trajectory, badge: tuple[str, str]) -> None:
+    assert outcome_badge(trajectory) == badge
+
+
+def test_short_action() -> None:
+    drag = "drag(start_point='<point>1 2</point>', end_point='<point>30.5 40</point>')"
+    assert short_action(drag) == "drag(1 2, 30.5 40)"
+    assert short_action("type(content='a\\n')") == "type(content='a\\n')"
+
+
+def test_long_episodes_of_large_screens_stay_small() -> None:
+    screens = [noise(seed) for seed in range(3)]
+    steps = tuple(step(index, screenshot=screens[index % 3]) for index in range(100))
+    long = [dataclasses.replace(episode(seed), steps=steps) for seed in range(8)]
+    text = render_report(dataclasses.replace(example(), before=long, after=[], replays=8))
+    assert f"{100 - MAX_STEPS} more steps" in text
+    assert len(text) < 5_000_000
+    assert 1 <= text.count('class="level"') < 8  # the budget ended the list
