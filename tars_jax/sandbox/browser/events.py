@@ -57,6 +57,7 @@ class InsertText:
 InputEvent: TypeAlias = MouseMove | MouseDown | MouseUp | Wheel | KeyDown | KeyUp | InsertText
 Command: TypeAlias = tuple[str, dict[str, Any]]  # method and parameters of the debugging protocol
 
+OUTSIDE = -1.0  # a position beyond the viewport
 BUTTONS = {"left": 1, "right": 2, "middle": 4}
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 # name -> (code, Windows virtual key code, text that it types)
@@ -117,6 +118,12 @@ class InputDevices:
                 return "Input.dispatchKeyEvent", {"type": "keyUp", **self._key(key, code, number)}
             case InsertText(text):
                 return "Input.insertText", {"text": text}
+
+    def at_rest(self) -> list[Command]:
+        """What brings the devices back to how a page first finds them: nothing held, the mouse outside."""
+        held: list[InputEvent] = [KeyUp(key) for key in sorted(self._down)]
+        held += [MouseUp(OUTSIDE, OUTSIDE, button) for button in sorted(self._buttons)]
+        return [self.command(event) for event in [*held, MouseMove(OUTSIDE, OUTSIDE)]]
 
     def _mouse(self, kind: str, x: float, y: float, **values: Any) -> Command:
         if not (math.isfinite(x) and math.isfinite(y)):

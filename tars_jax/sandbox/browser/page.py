@@ -14,7 +14,7 @@ from playwright.async_api import Page as PlaywrightPage
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError, Session
-from tars_jax.sandbox.browser.events import InputDevices, InputEvent
+from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_refusal
 
@@ -55,11 +55,13 @@ class Page:
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
         """Sets the clock to 0 and chance to `seed`, evaluates `expression` (it may give a promise), then observes.
 
+        Keys and buttons that are still held are let go before, and the mouse leaves the page.
+
         Raises PageError when the page's script raises, SandboxFailure when the infrastructure fails.
         """
-        self._devices = InputDevices()
+        commands = self._devices.at_rest()
         return await self._guarded(
-            self._observe(lambda canvas: begin_expression(seed, expression, canvas=canvas, read=read)), "start"
+            self._step(commands, lambda canvas: begin_expression(seed, expression, canvas=canvas, read=read)), "start"
         )
 
     async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
@@ -69,12 +71,9 @@ class Page:
         """
         commands = [self._devices.command(event) for event in events]
 
-        async def step() -> Observation:
-            for method, params in commands:
-                await self._session.send(method, params)
-            return await self._observe(lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read))
-
-        return await self._guarded(step(), "act")
+        return await self._guarded(
+            self._step(commands, lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read)), "act"
+        )
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression (or of its promise), as JSON."""
@@ -93,7 +92,9 @@ class Page:
         self._death.set_result(SandboxFailure(kind, message))
         return True
 
-    async def _observe(self, expression_fn: Callable[[bool], str]) -> Observation:
+    async def _step(self, commands: list[Command], expression_fn: Callable[[bool], str]) -> Observation:
+        for method, params in commands:
+            await self._session.send(method, params)
         value = await self._evaluate(expression_fn(self._camera.path == "canvas"))
         return Observation(png=await self._camera.picture(value["image"]), data=value["data"])
 

@@ -4,9 +4,9 @@
 
 The driver starts this program as its browser, with the debugging pipe on descriptors 3 (commands) and 4 (answers);
 messages end with a zero byte. The relay starts Chromium on a pipe of its own and passes on what the driver sends there
-and what the manager sends to SOCKET. A call through the driver costs twice the processor time; a debugging port would be as
-cheap, but open to every user of the machine. When Chromium, the driver or the manager is gone, the relay ends the whole
-process group. Runs as a script without the package.
+and what the manager sends to SOCKET. A call through the driver costs twice the processor time; a debugging port would
+be as cheap, but open to every user of the machine. When Chromium, the driver or the manager is gone, the relay ends the
+whole process group. Runs as a script without the package.
 """
 
 from __future__ import annotations
