@@ -1,0 +1,1 @@
+"""Rollouts: episodes played ahead of the learner, and the durable pool that hands them over."""

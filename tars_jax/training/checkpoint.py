@@ -1,0 +1,215 @@
+"""Checkpoints: trees of arrays by orbax, and a JSON file that says what they hold. The only file that knows orbax.
+
+    FOLDER/00000012/arrays/          orbax's files
+    FOLDER/00000012/checkpoint.json  name, shape and type of every leaf; size and SHA-256 of every file; the extra data
+
+A checkpoint is written beside and renamed into place when it is whole, so a name without a leading dot is a complete
+checkpoint unless the disk lost something of it later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+from typing import Any
+
+import jax
+from orbax.checkpoint import v1 as ocp
+
+from tars_jax import InputError
+from tars_jax.trajectory import write_atomic
+
+FORMAT = "tars_jax checkpoint 1"
+_MANIFEST = "checkpoint.json"
+_ARRAYS = "arrays"
+
+
+class Checkpoints:
+    """The newest checkpoints of a run, numbered by step. One process writes at a time."""
+
+    def __init__(self, folder: pathlib.Path, keep: int = 2) -> None:
+        """Opens `folder`, which need not exist; removes what a killed process left half written."""
+        if keep < 1:
+            raise InputError(f"keep is {keep}, it takes at least 1 checkpoint.")
+        self.folder = folder
+        self.keep = keep
+        folder.mkdir(parents=True, exist_ok=True)
+        for leftover in folder.glob(".*.replaced"):
+            _recover(folder / leftover.name[1:].removesuffix(".replaced"))
+        for leftover in folder.glob(".*.saving"):
+            _remove(leftover)
+
+    def save(self, step: int, tree: Any, extra: dict[str, Any]) -> None:
+        """Write checkpoint `step`, whole or not at all, then remove all but the newest `keep`.
+
+        `tree` is any pytree of arrays, `extra` anything that JSON can hold. Replaces a checkpoint of the same step.
+        Raises OSError if it cannot be written; the earlier checkpoints are then untouched.
+        """
+        _write(self._path(step), tree, extra)
+        kept = self.steps()[-self.keep :]
+        for path in self.folder.iterdir():
+            if path.name.isdecimal() and int(path.name) < kept[0]:
+                _remove(path)
+
+    def steps(self) -> list[int]:
+        """The steps of the complete checkpoints, ascending."""
+        names = [path.name for path in self.folder.iterdir() if path.name.isdecimal()]
+        return sorted(int(name) for name in names if _is_complete(self.folder / name))
+
+    def latest(self) -> int | None:
+        """The step of the newest complete checkpoint."""
+        return max(self.steps(), default=None)
+
+    def restore(self, step: int, template: Any) -> tuple[Any, dict[str, Any]]:
+        """(tree, extra) of checkpoint `step`, straight into the template's shardings, whichever mesh wrote it.
+
+        `template` is a pytree of arrays or `jax.ShapeDtypeStruct`s; a leaf without a sharding goes to the first device.
+        Raises InputError if the checkpoint is missing or damaged, or if its leaves are not the template's; the
+        message names the file or the leaves, and nothing is loaded.
+        """
+        return _read(self._path(step), template)
+
+    def _path(self, step: int) -> pathlib.Path:
+        return self.folder / f"{step:08d}"
+
+
+def save_parameters(path: str | os.PathLike[str], parameters: Any) -> None:
+    """Export weights as the folder `path`, whole or not at all; replaces what `save_parameters` wrote there before."""
+    _write(pathlib.Path(path), parameters, {})
+
+
+def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
+    """Weights that `save_parameters` wrote, into the template's shardings. Raises InputError as `restore` does."""
+    return _read(pathlib.Path(path), template)[0]
+
+
+def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any]) -> None:
+    target = target.absolute()
+    partial, replaced = _beside(target, "saving"), _beside(target, "replaced")
+    _remove(partial)
+    _recover(target)
+    try:
+        partial.mkdir(parents=True)
+        ocp.save(partial / _ARRAYS, tree)
+        files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
+        content = {"format": FORMAT, "leaves": _leaves(tree), "files": files, "extra": extra}
+        write_atomic(partial / _MANIFEST, json.dumps({"content": content, "sha256": _digest(content)}).encode())
+        for folder in [path for path in partial.rglob("*") if path.is_dir()]:
+            _sync(folder)
+        if target.exists():
+            target.rename(replaced)
+        partial.rename(target)
+        _sync(target.parent)
+    except BaseException:
+        _remove(partial)
+        _recover(target)
+        raise
+    _remove(replaced)
+
+
+def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
+    path = path.absolute()
+    content = _manifest(path)
+    for name, (size, digest) in content["files"].items():
+        try:
+            data = (path / name).read_bytes()
+        except OSError as error:
+            raise InputError(f"{path / name}: cannot be read as part of a checkpoint: {error.strerror}.") from error
+        if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
+            raise InputError(f"{path / name}: damaged or truncated: its size or checksum is not the checkpoint's.")
+    _require_same(path, content["leaves"], _leaves(template))
+    return ocp.load(path / _ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
+
+
+def _is_complete(path: pathlib.Path) -> bool:
+    """Whether all files are there in full; what is in them is checked when they are read."""
+    try:
+        files = _manifest(path)["files"]
+        return all((path / name).stat().st_size == size for name, (size, _) in files.items())
+    except (InputError, OSError):
+        return False
+
+
+def _manifest(path: pathlib.Path) -> dict[str, Any]:
+    file = path / _MANIFEST
+    try:
+        sealed = json.loads(file.read_bytes())
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read as a checkpoint: {error.strerror}.") from error
+    except ValueError as error:
+        raise InputError(f"{file}: damaged, truncated or no checkpoint: {error}.") from error
+    content = sealed.get("content") if isinstance(sealed, dict) else None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{file}: it takes the format {FORMAT!r}, and this is something else.")
+    if sealed.get("sha256") != _digest(content):
+        raise InputError(f"{file}: damaged: its checksum does not fit.")
+    return content
+
+
+def _require_same(path: pathlib.Path, stored: dict[str, str], wanted: dict[str, str]) -> None:
+    """Raises InputError that names the leaves in which a checkpoint and a template differ."""
+    differences = [
+        *[f"{name} is missing" for name in wanted if name not in stored],
+        *[f"{name} is not expected" for name in stored if name not in wanted],
+        *[
+            f"{name} is {stored[name]}, wanted {wanted[name]}"
+            for name in wanted
+            if name in stored and stored[name] != wanted[name]
+        ],
+    ]
+    if differences:
+        more = f" and {len(differences) - 8} more" if len(differences) > 8 else ""
+        raise InputError(f"{path}: does not fit: {'; '.join(differences[:8])}{more}.")
+
+
+def _leaves(tree: Any) -> dict[str, str]:
+    """For each leaf its path and, like float32[2,3], its type and shape."""
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="/"): f"{leaf.dtype}{list(leaf.shape)}".replace(" ", "")
+        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+    }
+
+
+def _abstract(leaf: Any) -> jax.ShapeDtypeStruct:
+    sharding = getattr(leaf, "sharding", None) or jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
+
+
+def _seal(path: pathlib.Path) -> tuple[int, str]:
+    """Makes a file durable; its size and SHA-256."""
+    _sync(path)
+    data = path.read_bytes()
+    return len(data), hashlib.sha256(data).hexdigest()
+
+
+def _sync(path: pathlib.Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _beside(target: pathlib.Path, state: str) -> pathlib.Path:
+    return target.with_name(f".{target.name}.{state}")
+
+
+def _recover(target: pathlib.Path) -> None:
+    """Ends a replacement that was interrupted: the old checkpoint stays unless the new one stands in its place."""
+    replaced = _beside(target, "replaced")
+    if replaced.exists() and not target.exists():
+        replaced.rename(target)
+    _remove(replaced)
+
+
+def _remove(path: pathlib.Path) -> None:
+    """Removes a folder; a kill in between leaves it under a name that no one takes for a checkpoint."""
+    if path.exists():
+        shutil.rmtree(path if path.name.startswith(".") else path.rename(_beside(path, "saving")))
