@@ -113,7 +113,7 @@ def _shown(path: pathlib.Path) -> str:
 
 
 def _let_signals_interrupt() -> None:
-    """SIGTERM ends a run as Ctrl-C does, and both do so in a background job, which a shell starts with SIGINT ignored."""
+    """SIGTERM ends a run as Ctrl-C does; both also in a background job, which a shell starts with SIGINT ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
@@ -125,7 +125,7 @@ def _sentence(error: BaseException, resume: str) -> str | None:
             return str(one)
     for one in _flat(error):
         if _is_full_disk(one):
-            return f"The disk is full ({one}); free some space, then {'resume with: ' + resume if resume else 'start again.'}"
+            return f"The disk is full ({one}); free some space, then " + (f"resume with: {resume}" if resume else "try again.")
     return None
 
 

@@ -126,8 +126,8 @@ def _find(name: str, root: pathlib.Path) -> pathlib.Path:
     if not path.is_file():
         known = sorted(file.stem for file in (root / "configs").glob("*.py") if not file.stem.startswith("_"))
         raise InputError(
-            f"--config got {name!r}, and there is no file {path}; it takes a .py config file, the config.json of a run, "
-            f"or one of {', '.join(known)}."
+            f"--config got {name!r}, and there is no file {path}; it takes a .py config file, the config.json of a "
+            f"run, or one of {', '.join(known)}."
         )
     return path
 
@@ -137,8 +137,8 @@ def _read_python(path: pathlib.Path) -> ml_collections.ConfigDict:
         return runpy.run_path(str(path))["get_config"]()
     except Exception as error:
         raise InputError(
-            f"{path} cannot be read as a config ({type(error).__name__}: {error}); it takes a Python file with a function "
-            "get_config() that returns an ml_collections.ConfigDict."
+            f"{path} cannot be read as a config ({type(error).__name__}: {error}); it takes a Python file with "
+            "a function get_config() that returns an ml_collections.ConfigDict."
         ) from error
 
 
@@ -148,7 +148,7 @@ def _read_run(path: pathlib.Path, experiment: str) -> dict[str, Any]:
         raise InputError(f"{path} is no config of a run; it takes an object with the fields experiment and config.")
     if stored.get("experiment") != experiment:
         raise InputError(
-            f"{path} is a config of the experiment {stored.get('experiment')!r}; --config takes one of {experiment!r} here."
+            f"{path} is a config of the experiment {stored.get('experiment')!r}; it takes one of {experiment!r}."
         )
     return flatten(stored["config"])
 

@@ -155,7 +155,7 @@ def _lock(folder: pathlib.Path) -> int:
         holder = os.read(descriptor, 32).decode().strip()
         os.close(descriptor)
         raise InputError(
-            f"config.run got {str(folder)!r}, which process {holder} is using; it takes a directory that no other run holds."
+            f"config.run got {str(folder)!r}, which process {holder} is using; it takes one that no other run holds."
         ) from None
     os.truncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()}\n".encode())
@@ -167,8 +167,8 @@ def _require_same(path: pathlib.Path, stored: Any, asked: dict[str, Any]) -> Non
     for field in [*before, *now]:
         if field not in before or field not in now or before[field] != now[field]:
             raise InputError(
-                f"{field} got {now.get(field, 'nothing')!r}, and {path} has {before.get(field, 'nothing')!r}; a resumed run "
-                f"takes the config that it began with: --config={path} --config.run={path.parent}"
+                f"{field} got {now.get(field, 'nothing')!r}, and {path} has {before.get(field, 'nothing')!r}; "
+                f"a resumed run takes the config that it began with: --config={path} --config.run={path.parent}"
             )
 
 

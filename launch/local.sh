@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Sets up what is missing and runs an experiment on this machine:
+#   ./launch/local.sh EXPERIMENT [--config=FILE] [--config.FIELD=VALUE ...]
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+. "$root/launch/setup.sh"
+
+export JAX_COMPILATION_CACHE_DIR=${JAX_COMPILATION_CACHE_DIR:-$root/.cache/jax}
+export TF_CPP_MIN_LOG_LEVEL=${TF_CPP_MIN_LOG_LEVEL:-2} # XLA's notes on its own state, below errors
+export PYTHONUNBUFFERED=1                              # progress lines reach a pipe when they are printed
+exec "$python" -P -m experiments "$@"

@@ -1,0 +1,167 @@
+# shellcheck shell=bash
+# Makes what the commands need, and skips what is done: .venv with the locked packages, and a headless Chromium.
+#
+# Sourced by local.sh and test.sh, which run under `set -euo pipefail` and set $root. Sets $python and exports
+# TARS_JAX_CHROMIUM, the browser's path. Needs Python 3.11 or later and a package registry; as root it may install
+# Debian packages, otherwise it writes nothing outside the repository but the caches of pip, npm and Playwright.
+
+python="$root/.venv/bin/python"
+work="$root/.cache/setup"
+stamp="$root/.venv/setup-stamp"
+chromium_folder="$root/.cache/chromium"
+
+fail() {
+    printf '%s\n' "$1" >&2
+    exit 2
+}
+
+# step WORDS COMMAND...: one line with the time it took; what the command says goes to the log
+step() {
+    local words=$1 start=$SECONDS
+    shift
+    printf 'setup: %s ... ' "$words"
+    printf '\n== %s\n' "$words" >>"$work/log"
+    if "$@" >>"$work/log" 2>&1 </dev/null; then
+        printf '%d s\n' $((SECONDS - start))
+    else
+        printf 'failed after %d s\n' $((SECONDS - start))
+        return 1
+    fi
+}
+
+root_with_apt() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
+}
+
+apt_install() {
+    apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"
+}
+
+# ---- Python
+
+find_python() {
+    local candidate
+    for candidate in python3.11 python3.12 python3.13 python3.14 python3; do
+        "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11) or print(sys.executable))' 2>/dev/null && return
+    done
+    return 1
+}
+
+make_venv() {
+    local base package
+    base=$(find_python) ||
+        fail "No Python of version 3.11 or later is on the PATH: install one (as root: apt-get install python3-venv)."
+    package=$("$base" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    if ! "$base" -c 'import ensurepip, venv' 2>/dev/null; then
+        root_with_apt || fail "$base cannot make virtual environments: install $package (as root: apt-get install $package)."
+        step "installing $package" apt_install "$package" || fail "apt-get could not install $package; $work/log says why."
+    fi
+    step "making .venv with $base" "$base" -m venv --clear "$root/.venv" ||
+        fail "$base could not make $root/.venv; $work/log says why."
+}
+
+install_packages() {
+    "$python" -m pip --version >/dev/null 2>&1 || make_venv
+    step "installing the locked packages (minutes, the first time)" \
+        "$python" -m pip install --disable-pip-version-check --require-hashes -r "$root/requirements.lock" ||
+        fail "The packages of requirements.lock could not be installed; $work/log says why."
+    # The project itself needs no build: its folder is on the environment's path.
+    printf '%s\n' "$root" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tars_jax.pth"
+}
+
+# ---- Chromium
+
+runs() {
+    # Ubuntu's snap cannot read a profile in /tmp.
+    [[ -x $1 && $(readlink -f "$1") != */snap* ]] && timeout 20 "$1" --version >/dev/null 2>&1 </dev/null
+}
+
+# Headless shells first: they take two to four times less memory than the full browser.
+find_chromium() {
+    local browsers=${PLAYWRIGHT_BROWSERS_PATH:-${HOME:-/nonexistent}/.cache/ms-playwright} candidate
+    for candidate in \
+        "$(command -v chromium-headless-shell)" \
+        "$chromium_folder/headless_shell" \
+        "$browsers"/chromium_headless_shell-*/*/{headless_shell,chrome-headless-shell} \
+        "$(command -v chromium)" \
+        "$(command -v google-chrome)" \
+        "$browsers"/chromium-*/*/chrome; do
+        runs "$candidate" && printf '%s\n' "$candidate" && return
+    done
+    return 1
+}
+
+# A headless shell in an npm package, with the libraries and fonts that a machine without a desktop may lack.
+install_from_npm() {
+    local archive
+    rm -rf "$chromium_folder" && mkdir -p "$chromium_folder" || return
+    npm install --prefix "$chromium_folder" --ignore-scripts --no-save @sparticuz/chromium@153.0.0 || return
+    node -e '
+        const fs = require("fs"), zlib = require("zlib"), folder = process.argv[1];
+        const bin = folder + "/node_modules/@sparticuz/chromium/bin/";
+        for (const name of fs.readdirSync(bin).filter((name) => name.endsWith(".br")))
+            fs.writeFileSync(folder + "/" + name.slice(0, -3), zlib.brotliDecompressSync(fs.readFileSync(bin + name)));
+    ' "$chromium_folder" || return
+    for archive in "$chromium_folder"/*.tar; do
+        tar -xf "$archive" -C "$chromium_folder" && rm "$archive" || return
+    done
+    rm -rf "$chromium_folder/node_modules"
+    chmod +x "$chromium_folder/chromium" || return
+    cat >"$chromium_folder/headless_shell" <<'WRAPPER'
+#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+[ -d /etc/fonts ] || export FONTCONFIG_PATH="$here"
+export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$here/lib"
+exec "$here/chromium" "$@"
+WRAPPER
+    chmod +x "$chromium_folder/headless_shell"
+    runs "$chromium_folder/headless_shell"
+}
+
+install_from_playwright() {
+    "$python" -m playwright install $(root_with_apt && echo --with-deps) chromium-headless-shell && find_chromium
+}
+
+install_chromium() {
+    if root_with_apt; then
+        step "installing chromium-headless-shell" apt_install chromium-headless-shell fonts-dejavu-core && return
+    fi
+    if command -v npm >/dev/null && command -v node >/dev/null; then
+        step "installing a headless Chromium from npm" install_from_npm && return
+    fi
+    step "installing a headless Chromium from Playwright" install_from_playwright
+}
+
+provide_chromium() {
+    if [ -n "${TARS_JAX_CHROMIUM:-}" ]; then
+        runs "$TARS_JAX_CHROMIUM" ||
+            fail "TARS_JAX_CHROMIUM is '$TARS_JAX_CHROMIUM', which does not run; it takes the path of a Chromium or Chrome."
+        return
+    fi
+    TARS_JAX_CHROMIUM=$(find_chromium) || {
+        install_chromium || true
+        TARS_JAX_CHROMIUM=$(find_chromium) ||
+            fail "No Chromium was found or could be installed ($work/log says why): install chromium-headless-shell or chromium, or set TARS_JAX_CHROMIUM to the path of one."
+    }
+    printf 'setup: Chromium is %s\n' "$TARS_JAX_CHROMIUM"
+}
+
+# ---- What is done is done: the stamp holds the lock file's hash, the repository's place and the browser's path.
+
+set_up() {
+    local wanted done_for found
+    wanted="$(sha256sum <"$root/requirements.lock") $root"
+    { read -r done_for && read -r found; } 2>/dev/null <"$stamp" || done_for=
+    if [ "$done_for" = "$wanted" ] && [ -x "$python" ] && [ -x "${TARS_JAX_CHROMIUM:-$found}" ]; then
+        TARS_JAX_CHROMIUM=${TARS_JAX_CHROMIUM:-$found}
+        return
+    fi
+    mkdir -p "$work" && : >"$work/log"
+    [ "$done_for" = "$wanted" ] && [ -x "$python" ] || install_packages
+    found=${TARS_JAX_CHROMIUM:-}
+    provide_chromium
+    [ -n "$found" ] || printf '%s\n%s\n' "$wanted" "$TARS_JAX_CHROMIUM" >"$stamp"
+}
+
+set_up
+export TARS_JAX_CHROMIUM

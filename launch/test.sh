@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Sets up what is missing, then checks style, types and behaviour; further arguments go to pytest:
+#   ./launch/test.sh [-m "not browser"] [tests/rl] [-x] ...
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+. "$root/launch/setup.sh"
+
+export TF_CPP_MIN_LOG_LEVEL=${TF_CPP_MIN_LOG_LEVEL:-2}
+failed=()
+
+check() {
+    local name=$1 start=$SECONDS
+    shift
+    "$python" -m "$@" </dev/null || failed+=("$name")
+    printf 'test: %s took %d s\n' "$name" $((SECONDS - start))
+}
+
+check "ruff check" ruff check .
+check "ruff format" ruff format --check .
+check "mypy" mypy
+check "pytest" pytest "$@"
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'test: failed:%s\n' "$(printf ' %s,' "${failed[@]}" | sed 's/,$//')" >&2
+    exit 1
+fi
+echo "test: all passed"
