@@ -9,11 +9,15 @@ checkpoint unless the disk lost something of it later.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import logging
 import os
 import pathlib
+import re
 import shutil
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -93,7 +97,8 @@ def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any]) -> None:
     _recover(target)
     try:
         partial.mkdir(parents=True)
-        ocp.save(partial / _ARRAYS, tree)
+        with _disk_errors(target):
+            ocp.save(partial / _ARRAYS, tree)
         files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
         content = {"format": FORMAT, "leaves": _leaves(tree), "files": files, "extra": extra}
         write_atomic(partial / _MANIFEST, json.dumps({"content": content, "sha256": _digest(content)}).encode())
@@ -195,6 +200,26 @@ def _sync(path: pathlib.Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _disk_errors(target: pathlib.Path) -> Iterator[None]:
+    """Turns the disk's errors, which orbax raises as ValueError after three logged tracebacks, into one OSError."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return "_SignalingThread" not in record.getMessage()  # the same error is raised here
+
+    logger = logging.getLogger("absl")
+    logger.addFilter(is_news)
+    try:
+        yield
+    except ValueError as error:
+        code = re.search(r"os_error_code='(\d+)'", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(target)) from error
+    finally:
+        logger.removeFilter(is_news)
 
 
 def _beside(target: pathlib.Path, state: str) -> pathlib.Path:
