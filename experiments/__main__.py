@@ -125,7 +125,8 @@ def _sentence(error: BaseException, resume: str) -> str | None:
             return str(one)
     for one in _flat(error):
         if _is_full_disk(one):
-            return f"The disk is full ({one}); free some space, then " + (f"resume with: {resume}" if resume else "try again.")
+            advice = f"resume with: {resume}" if resume else "try again."
+            return f"The disk is full ({one}); free some space, then {advice}"
     return None
 
 

@@ -106,6 +106,7 @@ install_from_npm() {
         tar -xf "$archive" -C "$chromium_folder" && rm "$archive" || return
     done
     rm -rf "$chromium_folder/node_modules"
+    sed -i "s|<dir>/tmp/fonts</dir>|<dir>$chromium_folder/fonts</dir>|" "$chromium_folder/fonts.conf" || return
     chmod +x "$chromium_folder/chromium" || return
     cat >"$chromium_folder/headless_shell" <<'WRAPPER'
 #!/bin/sh
@@ -158,9 +159,8 @@ set_up() {
     fi
     mkdir -p "$work" && : >"$work/log"
     [ "$done_for" = "$wanted" ] && [ -x "$python" ] || install_packages
-    found=${TARS_JAX_CHROMIUM:-}
     provide_chromium
-    [ -n "$found" ] || printf '%s\n%s\n' "$wanted" "$TARS_JAX_CHROMIUM" >"$stamp"
+    printf '%s\n%s\n' "$wanted" "$TARS_JAX_CHROMIUM" >"$stamp"
 }
 
 set_up
