@@ -1,8 +1,11 @@
 """The decode engine's host side: sessions ask, one thread batches and answers.
 
-A session owns a slot for its life. The thread gathers whatever requests have come in, extends their slots in one batch,
-and decodes all slots in short chunks, so that a trajectory that waits for its environment costs nothing and a new request
-waits for one chunk at most. Weights change between chunks: every token records the version that sampled it.
+A session owns a slot for its life. The thread gathers whatever requests have come in, extends their slots in one
+batch, and decodes all slots in short chunks, so that a trajectory that waits for its environment costs nothing and a
+new request waits for one chunk at most. Weights change between chunks: every token records the version that sampled it.
+
+A caller may give up waiting at any time. Its slot then goes on to the end of the answer, or until the slot is asked for
+something new, whichever comes first.
 """
 
 from __future__ import annotations
@@ -49,10 +52,11 @@ class Sampled:
 
 @dataclasses.dataclass
 class _Slot:
-    """Host bookkeeping of one slot."""
+    """Host bookkeeping of one context. A new one in the same slot is a new object: the old one may still be decoded."""
 
     index: int
     seed: int = 0
+    answering: bool = False
     length: int = 0
     position: int = 0
     drawn: int = 0
@@ -64,7 +68,7 @@ class _Request:
     slot: _Slot
     tokens: np.ndarray  # [T]
     positions: np.ndarray  # [3, T]
-    images: list[np.ndarray]
+    images: np.ndarray  # [I, height, width, 3] uint8
     answer: Future[Sampled]
     sampled: list[tuple[int, float, int]] = dataclasses.field(default_factory=list)
 
@@ -78,9 +82,12 @@ class Session:
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         """Reads tokens and screenshots (uint8 [height, width, 3]) and samples an answer.
 
-        Raises InputError when the window grows beyond the engine's `max_length`.
+        Raises InputError when the window grows beyond the engine's `max_length`, when images and image tokens do not
+        fit each other, and when a context goes on whose last answer was never awaited to its end.
         """
-        return await asyncio.wrap_future(self._engine.submit(self._slot, tokens, images, restart))
+        if restart:
+            self._slot = _Slot(self._slot.index, self._slot.seed, drawn=self._slot.drawn)
+        return await asyncio.wrap_future(self._engine.submit(self._slot, tokens, images))
 
 
 class Engine:
@@ -89,18 +96,20 @@ class Engine:
     def __init__(
         self, model: ModelConfig, parameters: Parameters, config: EngineConfig, *, image: int, stop: int, seed: int
     ) -> None:
+        if model.image_token != image:
+            raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
         self.model, self.config, self._image = model, config, image
         self._functions = make_slot_functions(
             model, stop=stop, temperature=config.temperature, chunk=config.chunk, base_seed=seed
         )
         self._stop = stop
         self._state = SlotState.empty(model, config.slots, config.max_length)
-        self._free = collections.deque(_Slot(index) for index in range(config.slots))
+        self._free = collections.deque(range(config.slots))
         self._queue: collections.deque[_Request] = collections.deque()
         self._wake = threading.Condition()
-        self._weights = (parameters, 0)
+        self.set_weights(parameters, version=0)
         self._closing = False
-        self._failure: BaseException | None = None
+        self._stopped: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self.busy_seconds = 0.0
         self.tokens_sampled = 0
@@ -130,69 +139,101 @@ class Engine:
         """A slot for one trajectory, with its own random stream. Raises InputError when all slots are taken."""
         if not self._free:
             raise InputError(f"engine.slots: all {self.config.slots} slots are taken; it takes one for each worker")
-        slot = self._free.popleft()
-        slot.seed, slot.length, slot.position, slot.drawn, slot.pending = seed & 0xFFFFFFFF, 0, 0, 0, None
+        index = self._free.popleft()
         try:
-            yield Session(self, slot)
+            yield Session(self, _Slot(index, seed & 0xFFFFFFFF))
         finally:
-            self._free.append(_Slot(slot.index))
+            self._free.append(index)
 
-    def submit(
-        self, slot: _Slot, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool
-    ) -> Future[Sampled]:
-        if restart:
-            slot.length, slot.position, slot.pending = 0, 0, None
+    def submit(self, slot: _Slot, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Future[Sampled]:
+        """Queues new tokens for a slot. The answer is on its way or, after an exception, nothing has changed."""
+        if slot.answering:
+            raise InputError("session: the last answer was not awaited to its end; it takes restart=True")
         new = np.asarray([*([] if slot.pending is None else [slot.pending]), *tokens], np.int32)
         if slot.length + new.size + self.config.max_new_tokens > self.config.max_length:
             raise InputError(
                 f"engine.max_length: a window of {slot.length + new.size} tokens and an answer of up to "
                 f"{self.config.max_new_tokens} do not fit {self.config.max_length}"
             )
-        grid = self.model.vision.token_grid(*images[0].shape[:2]) if images else (1, 1)
-        positions, slot.position = rope_positions(new == self._image, grid, slot.position)
-        request = _Request(slot, new, positions, list(images), Future())
+        _bucket(new.size, self.config.length_buckets)
+        kinds = {(image.dtype.name, image.shape) for image in images}
+        if len(kinds) > 1 or any(dtype != "uint8" for dtype, _ in kinds):
+            raise InputError(f"session: the images of one call must be uint8 and of one size, got {sorted(kinds)}")
+        pixels = np.stack(images) if images else np.zeros((0, 1, 1, 3), np.uint8)
+        rows, columns = self.model.vision.token_grid(*pixels.shape[1:3]) if images else (1, 1)
+        is_image = new == self._image
+        if is_image.sum() != rows * columns * len(images):
+            raise InputError(
+                f"session: {is_image.sum()} image tokens for {len(images)} images of {rows * columns} tokens each"
+            )
+        positions, next_position = rope_positions(is_image, (rows, columns), slot.position)
+        request = _Request(slot, new, positions, pixels, Future())
         with self._wake:
-            if self._failure is not None:
-                raise RuntimeError("the engine has stopped") from self._failure
+            if self._stopped is not None:
+                raise RuntimeError("the engine has stopped") from self._stopped
+            slot.position, slot.answering = next_position, True
             self._queue.append(request)
             self._wake.notify()
         return request.answer
 
     def _run(self) -> None:
         open_requests: dict[int, _Request] = {}
+        arrived: list[_Request] | None = None
+        reason: BaseException = RuntimeError("the engine was closed")
         try:
-            while True:
-                with self._wake:
-                    while not self._queue and not open_requests and not self._closing:
-                        self._wake.wait()
-                    if self._closing:
-                        return
-                    largest = max(self.config.row_buckets)
-                    arrived = [self._queue.popleft() for _ in range(min(largest, len(self._queue)))]
-                    parameters, version = self._weights
+            while (arrived := self._wait_for_work(open_requests)) is not None:
                 began = time.perf_counter()
+                parameters, version = self._weights
                 if arrived:
                     self._extend(parameters, version, arrived)
-                    open_requests.update({request.slot.index: request for request in arrived})
+                    for request in arrived:
+                        if given_up := open_requests.pop(request.slot.index, None):
+                            given_up.answer.set_exception(RuntimeError("the slot was asked for something new"))
+                        open_requests[request.slot.index] = request
                 self._settle(open_requests)
                 if open_requests:
                     self._decode(parameters, version, open_requests)
                     self._settle(open_requests)
                 self.busy_seconds += time.perf_counter() - began
         except BaseException as error:
-            with self._wake:
-                self._failure = error
-                waiting = [*open_requests.values(), *self._queue]
-            for request in waiting:
-                request.answer.set_exception(error)
-            raise
+            reason = error
+        with self._wake:
+            self._stopped = reason
+            queued = [request for request in self._queue if request.answer.set_running_or_notify_cancel()]
+            self._queue.clear()
+        for request in [*(arrived or ()), *open_requests.values(), *queued]:
+            if not request.answer.done():
+                request.answer.set_exception(reason)
+
+    def _wait_for_work(self, open_requests: dict[int, _Request]) -> list[_Request] | None:
+        """The next batch to extend, empty while answers are under way; None when the engine closes.
+
+        A batch holds one request of a slot at most, and screenshots of one size.
+        """
+        with self._wake:
+            self._wake.wait_for(lambda: self._queue or open_requests or self._closing)
+            if self._closing:
+                return None
+            batch: dict[int, _Request] = {}
+            sizes: set[tuple[int, ...]] = set()
+            while self._queue and len(batch) < max(self.config.row_buckets):
+                request = self._queue[0]
+                size = {request.images.shape[1:]} if len(request.images) else set()
+                if request.slot.index in batch or len(sizes | size) > 1:
+                    break
+                self._queue.popleft()
+                # From here on the caller can no longer cancel the answer, only stop to wait for it.
+                if request.answer.set_running_or_notify_cancel():
+                    batch[request.slot.index] = request
+                    sizes |= size
+            return list(batch.values())
 
     def _extend(self, parameters: Parameters, version: int, requests: list[_Request]) -> None:
         config = self.config
         rows = _bucket(len(requests), config.row_buckets)
         length = _bucket(max(request.tokens.size for request in requests), config.length_buckets)
         pictures = max(len(request.images) for request in requests)
-        shape = requests[0].images[0].shape if pictures else (1, 1, 3)
+        shape = max(request.images.shape[1:] for request in requests)  # 1 x 1 where a request has none
         tokens = np.zeros((rows, length), np.int32)
         positions = np.zeros((3, rows, length), np.int32)
         write_at = np.full((rows, length), config.max_length, np.int32)
@@ -246,11 +287,9 @@ class Engine:
         for index, request in list(requests.items()):
             if request.sampled[-1][0] == self._stop or len(request.sampled) == self.config.max_new_tokens:
                 del requests[index]
-                request.slot.pending = request.sampled[-1][0]
+                request.slot.pending, request.slot.answering = request.sampled[-1][0], False
                 self.tokens_sampled += len(request.sampled)
-                answer = Sampled(*(tuple(column) for column in zip(*request.sampled, strict=True)))
-                if not request.answer.cancelled():
-                    request.answer.set_result(answer)
+                request.answer.set_result(Sampled(*(tuple(column) for column in zip(*request.sampled, strict=True))))
 
 
 def _bucket(size: int, buckets: Sequence[int]) -> int:

@@ -2,9 +2,9 @@
 
 Axes: S slots, R rows of an extend batch, T new tokens of a row, M cache length, N decode steps, V vocabulary.
 
-A trajectory owns one slot. `extend` reads its first prompt and every later observation alike and samples the first token
-of the answer; `decode` goes on for all slots at once until each has stopped. The state is donated: the cache is updated in
-place, never copied.
+A trajectory owns one slot. `extend` reads its first prompt and every later observation alike and samples the first
+token of the answer; `decode` goes on for all slots at once until each has stopped. The state is donated: the cache is
+updated in place, never copied.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
-from tars_jax.model.policy import CacheAddress, Inputs, Parameters, Policy
+from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
 
 
 @flax.struct.dataclass
@@ -48,15 +48,15 @@ class SlotState:
 class Extension:
     """New tokens for some slots. Padding rows name slot S, padding tokens are written at M: both are dropped."""
 
-    slots: jax.Array  # [R] int32
+    slots: Array  # [R] int32
     inputs: Inputs  # [R, T]
-    write_at: jax.Array  # [R, T] int32
-    last: jax.Array  # [R] int32: index of the row's last real token
-    length: jax.Array  # [R] int32: cache length afterwards
-    position: jax.Array  # [R] int32: rotary position of the next token
-    budget: jax.Array  # [R] int32: tokens that the answer may take
-    seed: jax.Array  # [R] uint32
-    drawn: jax.Array  # [R] int32
+    write_at: Array  # [R, T] int32
+    last: Array  # [R] int32: index of the row's last real token
+    length: Array  # [R] int32: cache length afterwards
+    position: Array  # [R] int32: rotary position of the next token
+    budget: Array  # [R] int32: tokens that the answer may take
+    seed: Array  # [R] uint32
+    drawn: Array  # [R] int32
 
 
 class Drawn(NamedTuple):
@@ -74,10 +74,11 @@ class SlotFunctions:
     decode: Callable[[Parameters, SlotState], tuple[SlotState, Drawn]]
 
 
+@functools.cache
 def make_slot_functions(
     config: ModelConfig, *, stop: int, temperature: float, chunk: int, base_seed: int
 ) -> SlotFunctions:
-    """The engine's functions for one model.
+    """The engine's functions for one model; equal engines share them, and what has been compiled.
 
     Args:
         stop: the token that ends an answer.
@@ -85,7 +86,7 @@ def make_slot_functions(
         chunk: decode steps in one call, at most.
         base_seed: of all random streams.
     """
-    policy = Policy(dataclasses.replace(config, scalar_head=False, vocabulary_head=True))
+    policy = dataclasses.replace(config, scalar_head=False, vocabulary_head=True)
 
     def draw(logits: jax.Array, seed: jax.Array, drawn: jax.Array) -> tuple[jax.Array, jax.Array]:
         """One token of each row of [R, V], from the row's own stream: the same whatever else is in the batch."""
@@ -100,9 +101,8 @@ def make_slot_functions(
 
     @functools.partial(jax.jit, donate_argnums=1)
     def extend(parameters: Parameters, state: SlotState, new: Extension) -> tuple[SlotState, Drawn]:
-        output = policy.apply(
-            {"params": _policy_only(parameters)}, new.inputs, state.cache, CacheAddress(new.write_at, new.slots)
-        )
+        address = CacheAddress(new.write_at, new.slots)
+        output = forward(policy, _policy_only(parameters), new.inputs, state.cache, address)
         logits = jnp.take_along_axis(output.logits, new.last[:, None, None], axis=1)[:, 0]
         tokens, log_probs = draw(logits, new.seed, new.drawn)
 
@@ -139,19 +139,20 @@ def make_slot_functions(
                 image_tokens=jnp.full((num_slots, 1), -1, jnp.int32),
             )
             write_at = jnp.where(active, state.length, cache_length)[:, None]
-            output = policy.apply({"params": _policy_only(parameters)}, inputs, state.cache, CacheAddress(write_at))
+            output = forward(policy, _policy_only(parameters), inputs, state.cache, CacheAddress(write_at))
             tokens, log_probs = draw(output.logits[:, 0], state.seed, state.drawn)
             one = active.astype(jnp.int32)
             record = Drawn(
                 record.tokens.at[:, step].set(jnp.where(active, tokens, -1)),
                 record.log_probs.at[:, step].set(jnp.where(active, log_probs, 0.0)),
             )
-            state = state.replace(
+            state = SlotState(
                 cache=output.cache,
                 length=state.length + one,
                 position=state.position + one,
                 last_token=jnp.where(active, tokens, state.last_token),
                 budget=jnp.where(tokens == stop, 0, state.budget - one) * one,
+                seed=state.seed,
                 drawn=state.drawn + one,
             )
             return step + 1, state, record

@@ -47,6 +47,7 @@ class ModelConfig:
     norm_epsilon: float = 1e-6
     scalar_head: bool = False  # a value for each token
     vocabulary_head: bool = True  # logits for each token; off in a separate value model
+    image_token: int | None = None  # stands for a piece of a screenshot: read, and never written
 
     def __post_init__(self) -> None:
         if sum(self.rope_sections) * 2 != self.head_dim:
@@ -70,6 +71,7 @@ def nano(vocabulary: int) -> ModelConfig:
         experts_per_token=2,
         expert_width=96,
         vision=VisionConfig(merge=2, depth=1, heads=2),
+        image_token=5,  # of the committed tokenizer
     )
 
 

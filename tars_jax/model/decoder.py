@@ -1,6 +1,7 @@
 """The decoder: grouped-query attention and experts, scanned over layers, with or without a live cache.
 
-Axes: B rows, T new tokens, M cache length, S slots, L layers, D width, N query heads, K key-value heads, H head dimension.
+Axes: B rows, T new tokens, M cache length, S slots, L layers, D width, N query heads, K key-value heads, H head
+dimension.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Mixture-of-experts feed-forward: each token goes to K of E experts.
 
-Axes: G tokens of the whole batch, D width, E experts, K experts of a token, F expert width, Z buckets, C rows of a bucket.
+Axes: G tokens of the whole batch, D width, E experts, K experts of a token, F expert width, Z buckets, C rows of a
+bucket.
 
 On CPU the experts run as one batched product over equal buckets. An expert takes as many buckets as its tokens fill, so
 no token is ever dropped and no batch is too uneven: learner and engine, which batch differently, compute the same

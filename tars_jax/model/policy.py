@@ -19,35 +19,37 @@ from tars_jax.model.positions import rotary
 from tars_jax.model.vision import VisionEncoder
 
 Parameters = dict[str, Any]
+Array = jax.Array | Any  # np.ndarray on the host, jax.Array under jit
+NEVER = -1e9  # a logit; finite, so that no gradient becomes NaN
 
 
 @flax.struct.dataclass
 class Inputs:
     """A batch of packed context windows, or the new tokens of live ones."""
 
-    tokens: jax.Array  # [B, T] int32
-    positions: jax.Array  # [3, B, T] int32: time, row, column
-    segments: jax.Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
-    images: jax.Array  # [B, I, height, width, 3] uint8
-    image_tokens: jax.Array  # [B, T] int32: index into the row's I * Q image tokens, -1 for text
+    tokens: Array  # [B, T] int32
+    positions: Array  # [3, B, T] int32: time, row, column
+    segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
+    images: Array  # [B, I, height, width, 3] uint8
+    image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens, -1 for text
 
 
 @flax.struct.dataclass
 class CacheAddress:
     """Where new tokens go in a live cache."""
 
-    write_at: jax.Array  # [B, T] int32; M or more writes nothing
-    slots: jax.Array | None = None  # [B]; None when row b is slot b
+    write_at: Array  # [B, T] int32; M or more writes nothing
+    slots: Array | None = None  # [B]; None when row b is slot b
 
 
 @flax.struct.dataclass
 class Output:
     """Everything that a forward pass computed."""
 
-    logits: jax.Array | None  # [B, T, V] fp32, of the next token
-    values: jax.Array | None  # [B, T] fp32
+    logits: Array  # [B, T, V] fp32, of the next token; None without a vocabulary head
+    values: Array  # [B, T] fp32; None without a scalar head
     hidden: jax.Array  # [B, T, D] after the last norm
-    cache: Cache | None
+    cache: Cache | Any  # None without a live cache
     routers: RouterStatistics  # every field with a leading layer axis
 
 
@@ -87,11 +89,26 @@ class Policy(nn.Module):
         logits = values = None
         if config.vocabulary_head:
             logits = nn.Dense(config.vocabulary, use_bias=False, name="vocabulary_head")(hidden).astype(jnp.float32)
+            if config.image_token is not None:
+                # A sampled image token could not be told from a screenshot's when the window is read again.
+                logits = jnp.where(jnp.arange(config.vocabulary) == config.image_token, NEVER, logits)
         if config.scalar_head:
             # Zero at first: an untrained value model is the constant 0, not noise.
             head = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
             values = head(hidden)[..., 0].astype(jnp.float32)
         return Output(logits, values, hidden, cache, routers)
+
+
+def forward(
+    config: ModelConfig,
+    parameters: Parameters,
+    inputs: Inputs,
+    cache: Cache | None = None,
+    address: CacheAddress | None = None,
+) -> Output:
+    """`Policy.apply` with the type of what it returns."""
+    output: Any = Policy(config).apply({"params": parameters}, inputs, cache, address)
+    return output
 
 
 def dummy_inputs(config: ModelConfig, tokens: int = 2) -> Inputs:

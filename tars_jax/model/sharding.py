@@ -51,7 +51,9 @@ def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None)
     sizes = tuple(shape.get(axis, 1) for axis in MESH_AXES)
     available = jax.device_count() if devices is None else len(devices)
     if math.prod(sizes) != available:
-        raise InputError(f"mesh: {dict(zip(MESH_AXES, sizes, strict=True))} needs {math.prod(sizes)} devices, there are {available}")
+        raise InputError(
+            f"mesh: {dict(zip(MESH_AXES, sizes, strict=True))} needs {math.prod(sizes)} devices, there are {available}"
+        )
     return jax.make_mesh(sizes, MESH_AXES, axis_types=(AxisType.Auto,) * len(MESH_AXES), devices=devices)
 
 

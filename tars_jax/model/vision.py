@@ -16,7 +16,7 @@ from tars_jax.model.positions import rotate
 
 
 def patches(images: jax.Array, patch: int, merge: int) -> jax.Array:
-    """uint8 [I, height, width, 3] to [I, P, patch * patch * 3] in -1..1; patches of one decoder token are neighbours."""
+    """uint8 [I, height, width, 3] to [I, P, patch * patch * 3] in -1..1; a decoder token's patches are neighbours."""
     flat = einops.rearrange(
         images, "i (h mh p) (w mw q) c -> i (h w mh mw) (c p q)", p=patch, q=patch, mh=merge, mw=merge
     )
@@ -68,7 +68,9 @@ class VisionEncoder(nn.Module):
         x = nn.Dense(config.width, name="patch_embed")(patches(images, config.patch, config.merge))
 
         grid = self.param("position", nn.initializers.normal(0.5), (config.grid, config.grid, config.width))
-        learned = jnp.einsum("hs,wt,stD->hwD", _interpolation(rows, config.grid), _interpolation(columns, config.grid), grid)
+        learned = jnp.einsum(
+            "hs,wt,stD->hwD", _interpolation(rows, config.grid), _interpolation(columns, config.grid), grid
+        )
         row, column = _coordinates(rows, columns, config.merge)
         x = x + learned[row, column]
 

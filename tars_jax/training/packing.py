@@ -1,6 +1,7 @@
 """Context windows of many trajectories to rows of equal length.
 
-Axes: R rows, T tokens of a row, I images of a row, Q tokens of an image, N trajectories, A action tokens of a trajectory.
+Axes: R rows, T tokens of a row, I images of a row, Q tokens of an image, N trajectories, A action tokens of a
+trajectory.
 
 Each window is forwarded once. The action tokens of a trajectory are found again over all of its windows by their index
 in the packed batch, so advantages run over the whole trajectory.
@@ -13,17 +14,14 @@ import io
 from collections.abc import Sequence
 
 import flax.struct
-import jax
 import numpy as np
 from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Inputs
+from tars_jax.model.policy import Array, Inputs
 from tars_jax.model.positions import rope_positions
 from tars_jax.trajectory import Trajectory
-
-Array = np.ndarray | jax.Array
 
 
 @flax.struct.dataclass
@@ -61,7 +59,7 @@ class Packer:
     def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int) -> PackedBatch:
         """First-fit decreasing over (tokens, images); the number of rows is a multiple of `rows_multiple`.
 
-        Raises InputError for a window that is longer than a row.
+        Raises InputError for a window that is longer than a row, and for screenshots of several sizes.
         """
         config = self._config
         windows = [
@@ -92,14 +90,17 @@ class Packer:
             span = slice(start, start + window.tokens.size)
             is_image = window.tokens == self._image
             if is_image.sum() != per_image * len(window.images):
-                raise InputError(f"trajectory {trajectory.id}: {is_image.sum()} image tokens for {len(window.images)} images of {per_image}")
+                raise InputError(
+                    f"trajectory {trajectory.id}: a window has {is_image.sum()} image tokens, its {len(window.images)} "
+                    f"images take {per_image} each"
+                )
             count[row] += 1
             tokens[row, span] = window.tokens
             segments[row, span] = count[row]
             positions[:, row, span] = rope_positions(is_image, grid)[0]
             image_tokens[row, start + np.flatnonzero(is_image)] = first_image * per_image + np.arange(is_image.sum())
             for offset, step in enumerate(window.images):
-                images[row, first_image + offset] = pictures[trajectory.id, step]
+                images[row, first_image + offset] = pictures[number, step]
             action_mask[row, span] = window.action_mask
             log_probs[row, span] = window.log_probs
             versions[row, span] = window.versions
@@ -124,12 +125,11 @@ class Packer:
                     f"packing.row_length: a window of {tokens} tokens and {images} images does not fit a row of "
                     f"{config.row_length} tokens and {config.images_per_row} images"
                 )
-            for row, room in enumerate(free):
-                if room[0] >= tokens and room[1] >= images:
-                    break
-            else:
-                row, room = len(free), [config.row_length, config.images_per_row]
-                free.append(room)
+            fitting = (row for row, room in enumerate(free) if room[0] >= tokens and room[1] >= images)
+            row = next(fitting, len(free))
+            if row == len(free):
+                free.append([config.row_length, config.images_per_row])
+            room = free[row]
             placed[number] = (row, config.row_length - room[0], config.images_per_row - room[1])
             room[0] -= tokens
             room[1] -= images
@@ -149,18 +149,22 @@ def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
     return Rows(picked, rows.action_mask[chosen], rows.log_probs[chosen], rows.versions[chosen])
 
 
-def _decode_screenshots(trajectories: Sequence[Trajectory]) -> dict[tuple[str, int], np.ndarray]:
-    return {
-        (trajectory.id, number): np.asarray(Image.open(io.BytesIO(step.screenshot)).convert("RGB"))
-        for trajectory in trajectories
-        for number, step in enumerate(trajectory.steps)
+def _decode_screenshots(trajectories: Sequence[Trajectory]) -> dict[tuple[int, int], np.ndarray]:
+    """The pixels of (trajectory, step), both by their number: ids need not be unique in a batch."""
+    pictures = {
+        (number, step): np.asarray(Image.open(io.BytesIO(seen.screenshot)).convert("RGB"))
+        for number, trajectory in enumerate(trajectories)
+        for step, seen in enumerate(trajectory.steps)
     }
+    if len(sizes := {picture.shape[:2] for picture in pictures.values()}) > 1:
+        raise InputError(f"screenshots of one batch must have one size, got {sorted(sizes)} (height, width)")
+    return pictures
 
 
 def _padded(columns: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Ragged columns to [N, A] and a mask of what is real; A is a multiple of 64, to keep the shapes few."""
     joined = [np.concatenate(column) if column else np.zeros(0, np.int32) for column in columns]
-    width = -(-max((column.size for column in joined), default=1) // 64) * 64
+    width = -(-max((column.size for column in joined), default=0) // 64) * 64 or 64
     values, valid = np.zeros((len(joined), width), np.int32), np.zeros((len(joined), width), bool)
     for row, column in enumerate(joined):
         values[row, : column.size] = column

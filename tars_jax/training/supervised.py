@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import optax
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, Policy
+from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import token_mean
 from tars_jax.training.packing import Rows
 from tars_jax.training.state import TrainState, apply_gradients
@@ -27,10 +27,9 @@ def make_supervised_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, balance: float
 ) -> Callable[[TrainState, Rows], tuple[TrainState, Metrics]]:
     """The jitted update; the state is donated. `balance` weighs the routers' load-balancing loss."""
-    policy = Policy(model)
 
     def loss_fn(parameters: Parameters, rows: Rows) -> tuple[jax.Array, Metrics]:
-        output = policy.apply({"params": parameters}, rows.inputs)
+        output = forward(model, parameters, rows.inputs)
         log_probs = next_token_log_probs(output.logits, rows.inputs.tokens)
         loss = token_mean(-log_probs, rows.action_mask)
         metrics = {

@@ -1,0 +1,240 @@
+"""The engine's device side against plain forward passes without a cache."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, make_slot_functions
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.decoder import Cache
+from tars_jax.model.policy import CacheAddress, Inputs, Output, Parameters, forward, init_parameters
+from tars_jax.model.positions import rope_positions
+
+IMAGE = 5
+GRID = (2, 3)  # decoder tokens of the pictures below
+PICTURE = (16, 24, 3)
+LENGTH = 48  # of the cache
+SLOTS = 4
+PADDED = 16  # every extension here is padded to this many tokens
+
+Run = tuple[list[int], list[np.ndarray]]
+
+
+def picture(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, PICTURE, np.uint8)
+
+
+def image_block() -> list[int]:
+    return [IMAGE] * (GRID[0] * GRID[1])
+
+
+def pack(tokens: list[int], images: list[np.ndarray], start: int, width: int) -> tuple[Inputs, int]:
+    """One row of `width` tokens, positions from `start` on; also the next position."""
+    size = len(tokens)
+    is_image = np.array([token == IMAGE for token in tokens])
+    positions, following = rope_positions(is_image, GRID, start)
+    image_tokens = np.full((1, width), -1, np.int32)
+    image_tokens[0, np.flatnonzero(is_image)] = np.arange(is_image.sum())
+    inputs = Inputs(
+        tokens=np.pad(np.array([tokens], np.int32), ((0, 0), (0, width - size))),
+        positions=np.pad(positions[:, None], ((0, 0), (0, 0), (0, width - size))),
+        segments=(np.arange(width) < size).astype(np.int32)[None],
+        images=np.stack(images)[None] if images else np.zeros((1, 0, *PICTURE), np.uint8),
+        image_tokens=image_tokens,
+    )
+    return inputs, following
+
+
+def stacked(rows: list[Inputs]) -> Inputs:
+    return Inputs(
+        tokens=np.concatenate([row.tokens for row in rows]),
+        positions=np.concatenate([row.positions for row in rows], axis=1),
+        segments=np.concatenate([row.segments for row in rows]),
+        images=np.concatenate([row.images for row in rows]),
+        image_tokens=np.concatenate([row.image_tokens for row in rows]),
+    )
+
+
+@dataclasses.dataclass
+class Context:
+    """What the host knows of one slot."""
+
+    slot: int
+    length: int = 0
+    position: int = 0
+
+
+@pytest.fixture(scope="module")
+def forward_cached(tiny_model: ModelConfig) -> Callable[..., Output]:
+    return jax.jit(lambda parameters, inputs, cache, address: forward(tiny_model, parameters, inputs, cache, address))
+
+
+@pytest.fixture(scope="module")
+def uncached(
+    tiny_model: ModelConfig, tiny_parameters: Parameters
+) -> Callable[[list[int], list[np.ndarray]], np.ndarray]:
+    run = jax.jit(lambda inputs: forward(tiny_model, tiny_parameters, inputs).logits)
+
+    def logits(tokens: list[int], images: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(run(pack(tokens, images, 0, LENGTH)[0]))[0, : len(tokens)]
+
+    return logits
+
+
+@pytest.fixture(scope="module")
+def append(forward_cached: Callable[..., Output], tiny_parameters: Parameters) -> Callable[..., Any]:
+    """Appends runs to contexts in one padded batch of 3 rows: their logits and the new cache."""
+
+    def run(cache: Cache, contexts: list[Context], runs: list[Run]) -> tuple[list[np.ndarray], Cache]:
+        rows, write_at, slots = [], np.full((3, PADDED), LENGTH, np.int32), np.full(3, SLOTS, np.int32)
+        for row, (context, (tokens, images)) in enumerate(zip(contexts, runs, strict=True)):
+            inputs, context.position = pack(tokens, images, context.position, PADDED)
+            rows.append(inputs)
+            write_at[row, : len(tokens)] = context.length + np.arange(len(tokens))
+            slots[row] = context.slot
+            context.length += len(tokens)
+        rows += [dataclasses.replace(rows[0], tokens=rows[0].tokens + 1)] * (3 - len(rows))
+        output = forward_cached(tiny_parameters, stacked(rows), cache, CacheAddress(write_at, slots))
+        return [np.asarray(output.logits)[row, : len(tokens)] for row, (tokens, _) in enumerate(runs)], output.cache
+
+    return run
+
+
+def test_extend_twice_equals_extend_once(tiny_model: ModelConfig, append: Any, uncached: Any) -> None:
+    a, b = [1, 2, 3, 4, 7, 8, 9], [10, 11, 12, 13, 14]
+    context, cache = Context(2), Cache.empty(tiny_model, SLOTS, LENGTH)
+    first, cache = append(cache, [context], [(a, [])])
+    second, _ = append(cache, [context], [(b, [])])
+    together, _ = append(Cache.empty(tiny_model, SLOTS, LENGTH), [Context(0)], [(a + b, [])])
+    np.testing.assert_allclose(np.concatenate([*first, *second]), together[0], atol=1e-5)
+    np.testing.assert_allclose(together[0], uncached(a + b, []), atol=1e-5)
+
+
+def test_a_second_image_goes_on_from_the_rope_counter(tiny_model: ModelConfig, append: Any, uncached: Any) -> None:
+    a, b = [1, 2, *image_block(), 3, 4], [7, *image_block(), 8]
+    images = [picture(0), picture(1)]
+    context, cache = Context(1), Cache.empty(tiny_model, SLOTS, LENGTH)
+    first, cache = append(cache, [context], [(a, images[:1])])
+    assert (context.length, context.position) == (10, 2 + 3 + 2)  # six image tokens advance the position by three
+    second, _ = append(cache, [context], [(b, images[1:])])
+    expected = uncached(a + b, images)
+    np.testing.assert_allclose(np.concatenate([*first, *second]), expected, atol=1e-5)
+
+    # With positions that follow the cache length, the appended image would be seen elsewhere.
+    wrong = Context(1, length=10, position=10)
+    misplaced, _ = append(cache, [wrong], [(b, images[1:])])
+    assert np.abs(misplaced[0] - expected[10:]).max() > 1e-3
+
+
+def test_slots_do_not_touch_each_other(tiny_model: ModelConfig, append: Any, uncached: Any) -> None:
+    mine, other = [1, *image_block(), 2], [9, *image_block(), 10, 11, 12]
+    first, second = Context(3), Context(0)
+    _, cache = append(
+        Cache.empty(tiny_model, SLOTS, LENGTH), [first, second], [(mine, [picture(2)]), (other, [picture(3)])]
+    )
+    more, _ = append(cache, [second, first], [([13, 14], []), ([15], [])])
+    np.testing.assert_allclose(more[0], uncached([*other, 13, 14], [picture(3)])[-2:], atol=1e-5)
+    np.testing.assert_allclose(more[1], uncached([*mine, 15], [picture(2)])[-1:], atol=1e-5)
+
+
+def test_padding_writes_nothing(tiny_model: ModelConfig, append: Any) -> None:
+    full = Cache(*(jnp.full_like(each, 7.0) for each in jax.tree.leaves(Cache.empty(tiny_model, SLOTS, LENGTH))))
+    _, cache = append(full, [Context(1, length=4)], [([1, 2, 3], [])])
+    written = np.asarray(cache.keys != 7.0).any(axis=(0, 3, 4))  # [S, M]
+    assert np.argwhere(written).tolist() == [[1, 4], [1, 5], [1, 6]]
+
+
+# The jitted functions
+
+
+def slot_functions(model: ModelConfig, chunk: int = 4) -> SlotFunctions:
+    return make_slot_functions(model, stop=3, temperature=1.0, chunk=chunk, base_seed=0)
+
+
+def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> Extension:
+    inputs, position = pack(tokens, [], 0, PADDED)
+    padding = rows - 1
+
+    def column(value: int, fill: int = 0, dtype: Any = np.int32) -> np.ndarray:
+        return np.array([value] + [fill] * padding, dtype)
+
+    write_at = np.full((rows, PADDED), LENGTH, np.int32)
+    write_at[0, : len(tokens)] = np.arange(len(tokens))
+    return Extension(
+        slots=column(slot, SLOTS),
+        inputs=stacked([inputs] * rows),
+        write_at=write_at,
+        last=column(len(tokens) - 1),
+        length=column(len(tokens)),
+        position=column(position),
+        budget=column(budget, budget),
+        seed=column(11, 0, np.uint32),
+        drawn=column(0),
+    )
+
+
+def test_decode_moves_only_the_slots_that_answer(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, uncached: Any
+) -> None:
+    functions = slot_functions(tiny_model)
+    state = SlotState.empty(tiny_model, SLOTS, LENGTH)
+    state, first = functions.extend(tiny_parameters, state, extension([1, 2, 4], slot=2, budget=4))
+    before = jax.tree.map(np.asarray, state)
+    assert before.budget.tolist() == [0, 0, 3, 0]  # no slot answers for the padding row
+    state, record = functions.decode(tiny_parameters, state)
+    tokens = np.asarray(record.tokens)
+    assert (tokens[[0, 1, 3]] == -1).all()
+    answer = [int(first.tokens[0]), *tokens[2][tokens[2] >= 0].tolist()]
+    assert 3 not in answer[:-1] and (answer[-1] == 3 or len(answer) == 4)
+
+    context = [1, 2, 4, *answer]
+    expected = jax.nn.log_softmax(uncached(context, []))
+    recorded = [float(first.log_probs[0]), *np.asarray(record.log_probs)[2][: len(answer) - 1]]
+    np.testing.assert_allclose(recorded, [expected[2 + i, token] for i, token in enumerate(answer)], atol=1e-5)
+
+    for name in ("length", "position", "budget", "drawn", "last_token"):
+        np.testing.assert_array_equal(np.asarray(getattr(state, name))[[0, 1, 3]], getattr(before, name)[[0, 1, 3]])
+    np.testing.assert_array_equal(np.asarray(state.cache.keys)[:, [0, 1, 3]], before.cache.keys[:, [0, 1, 3]])
+    assert int(state.length[2]) == 3 + len(answer) - 1  # the last token is not in the cache yet
+    assert int(state.budget[2]) == 0
+
+
+def test_the_image_token_is_never_written(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    wanted = jax.tree.map(jnp.copy, tiny_parameters)
+    wanted["vocabulary_head"]["kernel"] = wanted["vocabulary_head"]["kernel"] * 0
+    functions = slot_functions(tiny_model, chunk=16)
+    seen: set[int] = set()
+    for seed in range(12):
+        new = dataclasses.replace(extension([1, 2], slot=0, budget=17), seed=np.array([seed, 0], np.uint32))
+        state, _ = functions.extend(wanted, SlotState.empty(tiny_model, SLOTS, LENGTH), new)
+        seen |= set(np.asarray(functions.decode(wanted, state)[1].tokens)[0].tolist())
+    assert IMAGE not in seen
+    assert len(seen) > 20  # of 31 tokens, all alike
+
+
+def test_the_cache_is_donated_and_never_copied(tiny_model: ModelConfig) -> None:
+    """Buffers of the old state are gone; and with a big cache, the temporaries are far smaller than it."""
+    model = dataclasses.replace(tiny_model, depth=8)
+    functions: Any = slot_functions(model)
+    parameters = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))  # shapes are enough to compile
+    state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096))
+    cache_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state.cache))
+    for function, arguments in ((functions.extend, (extension([1], 0),)), (functions.decode, ())):
+        # Backends differ in how much they buffer, none may hold a second cache.
+        memory = function.lower(parameters, state, *arguments).compile().memory_analysis()
+        assert memory.alias_size_in_bytes >= cache_bytes
+        assert memory.temp_size_in_bytes < cache_bytes
+
+
+def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    functions = slot_functions(tiny_model)
+    old = SlotState.empty(tiny_model, SLOTS, LENGTH)
+    new, _ = functions.extend(tiny_parameters, old, extension([1, 2], 0))
+    assert old.cache.keys.is_deleted() and old.cache.values.is_deleted()
+    functions.decode(tiny_parameters, new)
+    assert new.cache.keys.is_deleted()
