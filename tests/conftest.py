@@ -1,6 +1,9 @@
-"""Models that are small enough for every test."""
+"""Models that are small enough for every test, and a compiler that does not take longer than they."""
 
 import dataclasses
+import os
+
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 import jax
 import pytest

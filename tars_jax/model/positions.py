@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tars_jax import InputError
+
 
 def rope_positions(is_image: Iterable[bool], grid: tuple[int, int], start: int = 0) -> tuple[np.ndarray, int]:
     """Positions [3, T] of a run of tokens, and the position that the next token takes.
@@ -22,6 +24,9 @@ def rope_positions(is_image: Iterable[bool], grid: tuple[int, int], start: int =
         is_image: [T], True at image tokens. Every rows * columns consecutive image tokens are one image.
         grid: (rows, columns) of decoder tokens in each image.
         start: the first free position; not the cache length, which grows faster.
+
+    Raises:
+        InputError: an image is not whole.
     """
     rows, columns = grid
     flags = np.fromiter(is_image, bool)
@@ -30,6 +35,8 @@ def rope_positions(is_image: Iterable[bool], grid: tuple[int, int], start: int =
     image = np.stack([np.zeros(rows * columns), *np.divmod(np.arange(rows * columns), columns)]).astype(np.int32)
     while index < flags.size:
         if flags[index]:
+            if not flags[index : index + image.shape[1]].all() or index + image.shape[1] > flags.size:
+                raise InputError(f"an image takes {image.shape[1]} image tokens in a row, the one at {index} has fewer")
             positions[:, index : index + rows * columns] = position + image
             position += max(rows, columns)
             index += rows * columns

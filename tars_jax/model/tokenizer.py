@@ -88,7 +88,7 @@ def load_tokenizer(path: Path = COMMITTED) -> Tokenizer:
 
 
 def train_tokenizer(corpus: Iterable[str], vocabulary: int) -> _Tokenizer:
-    """Byte-level BPE whose merges stay within one number or one word."""
+    """Byte-level BPE of at most `vocabulary` tokens of all kinds; merges stay within one number or one word."""
     tokenizer = _Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -97,13 +97,13 @@ def train_tokenizer(corpus: Iterable[str], vocabulary: int) -> _Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in TURN_TOKENS])
-    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in CALL_TOKENS])
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary - len(TURN_TOKENS) - len(CALL_TOKENS),
+        vocab_size=vocabulary - len(CALL_TOKENS),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
-        special_tokens=list(TURN_TOKENS),
+        special_tokens=[AddedToken(token, normalized=False) for token in TURN_TOKENS],
     )
     tokenizer.train_from_iterator(corpus, trainer)
+    # Only now: training numbers its vocabulary from 0 and would give their ids away a second time.
+    tokenizer.add_tokens([AddedToken(token, normalized=False) for token in CALL_TOKENS])
     return tokenizer

@@ -1,0 +1,114 @@
+"""Bucketed experts are the same function as all experts, and the router counts what is real."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.experts import FEW_TOKENS, Experts, Weights, all_experts, bucketed_experts
+
+G, D, F, E, K = 40, 6, 5, 4, 2
+
+
+def random_weights(key: jax.Array) -> Weights:
+    gate, up, down = jax.random.split(key, 3)
+    return Weights(
+        jax.random.normal(gate, (E, D, F)), jax.random.normal(up, (E, D, F)), jax.random.normal(down, (E, F, D))
+    )
+
+
+def routing(kind: str) -> np.ndarray:
+    """[G, K] distinct experts for each token."""
+    if kind == "one expert takes all first choices":
+        return np.tile([3, 0], (G, 1))
+    if kind == "in blocks":
+        return np.stack([np.arange(G) * E // G, (np.arange(G) * E // G + 1) % E], axis=1)
+    rng = np.random.default_rng(0)
+    return np.stack([rng.permutation(E)[:K] for _ in range(G)])
+
+
+@pytest.mark.parametrize("bucket", [1, 8, 64])
+@pytest.mark.parametrize("kind", ["random", "one expert takes all first choices", "in blocks"])
+def test_buckets_and_all_experts_agree(kind: str, bucket: int) -> None:
+    chosen = jnp.asarray(routing(kind))
+    x, gates = jax.random.normal(jax.random.key(1), (G, D)), jax.random.uniform(jax.random.key(2), (G, K))
+    weights, probe = random_weights(jax.random.key(3)), jax.random.normal(jax.random.key(4), (G, D))
+
+    @jax.jit
+    def both(x: jax.Array, gates: jax.Array, weights: Weights) -> tuple[jax.Array, jax.Array]:
+        return all_experts(x, gates, chosen, weights), bucketed_experts(x, gates, chosen, weights, bucket)
+
+    @jax.jit
+    def gradients(x: jax.Array, gates: jax.Array, weights: Weights) -> tuple[object, object]:
+        def total(number: int) -> object:
+            return jax.grad(lambda *arguments: (both(*arguments)[number] * probe).sum(), argnums=(0, 1, 2))(
+                x, gates, weights
+            )
+
+        return total(0), total(1)
+
+    whole, bucketed = both(x, gates, weights)
+    np.testing.assert_allclose(whole, bucketed, atol=1e-4)
+    expected, got = gradients(x, gates, weights)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-3), expected, got)
+
+
+def test_all_experts_by_hand() -> None:
+    """One token, two experts: y = sum of gate_k * down(silu(gate x) * up x)."""
+    weights = Weights(jnp.asarray([[[1.0]], [[2.0]]]), jnp.asarray([[[3.0]], [[1.0]]]), jnp.asarray([[[1.0]], [[0.5]]]))
+    y = all_experts(jnp.asarray([[1.0]]), jnp.asarray([[0.75, 0.25]]), jnp.asarray([[1, 0]]), weights)
+    # Expert 0: silu(1) * 3 = 2.193176; expert 1: silu(2) * 1 * 0.5 = 0.880797; 0.75 * 0.880797 + 0.25 * 2.193176.
+    np.testing.assert_allclose(y, [[1.2088918]], rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def layer(tiny_model: ModelConfig) -> Any:
+    """The jitted layer with random weights: (x, valid) to (y, statistics)."""
+    module = Experts(tiny_model)
+    init = jax.jit(module.init)
+    variables = init(jax.random.key(0), jnp.zeros((1, 2, tiny_model.width)), jnp.ones((1, 2), bool))
+    return jax.jit(lambda x, valid: module.apply(variables, x, valid))
+
+
+def test_few_and_many_tokens_give_the_same(layer: Any, tiny_model: ModelConfig) -> None:
+    """Decoding goes through all experts, training through buckets: a row does not feel which."""
+    x = jax.random.normal(jax.random.key(5), (4, FEW_TOKENS // 2, tiny_model.width))
+    many, few = (layer(rows, jnp.ones(rows.shape[:2], bool))[0] for rows in (x, x[:1]))
+    np.testing.assert_allclose(many[:1], few, atol=1e-5)
+
+
+def test_padding_does_not_count(layer: Any, tiny_model: ModelConfig) -> None:
+    x = jax.random.normal(jax.random.key(6), (2, 8, tiny_model.width))
+    valid = jnp.arange(16).reshape(2, 8) % 3 > 0
+    _, statistics = layer(x, valid)
+    _, other = layer(jnp.where(valid[..., None], x, 9.0), valid)
+    np.testing.assert_allclose(statistics.load, other.load)
+    np.testing.assert_allclose(statistics.balance_loss, other.balance_loss, rtol=1e-6)
+    np.testing.assert_allclose(statistics.load.sum(), 1.0, rtol=1e-6)
+    assert statistics.load.max() <= 1 / tiny_model.experts_per_token  # the choices of a token are distinct
+
+
+def test_balance_loss_is_one_when_even(tiny_model: ModelConfig) -> None:
+    """Token e prefers expert e by the same margin as every other token its own: load and probabilities are 1/E."""
+    model = dataclasses.replace(tiny_model, experts_per_token=1)
+    module = Experts(model)
+    x, valid = jnp.eye(model.experts, model.width)[None], jnp.ones((1, model.experts), bool)
+    variables: Any = jax.jit(module.init)(jax.random.key(0), x, valid)
+    variables["params"]["router"] = 3 * jnp.eye(model.width, model.experts)
+    apply: Any = jax.jit(lambda x: module.apply(variables, x, valid))
+    _, statistics = apply(x)
+    np.testing.assert_allclose(statistics.load, [0.25] * 4)
+    np.testing.assert_allclose(statistics.balance_loss, 1.0, rtol=1e-6)
+
+    _, collapsed = apply(jnp.broadcast_to(x[:, :1], x.shape))
+    np.testing.assert_allclose(collapsed.load, [1, 0, 0, 0])
+    np.testing.assert_allclose(collapsed.balance_loss, 4 * np.exp(3) / (np.exp(3) + 3), rtol=1e-5)
+
+
+def test_nothing_valid_is_no_division_by_zero(layer: Any, tiny_model: ModelConfig) -> None:
+    y, statistics = layer(jnp.ones((1, 3, tiny_model.width)), jnp.zeros((1, 3), bool))
+    assert np.isfinite(y).all() and float(statistics.balance_loss) == 0 and (statistics.load == 0).all()

@@ -1,0 +1,92 @@
+"""Golden positions and frequencies, derived by hand."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tars_jax.model.positions import rope_positions, rotary, rotate
+
+TEXT, IMAGE = False, True
+
+
+def test_text_an_image_text_and_two_images() -> None:
+    run = [TEXT, TEXT, *[IMAGE] * 6, TEXT, *[IMAGE] * 12]
+    positions, following = rope_positions(run, grid=(2, 3))
+    # Two text tokens at 0 and 1. The image starts at 2 and takes max(2, 3) = 3, so the text stands at 5; the images
+    # begin at 6 and 9, and what follows them at 12.
+    time = [0, 1, 2, 2, 2, 2, 2, 2, 5, 6, 6, 6, 6, 6, 6, 9, 9, 9, 9, 9, 9]
+    row = [0, 1, 2, 2, 2, 3, 3, 3, 5, 6, 6, 6, 7, 7, 7, 9, 9, 9, 10, 10, 10]
+    column = [0, 1, 2, 3, 4, 2, 3, 4, 5, 6, 7, 8, 6, 7, 8, 9, 10, 11, 9, 10, 11]
+    assert positions.tolist() == [time, row, column]
+    assert positions.dtype == np.int32
+    assert following == 12
+
+
+def test_a_tall_image_advances_by_its_rows() -> None:
+    positions, following = rope_positions([IMAGE] * 3 + [TEXT], grid=(3, 1), start=4)
+    assert positions.tolist() == [[4, 4, 4, 7], [4, 5, 6, 7], [4, 4, 4, 7]]
+    assert following == 8
+
+
+@given(st.lists(st.sampled_from(["text", "image"]), max_size=8), st.integers(0, 8))
+def test_positions_go_on_where_the_last_run_ended(pieces: list[str], cut: int) -> None:
+    def flags(some: list[str]) -> list[bool]:
+        return [flag for piece in some for flag in ([IMAGE] * 6 if piece == "image" else [TEXT])]
+
+    whole, end = rope_positions(flags(pieces), (2, 3), start=3)
+    first, middle = rope_positions(flags(pieces[:cut]), (2, 3), start=3)
+    second, last = rope_positions(flags(pieces[cut:]), (2, 3), start=middle)
+    np.testing.assert_array_equal(np.concatenate([first, second], axis=1), whole)
+    assert last == end
+
+
+def test_frequencies_are_dealt_to_time_row_and_column_in_turn() -> None:
+    """Qwen3-VL's interleaving: 1, 4, ... to rows and 2, 5, ... to columns until the sections are used up."""
+    angles = []
+    for axis in range(3):
+        positions = np.zeros((3, 1, 1), np.int32)
+        positions[axis] = 1
+        cosine, sine = rotary(jnp.asarray(positions), head_dim=16, theta=10_000.0, sections=(4, 2, 2))
+        angles.append(np.arctan2(sine, cosine)[0, 0])
+    frequency = 10_000.0 ** (-np.arange(8) / 8)
+    turned_by = [0, 1, 2, 0, 1, 2, 0, 0]  # four of time, two of rows, two of columns
+    for axis in range(3):
+        expected = np.where(np.array(turned_by) == axis, frequency, 0.0)
+        np.testing.assert_allclose(angles[axis], expected, rtol=1e-5)
+
+
+def test_sections_of_the_open_family() -> None:
+    """24, 20, 20 of head dimension 128: rows have 1, 4, ..., 58, columns 2, 5, ..., 59, time all others."""
+    positions = np.array([1, 0, 0], np.int32).reshape(3, 1, 1)
+    _, sine = rotary(jnp.asarray(positions), head_dim=128, theta=5e6, sections=(24, 20, 20))
+    assert np.flatnonzero(np.asarray(sine)[0, 0]).tolist() == [*range(0, 60, 3), 60, 61, 62, 63]
+
+
+def test_rotate_pairs_the_first_half_with_the_second() -> None:
+    x = jnp.asarray([1.0, 2.0, 3.0, 4.0]).reshape(1, 1, 1, 4)
+    cosine, sine = jnp.asarray([[[0.0, 1.0]]]), jnp.asarray([[[1.0, 0.0]]])
+    # (1, 3) turned by a right angle is (-3, 1); (2, 4) stays.
+    np.testing.assert_allclose(rotate(x, cosine, sine)[0, 0, 0], [-3.0, 2.0, 1.0, 4.0])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31 - 1), st.tuples(*[st.integers(0, 500)] * 6), st.integers(0, 500))
+def test_rotation_preserves_norms_and_sees_only_differences(seed: int, at: tuple[int, ...], shift: int) -> None:
+    q, k = jax.random.normal(jax.random.key(seed), (2, 1, 1, 2, 32))
+
+    def turned(x: jax.Array, position: tuple[int, ...], offset: int) -> jax.Array:
+        positions = jnp.asarray(position).reshape(3, 1, 1) + offset
+        return rotate(x, *rotary(positions, 32, 10_000.0, (6, 5, 5)))
+
+    np.testing.assert_allclose(jnp.linalg.norm(turned(q, at[:3], 0)), jnp.linalg.norm(q), rtol=1e-5)
+    here = (turned(q, at[:3], 0) * turned(k, at[3:], 0)).sum(-1)
+    there = (turned(q, at[:3], shift) * turned(k, at[3:], shift)).sum(-1)
+    np.testing.assert_allclose(here, there, atol=5e-3)  # fp32 angles of up to 1000 radians
+
+
+def test_an_image_must_be_whole() -> None:
+    with pytest.raises(ValueError, match="6 image tokens in a row"):
+        rope_positions([TEXT, *[IMAGE] * 5, TEXT], (2, 3))
