@@ -150,7 +150,7 @@ provide_chromium() {
 # ---- What is done is done: the stamp holds the lock file's hash, the repository's place and the browser's path.
 
 set_up() {
-    local wanted done_for found
+    local wanted done_for found given
     wanted="$(sha256sum <"$root/requirements.lock") $root"
     { read -r done_for && read -r found; } 2>/dev/null <"$stamp" || done_for=
     if [ "$done_for" = "$wanted" ] && [ -x "$python" ] && [ -x "${TARS_JAX_CHROMIUM:-$found}" ]; then
@@ -159,8 +159,10 @@ set_up() {
     fi
     mkdir -p "$work" && : >"$work/log"
     [ "$done_for" = "$wanted" ] && [ -x "$python" ] || install_packages
+    given=${TARS_JAX_CHROMIUM:-}
     provide_chromium
-    printf '%s\n%s\n' "$wanted" "$TARS_JAX_CHROMIUM" >"$stamp"
+    [ -n "$given" ] && found= || found=$TARS_JAX_CHROMIUM # one given by hand holds for this start only
+    printf '%s\n%s\n' "$wanted" "$found" >"$stamp"
 }
 
 set_up

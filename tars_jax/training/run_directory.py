@@ -29,7 +29,7 @@ class RunDirectory:
         self.path = path
         self.resumed = resumed
         self._lock = lock
-        self._stages: dict[str, dict[str, Any]] = read_json(self._ledger) if self._ledger.exists() else {}
+        self._stages: dict[str, dict[str, Any]] = read_object(self._ledger) if self._ledger.exists() else {}
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], config: Mapping[str, Any], experiment: str) -> Self:
@@ -65,9 +65,9 @@ class RunDirectory:
         for leftover in folder.rglob(".*.partial"):  # of a write that was killed
             leftover.unlink()
         if resumed:
-            _require_same(folder / "config.json", read_json(folder / "config.json"), asked)
+            _require_same(folder / "config.json", read_object(folder / "config.json", "experiment", "config"), asked)
             if (folder / "environment.json").exists():
-                starts = read_json(folder / "environment.json")["starts"]
+                starts = read_object(folder / "environment.json", "starts")["starts"]
         else:
             write_json(folder / "config.json", asked)
         starts.append({"seed": config.get("seed"), **environment()})
@@ -114,6 +114,17 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         raise InputError(f"{path} does not exist; a JSON file is needed there.") from error
     except ValueError as error:  # json.JSONDecodeError, or bytes that are no UTF-8
         raise InputError(f"{path} is cut short or not JSON ({error}); it takes a whole JSON file.") from error
+
+
+def read_object(path: str | os.PathLike[str], *fields: str) -> dict[str, Any]:
+    """The JSON object in a file, as `read_json`; raises InputError also if it is no object or lacks one of `fields`."""
+    value = read_json(path)
+    for field in fields:
+        if not isinstance(value, dict) or field not in value:
+            raise InputError(f"{path} lacks the field {field}; it takes an object with {', '.join(fields)}.")
+    if not isinstance(value, dict):
+        raise InputError(f"{path} holds {type(value).__name__}; it takes a JSON object.")
+    return value
 
 
 def environment() -> dict[str, Any]:

@@ -1,0 +1,144 @@
+import errno
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from experiments.__main__ import ROOT, main
+
+CONFIG = """
+from ml_collections import ConfigDict
+
+def get_config():
+    return ConfigDict({"seed": 3, "run": "", "steps": 2, "error": ""})
+"""
+EXPERIMENT = """
+import errno, os, time
+from experiments.config import at_least
+from tars_jax import InputError
+
+RULES = {"steps": at_least(1)}
+
+def run(config, run_directory):
+    if config.error == "input":
+        raise ExceptionGroup("workers", [InputError("maps/a.json is bad; it takes a map.")])
+    if config.error == "disk":
+        raise RuntimeError("write failed") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.npz")
+    if config.error == "interrupt":
+        raise KeyboardInterrupt
+    if config.error == "bug":
+        raise ZeroDivisionError
+    if config.error == "wait":
+        print("waiting", flush=True)
+        time.sleep(60)
+    run_directory.finish("count", {"steps": config.steps})
+"""
+
+
+@pytest.fixture
+def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    for folder, text in (("configs", CONFIG), ("experiments", EXPERIMENT)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "dummy.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_run_gets_a_directory_and_its_config_repeats_it(root: pathlib.Path) -> None:
+    assert main(["dummy", "--config.steps=5"], root) == 0
+    (run,) = (root / "runs").iterdir()
+    assert run.name.startswith("dummy-") and run.name.endswith("-seed3")
+    assert json.loads((run / "config.json").read_text()) == {
+        "experiment": "dummy",
+        "config": {"seed": 3, "run": "", "steps": 5, "error": ""},
+    }
+    assert json.loads((run / "stages.json").read_text()) == {"count": {"steps": 5}}
+    assert main(["dummy", f"--config={run}/config.json"], root) == 0
+    (again,) = (path for path in (root / "runs").iterdir() if path != run)
+    assert (again / "config.json").read_text() == (run / "config.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["dumy"], "There is no experiment 'dumy'; the first argument takes one of dummy."),
+        (["dummy", "--config.step=1"], "config.step is not a field of this config; did you mean config.steps?"),
+        (["dummy", "--config.steps=0"], "config.steps got 0; it takes a value of at least 1."),
+        (["dummy", "--config.steps=many"], "config.steps got 'many'; it takes a whole number, for example 2."),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    root: pathlib.Path, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert main(arguments, root) == 2
+    assert capsys.readouterr().err == sentence + "\n"
+    assert not (root / "runs").exists()
+
+
+def test_errors_of_a_run(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    resume = "./launch/local.sh dummy --config=here/config.json --config.run=here\n"
+    assert main(["dummy", "--config.run=here", "--config.error=disk"], root) == 2
+    assert capsys.readouterr().err == f"The disk is full (write failed); free some space, then resume with: {resume}"
+
+    resume = resume.replace("here", "there")
+    assert main(["dummy", "--config.run=there", "--config.error=interrupt"], root) == 130
+    assert capsys.readouterr().err.endswith(f"Resume with: {resume}")
+
+    assert main(["dummy", "--config.error=input"], root) == 2
+    assert capsys.readouterr().err == "maps/a.json is bad; it takes a map.\n"
+
+    with pytest.raises(ZeroDivisionError):
+        main(["dummy", "--config.error=bug"], root)
+
+
+def test_full_disk_while_the_run_directory_is_made(
+    root: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["dummy"], root) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("The disk is full") and error.count("\n") == 1
+
+
+def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dummy", "--help"], root) == 0
+    assert "--config.steps=2" in capsys.readouterr().out
+    assert main([], root) == 2
+    assert "experiments: dummy" in capsys.readouterr().out
+
+
+@pytest.mark.multiprocess
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -> None:
+    program = (
+        f"import sys, pathlib, experiments.__main__ as m; sys.exit(m.main(sys.argv[1:], pathlib.Path({str(root)!r})))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "dummy", "--config.run=here", "--config.error=wait"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert process.stdout is not None
+    try:
+        while "waiting" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(number)
+        _, error = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert error.endswith("./launch/local.sh dummy --config=here/config.json --config.run=here\n")
+    begin = time.monotonic()
+    assert main(["dummy", "--config=here/config.json", "--config.run=here", "--config.error=x"], root) == 2
+    assert time.monotonic() - begin < 20
