@@ -92,20 +92,19 @@ find_chromium() {
 }
 
 # A headless shell in an npm package, with the libraries and fonts that a machine without a desktop may lack.
-install_from_npm() {
-    local archive
-    rm -rf "$chromium_folder" && mkdir -p "$chromium_folder" || return
-    npm install --prefix "$chromium_folder" --ignore-scripts --no-save @sparticuz/chromium@153.0.0 || return
+install_from_npm() (
+    local archive bin="$chromium_folder/package/bin"
+    rm -rf "$chromium_folder" && mkdir -p "$chromium_folder" && cd "$chromium_folder" || return
+    timeout 600 npm pack --fetch-retries=1 @sparticuz/chromium@153.0.0 && tar -xzf ./*.tgz || return
     node -e '
-        const fs = require("fs"), zlib = require("zlib"), folder = process.argv[1];
-        const bin = folder + "/node_modules/@sparticuz/chromium/bin/";
+        const fs = require("fs"), zlib = require("zlib"), [bin, folder] = process.argv.slice(1);
         for (const name of fs.readdirSync(bin).filter((name) => name.endsWith(".br")))
-            fs.writeFileSync(folder + "/" + name.slice(0, -3), zlib.brotliDecompressSync(fs.readFileSync(bin + name)));
-    ' "$chromium_folder" || return
-    for archive in "$chromium_folder"/*.tar; do
-        tar -xf "$archive" -C "$chromium_folder" && rm "$archive" || return
+            fs.writeFileSync(folder + "/" + name.slice(0, -3), zlib.brotliDecompressSync(fs.readFileSync(bin + "/" + name)));
+    ' "$bin" "$chromium_folder" || return
+    for archive in ./*.tar; do
+        tar -xf "$archive" || return
     done
-    rm -rf "$chromium_folder/node_modules"
+    rm -r ./*.tar ./*.tgz package
     sed -i "s|<dir>/tmp/fonts</dir>|<dir>$chromium_folder/fonts</dir>|" "$chromium_folder/fonts.conf" || return
     chmod +x "$chromium_folder/chromium" || return
     cat >"$chromium_folder/headless_shell" <<'WRAPPER'
@@ -117,7 +116,7 @@ exec "$here/chromium" "$@"
 WRAPPER
     chmod +x "$chromium_folder/headless_shell"
     runs "$chromium_folder/headless_shell"
-}
+)
 
 install_from_playwright() {
     "$python" -m playwright install $(root_with_apt && echo --with-deps) chromium-headless-shell && find_chromium
