@@ -12,9 +12,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import token_mean
 from tars_jax.training.packing import Rows
-from tars_jax.training.state import TrainState, apply_gradients
-
-Metrics = dict[str, jax.Array]
+from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
 
 
 def next_token_log_probs(logits: jax.Array, tokens: jax.Array) -> jax.Array:
@@ -48,4 +46,4 @@ def make_supervised_update(
         state, norm = apply_gradients(state, gradients, optimiser)
         return state, {**metrics, "gradient_norm": norm}
 
-    return jax.jit(update, donate_argnums=0)
+    return jit_update(update)
