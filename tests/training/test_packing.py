@@ -1,0 +1,176 @@
+"""Windows to rows and back: nothing lost, nothing doubled, every action token found again."""
+
+import dataclasses
+import io
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.training.packing import PackedBatch, Packer, PackingConfig, select_rows
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+
+IMAGE = 5
+CONFIG = PackingConfig(row_length=48, images_per_row=3)
+END = (Outcome.FINISHED, 1.0)
+PER_IMAGE = 6  # 16x24 pixels of 8x8
+
+
+def png(seed: int, size: tuple[int, int] = (16, 24)) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(np.random.default_rng(seed).integers(0, 256, (*size, 3), np.uint8)).save(file, "PNG")
+    return file.getvalue()
+
+
+def pixels(data: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(data)))
+
+
+def step(screenshot: bytes) -> Step:
+    return Step(screenshot, "", "", "", None, 0.0, 0, True, {})
+
+
+def window(first_token: int, images: Sequence[int], answers: Sequence[int]) -> ContextWindow:
+    """A preamble token, then for each image its tokens and an answer of so many action tokens.
+
+    Action tokens are numbered from `first_token` on, so that they can be recognised; everything read is 1.
+    """
+    columns: list[tuple[int, bool, float, int, int]] = [(1, False, 0.0, -1, -1)]
+    for image, answer in zip(images, answers, strict=True):
+        columns += [(IMAGE, False, 0.0, -1, image)] * PER_IMAGE
+        for _ in range(answer):
+            columns.append((first_token, True, -first_token / 8, first_token % 7, image))
+            first_token += 1
+    tokens, mask, log_probs, versions, steps = zip(*columns, strict=True)
+    return ContextWindow(
+        np.array(tokens, np.int32),
+        np.array(mask),
+        np.array(log_probs, np.float32),
+        np.array(versions, np.int32),
+        np.array(steps, np.int32),
+        tuple(images),
+    )
+
+
+def trajectory(number: int, sizes: Sequence[Sequence[int]], same_id: bool = False) -> Trajectory:
+    """One window for each entry of `sizes`, one image and answer for each number in it."""
+    windows, first_step, first_token = [], 0, 1000 * (number + 1)
+    for answers in sizes:
+        windows.append(window(first_token, range(first_step, first_step + len(answers)), answers))
+        first_step += len(answers)
+        first_token += sum(answers)
+    steps = tuple(step(png(100 * number + index)) for index in range(first_step))
+    name = "same" if same_id else str(number)
+    return Trajectory(name, {}, tuple(windows), steps, Outcome.FINISHED, 1.0)
+
+
+@pytest.fixture(scope="module")
+def packer(tiny_model: ModelConfig) -> Packer:
+    return Packer(tiny_model, CONFIG, image=IMAGE)
+
+
+def check(packed: PackedBatch, trajectories: Sequence[Trajectory], rows_multiple: int) -> None:
+    rows, inputs = packed.rows, packed.rows.inputs
+    assert inputs.tokens.shape[0] % rows_multiple == 0
+    found = []
+    for row in range(inputs.tokens.shape[0]):
+        segments = inputs.segments[row]
+        used = int((segments > 0).sum())
+        assert (segments[used:] == 0).all() and (inputs.image_tokens[row, used:] == -1).all()
+        assert not rows.action_mask[row, used:].any()
+        for number in range(1, segments.max(initial=0) + 1):
+            at = np.flatnonzero(segments == number)
+            assert (np.diff(at) == 1).all()
+            image_tokens = inputs.image_tokens[row, at]
+            seen = image_tokens[image_tokens >= 0].reshape(-1, PER_IMAGE)
+            assert (np.diff(seen, axis=1) == 1).all() and (seen[:, 0] % PER_IMAGE == 0).all()
+            assert inputs.positions[:, row, at[0]].tolist() == [0, 0, 0]
+            found.append(
+                (
+                    inputs.tokens[row, at].tolist(),
+                    rows.action_mask[row, at].tolist(),
+                    rows.log_probs[row, at].tolist(),
+                    rows.versions[row, at].tolist(),
+                    [inputs.images[row, index].tobytes() for index in seen[:, 0] // PER_IMAGE],
+                )
+            )
+    expected = [
+        (
+            each.tokens.tolist(),
+            each.action_mask.tolist(),
+            each.log_probs.tolist(),
+            each.versions.tolist(),
+            [pixels(played.steps[image].screenshot).tobytes() for image in each.images],
+        )
+        for played in trajectories
+        for each in played.windows
+    ]
+    assert sorted(found) == sorted(expected)
+
+    tokens = np.asarray(inputs.tokens).ravel()
+    for number, played in enumerate(trajectories):
+        valid = packed.action_valid[number]
+        assert valid[: played.num_action_tokens].all() and not valid[played.num_action_tokens :].any()
+        acted = [each.tokens[each.action_mask] for each in played.windows]
+        np.testing.assert_array_equal(tokens[packed.action_index[number][valid]], np.concatenate([[], *acted]))
+        steps = [each.steps[each.action_mask] for each in played.windows]
+        np.testing.assert_array_equal(packed.action_step[number][valid], np.concatenate([[], *steps]))
+
+
+def test_windows_share_rows(packer: Packer) -> None:
+    trajectories = [trajectory(0, [[3, 2], [4]]), trajectory(1, [[1]]), trajectory(2, [[5], [6], [7]])]
+    packed = packer.pack(trajectories, rows_multiple=2)
+    check(packed, trajectories, 2)
+    assert packed.rows.inputs.segments.max() >= 2
+    assert packed.action_index.shape == (3, 64)
+
+
+SIZES = st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3), max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(SIZES, max_size=4), st.sampled_from([1, 2, 3]), st.booleans())
+def test_nothing_is_lost_or_doubled(
+    packer: Packer, sizes: list[list[list[int]]], rows_multiple: int, same_id: bool
+) -> None:
+    """Also for trajectories that share an id (several attempts at one task), and for those without any window."""
+    trajectories = [trajectory(number, each, same_id) for number, each in enumerate(sizes)]
+    check(packer.pack(trajectories, rows_multiple), trajectories, rows_multiple)
+
+
+def test_a_window_as_long_as_a_row_fits(packer: Packer) -> None:
+    exact = trajectory(0, [[CONFIG.row_length - 1 - PER_IMAGE]])
+    check(packer.pack([exact], 1), [exact], 1)
+    with pytest.raises(
+        InputError, match="packing.row_length: a window of 49 tokens and 1 images does not fit a row of 48"
+    ):
+        packer.pack([trajectory(0, [[CONFIG.row_length - PER_IMAGE]])], 1)
+    with pytest.raises(InputError, match="29 tokens and 4 images does not fit a row of 48 tokens and 3 images"):
+        packer.pack([trajectory(0, [[1, 1, 1, 1]])], 1)
+
+
+def test_images_and_their_tokens_must_fit(packer: Packer) -> None:
+    played = trajectory(0, [[2, 2]])
+    unseen = dataclasses.replace(window(10, [0], [2]), images=(0, 1))
+    lost = Trajectory("7", {}, (unseen,), played.steps, *END)
+    with pytest.raises(InputError, match="trajectory 7: a window has 6 image tokens, its 2 images take 6 each"):
+        packer.pack([lost], 1)
+    mixed = Trajectory("8", {}, played.windows, (played.steps[0], step(png(0, (16, 16)))), *END)
+    with pytest.raises(InputError, match="one size, got .*16, 16.*16, 24"):
+        packer.pack([mixed], 1)
+
+
+def test_selected_rows(packer: Packer) -> None:
+    trajectories = [trajectory(number, [[9, 9]]) for number in range(4)]
+    rows = packer.pack(trajectories, 4).rows
+    chosen = np.array([3, 1])
+    picked = select_rows(rows, chosen)
+    np.testing.assert_array_equal(picked.inputs.tokens, rows.inputs.tokens[chosen])
+    np.testing.assert_array_equal(picked.inputs.positions, rows.inputs.positions[:, chosen])
+    np.testing.assert_array_equal(picked.inputs.images, rows.inputs.images[chosen])
+    np.testing.assert_array_equal(picked.log_probs, rows.log_probs[chosen])
