@@ -95,7 +95,9 @@ find_chromium() {
 install_from_npm() (
     local archive bin="$chromium_folder/package/bin"
     rm -rf "$chromium_folder" && mkdir -p "$chromium_folder" && cd "$chromium_folder" || return
-    timeout 600 npm pack --fetch-retries=1 @sparticuz/chromium@153.0.0 && tar -xzf ./*.tgz || return
+    timeout 600 npm pack --fetch-retries=1 @sparticuz/chromium@153.0.0 || return
+    sha256sum -c <<<"20e5656fcdcf4118ede85edfb9d6bb9cc1bbb7ffb8b75622fffbcf36a835c3c0  sparticuz-chromium-153.0.0.tgz" || return
+    tar -xzf ./*.tgz || return
     node -e '
         const fs = require("fs"), zlib = require("zlib"), [bin, folder] = process.argv.slice(1);
         for (const name of fs.readdirSync(bin).filter((name) => name.endsWith(".br")))
