@@ -77,8 +77,9 @@ class PolicySession(Protocol):
 @dataclasses.dataclass(frozen=True)
 class AgentConfig:
     grammar: str = "text"
-    memory: MemoryConfig = MemoryConfig()
+    memory: MemoryConfig = dataclasses.field(default_factory=MemoryConfig)
     max_malformed: int = 2  # this many unreadable responses in a row end the episode as rejected
+    max_prompt: int | None = None  # tokens in a window before an answer; an episode that needs more is truncated
 
 
 class _WindowBuilder:
@@ -87,6 +88,10 @@ class _WindowBuilder:
     def __init__(self) -> None:
         self.images: list[int] = []
         self.columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+
+    @property
+    def size(self) -> int:
+        return sum(len(column[0]) for column in self.columns)
 
     def read(self, tokens: Sequence[int], step: int) -> None:
         size = len(tokens)
@@ -113,8 +118,8 @@ class _WindowBuilder:
         )
 
     def build(self) -> ContextWindow:
-        columns = [np.concatenate(column) for column in zip(*self.columns, strict=True)]
-        return ContextWindow(*columns, images=tuple(self.images))
+        tokens, mask, log_probs, versions, steps = (np.concatenate(each) for each in zip(*self.columns, strict=True))
+        return ContextWindow(tokens, mask, log_probs, versions, steps, tuple(self.images))
 
 
 async def play_episode(
@@ -138,22 +143,25 @@ async def play_episode(
     frames = [first_frame]
 
     for index in range(max_steps):
-        fresh: list[int] = []
-        pictures = [frame.pixels]
+        fresh: list[tuple[int, list[int]]] = []  # steps and what stands in the window of them
         if restart:
-            fresh += writer.preamble(instruction, memory.text())
-            window.read(fresh, -1)
+            fresh.append((-1, writer.preamble(instruction, memory.text())))
             for turn in memory.working:
                 first = turn is memory.working[0]
-                old = writer.observation(turn.steps_left, first=first) + list(turn.response)
-                window.read(old, turn.step)
-                window.images.append(turn.step)
-                fresh += old
-            pictures = [frames[turn.step].pixels for turn in memory.working] + pictures
-        observation = writer.observation(max_steps - index, first=restart and not memory.working)
-        window.read(observation, index)
-        window.images.append(index)
-        sampled = await policy.respond(fresh + observation, pictures, restart=restart)
+                fresh.append((turn.step, [*writer.observation(turn.steps_left, first=first), *turn.response]))
+        fresh.append((index, writer.observation(max_steps - index, first=restart and not memory.working)))
+        size = window.size + sum(len(tokens) for _, tokens in fresh)
+        if config.max_prompt is not None and size > config.max_prompt and steps:
+            break
+        for step, tokens in fresh:
+            window.read(tokens, step)
+        shown = [step for step, _ in fresh if step >= 0]
+        window.images += shown
+        sampled = await policy.respond(
+            [token for _, tokens in fresh for token in tokens],
+            [frames[step].pixels for step in shown],
+            restart=restart,
+        )
         window.wrote(sampled, index)
 
         text = writer.read(sampled.tokens)

@@ -11,6 +11,8 @@ import dataclasses
 
 from tars_jax import InputError
 
+MAX_INTENTION = 40  # characters of a summary: a policy that rambles must not fill its windows with memories
+
 
 @dataclasses.dataclass(frozen=True)
 class Turn:
@@ -60,5 +62,5 @@ def summarise(thought: str, screen_changed: bool, valid: bool) -> str:
     """A step in a few words: the intention (the last clause of its thought) and the outcome."""
     if not valid:
         return "unreadable"
-    intention = thought.rsplit(",", 1)[-1].strip() or "acted"
+    intention = thought.rsplit(",", 1)[-1].strip()[:MAX_INTENTION] or "acted"
     return intention if screen_changed else f"{intention}: nothing"

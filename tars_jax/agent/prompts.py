@@ -1,7 +1,8 @@
 """What the policy reads: the turns of a conversation as tokens.
 
 A window begins with the instruction and the episodic memory; every observation is a user turn with the remaining step
-budget and one screenshot; every response is an agent turn. Text is tokenised here, once, when it enters a window.
+budget and one screenshot; every response is an agent turn. Text is tokenised here, once, when it enters a window; what
+looks like a special token in it stays text.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class PromptWriter:
     def preamble(self, instruction: str, memory: str) -> list[int]:
         """The head of a window: the instruction, and what the episodic memory holds."""
         earlier = f"\nEarlier: {memory}" if memory else ""
-        return self.codec.encode(f"{self.chat.user}{instruction}{earlier}\n")
+        return self.codec.encode(f"{self.chat.user}{self._plain(instruction + earlier)}\n")
 
     def observation(self, steps_left: int, *, first: bool) -> list[int]:
         """A user turn with one screenshot; the first one of a window continues the preamble's turn."""
@@ -53,8 +54,14 @@ class PromptWriter:
 
     def response(self, text: str) -> list[int]:
         """An agent turn that somebody else wrote (a reference player, an annotator)."""
-        return self.codec.encode(text + self.chat.end)
+        return self.codec.encode(self._plain(text) + self.chat.end)
 
     def read(self, tokens: Sequence[int]) -> str:
         """The text of a sampled agent turn, without the token that ends it."""
         return self.codec.decode(tokens).removesuffix(self.chat.end)
+
+    def _plain(self, text: str) -> str:
+        """A space breaks up whatever would be read as a turn or an image."""
+        for token in dataclasses.astuple(self.chat):
+            text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text

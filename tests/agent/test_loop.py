@@ -1,0 +1,286 @@
+"""Whole episodes with a scripted policy and a scripted environment."""
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tars_jax.agent.actions import Action, Click, Finished, Wait
+from tars_jax.agent.loop import AgentConfig, play_episode
+from tars_jax.agent.memory import MemoryConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.trajectory import Outcome, Trajectory, decode_trajectory, encode_trajectory
+
+TOKENIZER = load_tokenizer()
+WRITER = PromptWriter(TOKENIZER, image_tokens=2)
+CLICK = "Thought: to the door, right\nAction: click(point='<point>500 250</point>')"
+GIBBERISH = "Action: click("
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    number: int
+
+    @property
+    def png(self) -> bytes:
+        return f"png {self.number}".encode()
+
+    @property
+    def pixels(self) -> np.ndarray:
+        return np.full((8, 8, 3), self.number, np.uint8)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        return {"number": self.number}
+
+
+@dataclasses.dataclass(frozen=True)
+class Moved:
+    frame: Shown
+    reward: float
+    terminated: bool
+
+
+class Corridor:
+    """A click goes one frame on, everything else nowhere; the frame `exit` ends the episode with reward 1."""
+
+    def __init__(self, exit: int = 1000, failure: Exception | None = None) -> None:
+        self.at, self.exit, self.failure = 0, exit, failure
+        self.seen: list[tuple[Action, ...]] = []
+
+    async def step(self, actions: Sequence[Action]) -> Moved:
+        if self.failure is not None and self.at == 2:
+            raise self.failure
+        self.seen.append(tuple(actions))
+        self.at += sum(isinstance(action, Click) for action in actions)
+        return Moved(Shown(self.at), float(self.at == self.exit), self.at == self.exit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    tokens: tuple[int, ...]
+    log_probs: tuple[float, ...]
+    versions: tuple[int, ...]
+
+
+class Script:
+    """Answers with given texts, the last one for ever, and keeps every context token by token."""
+
+    def __init__(self, *texts: str, end: bool = True) -> None:
+        self.texts, self.end, self.asked = texts, end, 0
+        self.contexts: list[list[int]] = []
+        self.images: list[list[int]] = []
+        self.answers: list[Answer] = []
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Answer:
+        if restart:
+            self.contexts.append([])
+            self.images.append([])
+        self.contexts[-1] += tokens
+        self.images[-1] += [int(image[0, 0, 0]) for image in images]
+        text = self.texts[min(self.asked, len(self.texts) - 1)]
+        sampled = tuple(TOKENIZER.encode(text + ("<|end|>" if self.end else "")))
+        self.asked += 1
+        size = len(sampled)
+        answer = Answer(sampled, tuple(-0.25 * i - self.asked for i in range(size)), (self.asked,) * size)
+        self.contexts[-1] += sampled
+        self.answers.append(answer)
+        return answer
+
+
+def play(
+    policy: Script,
+    environment: Corridor | None = None,
+    max_steps: int = 4,
+    memory: MemoryConfig | None = None,
+    writer: PromptWriter = WRITER,
+    **changes: Any,
+) -> Trajectory:
+    config = AgentConfig(memory=memory or MemoryConfig(), **changes)
+    trajectory = asyncio.run(
+        play_episode(
+            environment or Corridor(),
+            Shown(0),
+            policy,
+            writer,
+            config,
+            id="episode",
+            task={"seed": 3},
+            instruction="Walk.",
+            max_steps=max_steps,
+        )
+    )
+    check(trajectory, policy)
+    return trajectory
+
+
+def check(trajectory: Trajectory, policy: Script) -> None:
+    """Tokens in, tokens out: windows are what the policy read and wrote, each answer is action tokens exactly once."""
+    assert [window.tokens.tolist() for window in trajectory.windows] == policy.contexts
+    for window, seen in zip(trajectory.windows, policy.images, strict=True):
+        assert [trajectory.steps[step].info["number"] for step in window.images] == seen
+        assert (window.tokens == TOKENIZER.image).sum() == WRITER.image_tokens * len(window.images)
+        assert (window.log_probs[~window.action_mask] == 0).all()
+        assert (window.versions[~window.action_mask] == -1).all()
+    acted = [window.tokens[window.action_mask] for window in trajectory.windows]
+    assert np.concatenate([[], *acted]).tolist() == [token for answer in policy.answers for token in answer.tokens]
+    log_probs = [window.log_probs[window.action_mask] for window in trajectory.windows]
+    expected = np.concatenate([[], *(answer.log_probs for answer in policy.answers)])
+    np.testing.assert_array_equal(np.concatenate([[], *log_probs]), expected.astype(np.float32))
+    steps = [window.steps[window.action_mask] for window in trajectory.windows]
+    counts = np.bincount(np.concatenate([[], *steps]).astype(int), minlength=len(policy.answers))
+    assert counts.tolist() == [len(answer.tokens) for answer in policy.answers]
+    assert len(trajectory.steps) == len(policy.answers)
+    assert decode_trajectory(encode_trajectory(trajectory)).steps == trajectory.steps
+
+
+def texts(trajectory: Trajectory) -> list[str]:
+    return [TOKENIZER.decode(window.tokens.tolist()) for window in trajectory.windows]
+
+
+# Outcomes
+
+
+def test_finished_by_the_environment() -> None:
+    environment = Corridor(exit=2)
+    trajectory = play(Script(CLICK), environment)
+    assert (trajectory.outcome, trajectory.reward) == (Outcome.FINISHED, 1.0)
+    assert [step.reward for step in trajectory.steps] == [0.0, 1.0]
+    assert trajectory.metadata == {"final": {"number": 2}}
+    first = trajectory.steps[0]
+    assert (first.screenshot, first.info) == (b"png 0", {"number": 0})  # as it was before the action
+    assert (first.thought, first.point, first.valid) == ("to the door, right", (500.0, 250.0), True)
+    assert first.action == "click(point='<point>500 250</point>')"
+    assert first.think_tokens == len(TOKENIZER.encode("to the door, right"))
+    assert (trajectory.id, trajectory.task) == ("episode", {"seed": 3})
+
+
+def test_finished_by_the_agent() -> None:
+    environment = Corridor()
+    trajectory = play(Script(CLICK, "Thought: there\nAction: finished(content='')"), environment)
+    assert (trajectory.outcome, trajectory.reward, len(trajectory.steps)) == (Outcome.FINISHED, 0.0, 2)
+    assert environment.seen[-1] == (Finished(""),)
+
+
+def test_truncated_when_the_steps_are_used_up() -> None:
+    trajectory = play(Script(CLICK), max_steps=3)
+    assert (trajectory.outcome, trajectory.reward, len(trajectory.steps)) == (Outcome.TRUNCATED, 0.0, 3)
+
+
+def test_rejected_after_two_unreadable_responses_in_a_row() -> None:
+    environment = Corridor()
+    trajectory = play(Script(GIBBERISH, CLICK, GIBBERISH, GIBBERISH), environment, max_steps=9)
+    assert trajectory.outcome is Outcome.REJECTED
+    assert [step.valid for step in trajectory.steps] == [False, True, False, False]
+    assert [step.info["number"] for step in trajectory.steps] == [0, 0, 1, 1]  # nothing moves the environment
+    assert len(environment.seen) == 1
+    broken = trajectory.steps[0]
+    assert (broken.thought, broken.action, broken.point, broken.response) == ("", "", None, GIBBERISH)
+
+
+def test_one_unreadable_response_can_be_enough() -> None:
+    assert play(Script(GIBBERISH), max_malformed=1).outcome is Outcome.REJECTED
+
+
+def test_truncated_when_a_window_gets_too_long() -> None:
+    whole = play(Script(CLICK), max_steps=4, memory=MemoryConfig(1, 4))
+    first_two = int((whole.windows[0].steps < 2).sum())
+    trajectory = play(Script(CLICK), max_steps=4, memory=MemoryConfig(1, 4), max_prompt=first_two)
+    assert (trajectory.outcome, len(trajectory.steps)) == (Outcome.TRUNCATED, 2)
+    np.testing.assert_array_equal(trajectory.windows[0].tokens, whole.windows[0].tokens[:first_two])
+
+
+def test_failures_of_the_environment_pass_through() -> None:
+    with pytest.raises(ConnectionError, match="the page is gone"):
+        play(Script(CLICK), Corridor(failure=ConnectionError("the page is gone")))
+
+
+def test_failures_of_the_policy_pass_through() -> None:
+    class Broken(Script):
+        async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Answer:
+            raise RuntimeError("the engine has stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        play(Broken(CLICK))
+
+
+# Windows
+
+
+def test_a_window_only_grows_until_memory_is_full() -> None:
+    policy = Script(CLICK)
+    trajectory = play(policy, max_steps=5, memory=MemoryConfig(min_steps=1, max_steps=2))
+    turn = f"{'<|vision_start|>' + '<|image|>' * 2 + '<|vision_end|>'}<|agent|>{CLICK}<|end|>"
+    assert texts(trajectory) == [
+        f"<|user|>Walk.\n5 left{turn}<|user|>4 left{turn}<|user|>3 left{turn}",
+        f"<|user|>Walk.\nEarlier: right; right\n3 left{turn}<|user|>2 left{turn}<|user|>1 left{turn}",
+    ]
+    assert [window.images for window in trajectory.windows] == [(0, 1, 2), (2, 3, 4)]
+    # Step 2 stands in both windows; it is the policy's own in the first and was only read in the second.
+    for window, own in zip(trajectory.windows, ([0, 1, 2], [3, 4]), strict=True):
+        assert np.unique(window.steps[window.action_mask]).tolist() == own
+    kept = trajectory.windows[1]
+    assert (kept.steps == 2).sum() == (trajectory.windows[0].steps == 2).sum() - 1  # without its <|user|>
+
+
+def test_without_working_memory_every_step_is_a_window() -> None:
+    trajectory = play(Script(CLICK), max_steps=3, memory=MemoryConfig(0, 0))
+    assert [window.images for window in trajectory.windows] == [(0,), (1,), (2,)]
+    assert "Earlier: right; right\n1 left" in texts(trajectory)[2]
+
+
+def test_the_last_n_window_slides() -> None:
+    trajectory = play(Script(CLICK), max_steps=5, memory=MemoryConfig(2, 2))
+    assert [window.images for window in trajectory.windows] == [(0, 1, 2), (1, 2, 3), (2, 3, 4)]
+
+
+def test_no_window_begins_after_the_last_step() -> None:
+    trajectory = play(Script(CLICK), max_steps=3, memory=MemoryConfig(0, 2))
+    assert [window.images for window in trajectory.windows] == [(0, 1, 2)]
+
+
+def test_summaries_say_what_came_of_it() -> None:
+    wait = "Thought: let it load, wait\nAction: wait()"
+    trajectory = play(Script(CLICK, wait, GIBBERISH, CLICK), max_steps=4, memory=MemoryConfig(0, 2))
+    assert "Earlier: right; wait: nothing; unreadable\n1 left" in texts(trajectory)[1]
+
+
+def test_answers_cut_off_by_their_budget_stay_as_they_are() -> None:
+    """No end token was sampled, and none is invented; the next turn follows at once."""
+    trajectory = play(Script(CLICK, end=False), max_steps=2)
+    assert f"{CLICK}<|user|>1 left" in texts(trajectory)[0]
+
+
+def test_the_budget_can_be_hidden() -> None:
+    trajectory = play(Script(CLICK), max_steps=2, writer=PromptWriter(TOKENIZER, 2, show_budget=False))
+    assert " left" not in texts(trajectory)[0]
+
+
+def test_several_actions_of_one_response_go_together() -> None:
+    environment = Corridor()
+    both = "Thought: twice\nAction: click(point='<point>1 2</point>')\n\nwait()\n\nclick(point='<point>3 4</point>')"
+    trajectory = play(Script(both), environment, max_steps=1)
+    assert [type(action) for action in environment.seen[0]] == [Click, Wait, Click]
+    assert environment.at == 2
+    step = trajectory.steps[0]
+    assert step.point == (1.0, 2.0)
+    assert step.action == "click(point='<point>1 2</point>')\n\nwait()\n\nclick(point='<point>3 4</point>')"
+
+
+def test_the_tool_grammar() -> None:
+    environment = Corridor()
+    text = (
+        "<think>there</think><seed:tool_call><function=click><parameter=point><point>10 20</point></parameter>"
+        "</function></seed:tool_call>"
+    )
+    trajectory = play(Script(text), environment, max_steps=1, grammar="tool")
+    assert trajectory.steps[0].thought == "there" and trajectory.steps[0].point == (10.0, 20.0)
+
+
+def test_no_steps_no_windows() -> None:
+    trajectory = play(Script(CLICK), max_steps=0)
+    assert (trajectory.windows, trajectory.steps, trajectory.outcome) == ((), (), Outcome.TRUNCATED)

@@ -1,0 +1,81 @@
+"""Folding: what stays in full, what becomes a summary, when a new window begins."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tars_jax import InputError
+from tars_jax.agent.memory import MAX_INTENTION, Memory, MemoryConfig, Turn, summarise
+
+
+def turn(step: int) -> Turn:
+    return Turn(step, (step,), 100 - step, f"s{step}")
+
+
+def play(config: MemoryConfig, steps: int) -> list[tuple[list[int], list[str], bool]]:
+    """Working steps, episodic summaries and whether it folded, after each step."""
+    memory, history = Memory(config), []
+    for step in range(steps):
+        memory, folded = memory.add(turn(step))
+        history.append(([each.step for each in memory.working], list(memory.episodic), folded))
+    return history
+
+
+def test_a_wide_gap_folds_rarely() -> None:
+    history = play(MemoryConfig(min_steps=1, max_steps=3), 7)
+    assert history == [
+        ([0], [], False),
+        ([0, 1], [], False),
+        ([0, 1, 2], [], False),
+        ([3], ["s0", "s1", "s2"], True),
+        ([3, 4], ["s0", "s1", "s2"], False),
+        ([3, 4, 5], ["s0", "s1", "s2"], False),
+        ([6], ["s0", "s1", "s2", "s3", "s4", "s5"], True),
+    ]
+
+
+def test_equal_bounds_are_the_strict_last_n_window() -> None:
+    history = play(MemoryConfig(min_steps=2, max_steps=2), 5)
+    assert [working for working, _, _ in history] == [[0], [0, 1], [1, 2], [2, 3], [3, 4]]
+    assert [folded for _, _, folded in history] == [False, False, True, True, True]
+    assert history[-1][1] == ["s0", "s1", "s2"]
+
+
+def test_no_working_memory_at_all() -> None:
+    history = play(MemoryConfig(min_steps=0, max_steps=0), 3)
+    assert history == [([], ["s0"], True), ([], ["s0", "s1"], True), ([], ["s0", "s1", "s2"], True)]
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(2, ["s3", "s4"]), (0, [])])
+def test_old_summaries_are_forgotten(limit: int, kept: list[str]) -> None:
+    assert play(MemoryConfig(0, 0, max_summaries=limit), 5)[-1][1] == kept
+
+
+@given(st.integers(0, 5), st.integers(0, 5), st.integers(0, 6), st.integers(1, 30))
+def test_every_step_is_in_one_place(min_steps: int, gap: int, limit: int, steps: int) -> None:
+    config = MemoryConfig(min_steps, min_steps + gap, limit)
+    for number, (working, episodic, folded) in enumerate(play(config, steps)):
+        assert len(working) <= config.max_steps
+        assert not folded or len(working) == config.min_steps
+        assert working == list(range(number + 1 - len(working), number + 1))  # the latest, in order
+        older = [f"s{step}" for step in range(number + 1 - len(working))]
+        assert episodic == older[max(0, len(older) - limit) :]
+
+
+def test_text() -> None:
+    assert Memory(MemoryConfig()).text() == ""
+    assert Memory(MemoryConfig(), episodic=("right", "down: nothing")).text() == "right; down: nothing"
+
+
+def test_summaries() -> None:
+    assert summarise("2 3 to 4 3, 2 away, right", screen_changed=True, valid=True) == "right"
+    assert summarise("2 3 to 4 3, 2 away, right", screen_changed=False, valid=True) == "right: nothing"
+    assert summarise("", screen_changed=True, valid=True) == "acted"
+    assert summarise("", screen_changed=False, valid=False) == "unreadable"
+    assert summarise("x" * 1000, screen_changed=True, valid=True) == "x" * MAX_INTENTION
+
+
+@pytest.mark.parametrize(("low", "high"), [(3, 2), (-1, 2)])
+def test_impossible_bounds(low: int, high: int) -> None:
+    with pytest.raises(InputError, match=f"memory takes 0 <= min_steps <= max_steps, got {low} and {high}"):
+        MemoryConfig(low, high)

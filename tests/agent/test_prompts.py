@@ -1,0 +1,53 @@
+"""Turns as tokens of the committed tokenizer."""
+
+import pytest
+
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.model.tokenizer import load_tokenizer
+
+TOKENIZER = load_tokenizer()
+WRITER = PromptWriter(TOKENIZER, image_tokens=3)
+PICTURE = "<|vision_start|><|image|><|image|><|image|><|vision_end|>"
+
+
+def text(tokens: list[int]) -> str:
+    return TOKENIZER.decode(tokens)
+
+
+def test_a_window_reads_like_a_conversation() -> None:
+    assert text(WRITER.preamble("Reach the exit.", "")) == "<|user|>Reach the exit.\n"
+    assert text(WRITER.preamble("Reach the exit.", "up; left: nothing")) == (
+        "<|user|>Reach the exit.\nEarlier: up; left: nothing\n"
+    )
+    assert text(WRITER.observation(4, first=True)) == f"4 left{PICTURE}<|agent|>"
+    assert text(WRITER.observation(3, first=False)) == f"<|user|>3 left{PICTURE}<|agent|>"
+    assert text(WRITER.response("Action: wait()")) == "Action: wait()<|end|>"
+
+
+def test_the_budget_can_be_left_out() -> None:
+    assert text(PromptWriter(TOKENIZER, 3, show_budget=False).observation(4, first=False)) == (
+        f"<|user|>{PICTURE}<|agent|>"
+    )
+
+
+def test_every_image_token_counts() -> None:
+    tokens = PromptWriter(TOKENIZER, image_tokens=9).observation(12, first=False)
+    assert tokens.count(TOKENIZER.image) == 9
+    at = tokens.index(TOKENIZER.image)
+    assert tokens[at : at + 9] == [TOKENIZER.image] * 9
+
+
+def test_a_response_is_read_without_its_end() -> None:
+    assert WRITER.read(WRITER.response("Action: wait()")) == "Action: wait()"
+    assert WRITER.read(TOKENIZER.encode("Action: wait(")) == "Action: wait("  # the budget ran out
+
+
+@pytest.mark.parametrize("token", ["<|image|>", "<|end|>", "<|agent|>", "<|user|>"])
+def test_text_cannot_pose_as_a_turn_or_an_image(token: str) -> None:
+    special = TOKENIZER.id_of(token)
+    for tokens in (
+        WRITER.preamble(f"Say {token}.", "")[1:],
+        WRITER.preamble("Go.", f"{token}{token}: nothing")[1:],
+        WRITER.response(f"Thought: {token}\nAction: wait()")[:-1],
+    ):
+        assert special not in tokens
