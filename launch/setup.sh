@@ -69,6 +69,18 @@ install_packages() {
     printf '%s\n' "$root" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tars_jax.pth"
 }
 
+# ---- Playwright's driver, a program of its own that needs one library more than a minimal Debian has
+
+driver_runs() {
+    "$python" -m playwright --version >>"$work/log" 2>&1 </dev/null
+}
+
+provide_driver() {
+    driver_runs && return
+    ! root_with_apt || step "installing libatomic1" apt_install libatomic1 || true
+    driver_runs || fail "Playwright's driver does not start ($work/log says why): install libatomic1 (as root: apt-get install libatomic1)."
+}
+
 # ---- Chromium
 
 runs() {
@@ -161,6 +173,7 @@ set_up() {
     mkdir -p "$work" && : >"$work/log"
     [ "$done_for" = "$wanted" ] && [ -x "$python" ] || install_packages
     given=${TARS_JAX_CHROMIUM:-}
+    provide_driver
     provide_chromium
     [ -n "$given" ] && found= || found=$TARS_JAX_CHROMIUM # one given by hand holds for this start only
     printf '%s\n%s\n' "$wanted" "$found" >"$stamp"
