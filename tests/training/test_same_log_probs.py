@@ -1,0 +1,152 @@
+"""Contract 1: the learner's log-probability of every sampled token is the one that the engine recorded.
+
+Real episodes of the nano policy in an environment of random pictures: several at once, windows that grow and fold,
+answers of all lengths. What the engine computed token by token in a live cache, in whatever batch, the learner computes
+again on packed rows; images, M-RoPE positions, experts and slots all have to be right for the numbers to agree.
+"""
+
+import asyncio
+import dataclasses
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from PIL import Image
+
+from tars_jax.agent.loop import AgentConfig, play_episode
+from tars_jax.agent.memory import MemoryConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.inference import Engine, EngineConfig
+from tars_jax.model.config import ModelConfig, preset
+from tars_jax.model.policy import Parameters, forward, init_parameters
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.supervised import next_token_log_probs
+from tars_jax.trajectory import Trajectory
+
+TOKENIZER = load_tokenizer()
+EPISODES, STEPS = 5, 7
+ENGINE = EngineConfig(
+    slots=EPISODES, max_length=256, max_new_tokens=12, chunk=5, row_buckets=(3,), length_buckets=(32, 128)
+)
+
+
+class Readable:
+    """The tokenizer, except that most answers can be read: random weights write no grammar."""
+
+    def encode(self, text: str) -> list[int]:
+        return TOKENIZER.encode(text)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return "?" if tokens[0] % 5 == 0 else f"Thought: step, {tokens[0]}\nAction: wait()"
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomPicture:
+    png: bytes
+    pixels: np.ndarray
+    info: dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Moved:
+    frame: RandomPicture
+    reward: float = 0.0
+    terminated: bool = False
+
+
+class RandomPictures:
+    """A new picture of 96x96 random bytes after every action."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def picture(self) -> RandomPicture:
+        pixels = self._rng.integers(0, 256, (96, 96, 3), np.uint8)
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "PNG")
+        return RandomPicture(file.getvalue(), pixels, {})
+
+    async def step(self, actions: Sequence[object]) -> Moved:
+        await asyncio.sleep(float(self._rng.uniform(0, 0.02)))  # so that batches differ
+        return Moved(self.picture())
+
+
+@pytest.fixture(scope="module")
+def model() -> ModelConfig:
+    return preset("nano", TOKENIZER.vocabulary)
+
+
+@pytest.fixture(scope="module")
+def parameters(model: ModelConfig) -> Parameters:
+    """Random, and far from uniform: answers, experts and the places that attention looks at are all decided."""
+    fresh = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(1))
+    fresh["vocabulary_head"]["kernel"] *= 3
+    fresh["decoder"]["layers"]["experts"]["router"] *= 5
+    fresh["decoder"]["layers"]["attention"]["query_norm"]["scale"] *= 3
+    return fresh
+
+
+@pytest.fixture(scope="module")
+def trajectories(model: ModelConfig, parameters: Parameters) -> list[Trajectory]:
+    rows, columns = model.vision.token_grid(96, 96)
+    writer = PromptWriter(Readable(), rows * columns)
+    memories = [MemoryConfig(1, 3), MemoryConfig(2, 2), MemoryConfig(0, 0), MemoryConfig(0, 3), MemoryConfig(2, 3)]
+
+    async def episode(engine: Engine, number: int) -> Trajectory:
+        environment = RandomPictures(number)
+        async with engine.session(number) as session:
+            return await play_episode(
+                environment,
+                environment.picture(),
+                session,
+                writer,
+                AgentConfig(memory=memories[number], max_malformed=STEPS + 1),
+                id="same",
+                task={},
+                instruction=f"Task {number}: look around.",
+                max_steps=STEPS - number % 2,
+            )
+
+    async def play(engine: Engine) -> list[Trajectory]:
+        return list(await asyncio.gather(*(episode(engine, number) for number in range(EPISODES))))
+
+    with Engine(model, parameters, ENGINE, image=TOKENIZER.image, stop=TOKENIZER.end, seed=0) as engine:
+        return asyncio.run(play(engine))
+
+
+def test_learner_and_engine_agree(model: ModelConfig, parameters: Parameters, trajectories: list[Trajectory]) -> None:
+    packed = Packer(model, PackingConfig(256, 8), image=TOKENIZER.image).pack(trajectories, rows_multiple=4)
+    rows = packed.rows
+
+    @jax.jit
+    def score(inputs: Any) -> jax.Array:
+        return next_token_log_probs(forward(model, parameters, inputs).logits, inputs.tokens)
+
+    scored = np.asarray(score(rows.inputs))
+    assert rows.action_mask.sum() == sum(trajectory.num_action_tokens for trajectory in trajectories) > 150
+    difference = np.abs(scored - rows.log_probs)[rows.action_mask]
+    assert difference.max() < 1e-4
+    assert np.median(difference) < 1e-5
+
+    # The same numbers, found by trajectory.
+    for number, trajectory in enumerate(trajectories):
+        valid = packed.action_valid[number]
+        recorded = np.concatenate([window.log_probs[window.action_mask] for window in trajectory.windows])
+        np.testing.assert_allclose(scored.ravel()[packed.action_index[number][valid]], recorded, atol=1e-4)
+
+
+def test_the_episodes_were_worth_comparing(trajectories: list[Trajectory]) -> None:
+    """Folds, unreadable turns, answers that end early and late, and a distribution that is not uniform."""
+    assert [len(trajectory.windows) for trajectory in trajectories] == [2, 4, 7, 2, 3]
+    steps = [step for trajectory in trajectories for step in trajectory.steps]
+    assert {step.valid for step in steps} == {True, False}
+    assert any(
+        TOKENIZER.end in window.tokens[window.action_mask] for played in trajectories for window in played.windows
+    )
+    log_probs = np.concatenate([w.log_probs[w.action_mask] for played in trajectories for w in played.windows])
+    assert log_probs.mean() > -np.log(TOKENIZER.vocabulary) + 1
+    assert log_probs.std() > 0.5
