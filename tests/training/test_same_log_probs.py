@@ -85,6 +85,7 @@ def parameters(model: ModelConfig) -> Parameters:
     """Random, and far from uniform: answers, experts and the places that attention looks at are all decided."""
     fresh = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(1))
     fresh["vocabulary_head"]["kernel"] *= 3
+    fresh["vocabulary_head"]["kernel"] = fresh["vocabulary_head"]["kernel"].at[:, TOKENIZER.end].multiply(2)
     fresh["decoder"]["layers"]["experts"]["router"] *= 5
     fresh["decoder"]["layers"]["attention"]["query_norm"]["scale"] *= 3
     return fresh
@@ -127,7 +128,7 @@ def test_learner_and_engine_agree(model: ModelConfig, parameters: Parameters, tr
         return next_token_log_probs(forward(model, parameters, inputs).logits, inputs.tokens)
 
     scored = np.asarray(score(rows.inputs))
-    assert rows.action_mask.sum() == sum(trajectory.num_action_tokens for trajectory in trajectories) > 150
+    assert rows.action_mask.sum() == sum(trajectory.num_action_tokens for trajectory in trajectories) > 100
     difference = np.abs(scored - rows.log_probs)[rows.action_mask]
     assert difference.max() < 1e-4
     assert np.median(difference) < 1e-5
@@ -144,9 +145,8 @@ def test_the_episodes_were_worth_comparing(trajectories: list[Trajectory]) -> No
     assert [len(trajectory.windows) for trajectory in trajectories] == [2, 4, 7, 2, 3]
     steps = [step for trajectory in trajectories for step in trajectory.steps]
     assert {step.valid for step in steps} == {True, False}
-    assert any(
-        TOKENIZER.end in window.tokens[window.action_mask] for played in trajectories for window in played.windows
-    )
+    ends = sum((w.tokens[w.action_mask] == TOKENIZER.end).sum() for played in trajectories for w in played.windows)
+    assert 0 < ends < len(steps)
     log_probs = np.concatenate([w.log_probs[w.action_mask] for played in trajectories for w in played.windows])
     assert log_probs.mean() > -np.log(TOKENIZER.vocabulary) + 1
     assert log_probs.std() > 0.5
