@@ -20,7 +20,7 @@ from tars_jax.model.vision import VisionEncoder
 
 Parameters = dict[str, Any]
 Array = jax.Array | Any  # np.ndarray on the host, jax.Array under jit
-NEVER = -1e9  # a logit; finite, so that no gradient becomes NaN
+NEVER = -1e4  # a logit: probability 0 in fp32, and finite, so that no gradient becomes NaN
 
 
 @flax.struct.dataclass
