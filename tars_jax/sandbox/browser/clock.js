@@ -43,6 +43,13 @@
   native.channel.port1.onmessage = () => wake();
   const nextTask = () => new Promise((resolve) => { wake = resolve; native.channel.port2.postMessage(null); });
   const nextNativeFrame = () => new Promise((resolve) => native.requestAnimationFrame(resolve));
+  // Scrolling by the wheel happens in the compositor and reaches the page with one of its next frames; a listener that may
+  // prevent it makes the browser wait for the page before it acknowledges the wheel.
+  window.addEventListener('wheel', () => {}, { passive: false });
+  async function settleScroll() {
+    await nextNativeFrame();
+    await nextNativeFrame();
+  }
 
   function call(callback, ...values) {
     try {
@@ -253,6 +260,6 @@
     }
     return { data: data === undefined ? null : data, image };
   }
-  const clock = { timeline, native, advance, reset, observe, nextNativeFrame };
+  const clock = { timeline, advance, reset, observe, settleScroll, nextNativeFrame };
   Object.defineProperty(window, '__clock', { value: Object.freeze(clock) });
 })();

@@ -24,11 +24,11 @@ from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.launch import Launched, launch
 from tars_jax.sandbox.browser.page import Page
-from tars_jax.sandbox.browser.processes import SandboxRun, is_alive, kill_marked
+from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
 from tars_jax.sandbox.browser.site import ORIGIN, Site, content_type
 
 OPEN_ATTEMPTS = 3
-CLOSE_TIMEOUT_S = 5.0
+LONGEST_CLOSE_S = 5.0
 
 
 @dataclasses.dataclass
@@ -69,6 +69,7 @@ class BrowserManager:
         self.config = config or BrowserConfig()
         self.stats = ManagerStats()
         self._executable = find_executable(self.config.executable)
+        self._close_timeout_s = min(LONGEST_CLOSE_S, self.config.call_timeout_s)
         self._slots = [_Slot() for _ in range(self.config.browsers)]
         self._driver: _Driver | None = None
         self._driver_lock = asyncio.Lock()
@@ -100,14 +101,14 @@ class BrowserManager:
             return
         for slot in self._slots:
             for page in slot.pages:
-                page.fail("browser", "the manager was closed")
+                page.abandon()
         driver, self._driver = self._driver, None
         try:
             if driver is not None:
                 asyncio.get_running_loop().remove_reader(driver.pidfd)
                 os.close(driver.pidfd)
                 with contextlib.suppress(Exception):
-                    await asyncio.wait_for(driver.playwright.stop(), CLOSE_TIMEOUT_S)
+                    await asyncio.wait_for(driver.playwright.stop(), self._close_timeout_s)
         finally:
             await asyncio.to_thread(run.finish)
 
@@ -175,17 +176,18 @@ class BrowserManager:
             session = await launched.connection.attach(target)
             page = Page(
                 context, shown, session, self.config, single_canvas=single_canvas,
-                given_up=lambda path: self.stats.given_up.update([path]), released=partial(self._release, slot),
+                given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
+                released=partial(self._release, slot),
             )  # fmt: skip
             shown.on("dialog", _dismiss)
-            shown.on("crash", lambda _: self._page_lost(page, "renderer"))
+            shown.on("crash", lambda _: page.fail("renderer", "it crashed"))
             context.on("page", _close_popup)
             response = await shown.goto(site.url, timeout=0)
             if response is None or not response.ok:
                 raise InputError(f"site {site.root} did not serve {site.index!r}")
         except BaseException:
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(context.close(), CLOSE_TIMEOUT_S)
+                await asyncio.wait_for(context.close(), self._close_timeout_s)
             raise
         slot.pages.add(page)
         return page
@@ -197,7 +199,7 @@ class BrowserManager:
         try:
             if launched is not None and page.context.browser is launched.browser and self._run is not None:
                 try:
-                    await asyncio.wait_for(page.context.close(), CLOSE_TIMEOUT_S)
+                    await asyncio.wait_for(page.context.close(), self._close_timeout_s)
                 except TimeoutError:
                     await self._drop_browser(slot, launched)
                 except (PlaywrightError, ConnectionError):
@@ -237,7 +239,7 @@ class BrowserManager:
             if self._driver is None:
                 run = self._running()
                 self.stats.driver_starts += 1
-                with run.environment():
+                async with run.environment():
                     playwright = await asyncio.wait_for(async_playwright().start(), self.config.call_timeout_s)
                 pid = run.child()
                 if pid is None:
@@ -254,9 +256,8 @@ class BrowserManager:
 
     # ---- news of deaths ----
 
-    def _page_lost(self, page: Page, kind: str, message: str = "") -> None:
-        if page.fail(kind, message):
-            self.stats.failures[kind] += 1
+    def _count_failure(self, kind: str) -> None:
+        self.stats.failures[kind] += 1
 
     def _browser_lost(self, slot: _Slot, launched: Launched) -> None:
         if self._driver is not None and not is_alive(self._driver.pid):
@@ -280,8 +281,9 @@ class BrowserManager:
         slot.launched = None
         launched.connection.close()
         for page in slot.pages:
-            self._page_lost(page, kind)
-        kill_marked(launched.token)
+            page.fail(kind, "it ended")
+        if self._run is not None:
+            self._run.kill(launched.token)
 
     async def _drop_browser(self, slot: _Slot, launched: Launched) -> None:
         """Ends a browser that no longer answers."""

@@ -27,15 +27,17 @@ class Page:
 
     def __init__(
         self, context: BrowserContext, page: PlaywrightPage, session: Session, config: BrowserConfig, *,
-        single_canvas: bool, given_up: Callable[[str], None], released: Callable[[Page], Awaitable[None]],
+        single_canvas: bool, given_up: Callable[[str], None], failed: Callable[[str], None],
+        released: Callable[[Page], Awaitable[None]],
     ) -> None:  # fmt: skip
         self.context = context
         self._page = page
         self._session = session
         self._timeout_s = config.call_timeout_s
+        self._failed = failed
         self._released = released
         self._devices = InputDevices()
-        self._death: asyncio.Future[SandboxFailure] = asyncio.get_running_loop().create_future()
+        self._end: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._closing: asyncio.Task[None] | None = None
         self._camera = Camera(
             config.screenshot, single_canvas=single_canvas, size=(config.width, config.height),
@@ -44,8 +46,9 @@ class Page:
 
     @property
     def failure(self) -> SandboxFailure | None:
-        """Why the page is dead; None while it lives."""
-        return self._death.result() if self._death.done() else None
+        """Why the page is dead; None while it lives, and when it was closed alive."""
+        error = self._end.result() if self._end.done() else None
+        return error if isinstance(error, SandboxFailure) else None
 
     @property
     def screenshot_path(self) -> str:
@@ -81,20 +84,27 @@ class Page:
 
     async def close(self) -> None:
         """Closes the page and frees its place. Idempotent, safe on a dead page."""
+        self.abandon()
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._released(self))
         await asyncio.shield(self._closing)
 
-    def fail(self, kind: str, message: str = "") -> bool:
-        """Marks the page dead; callers in flight get the SandboxFailure. False when it was dead or closed before."""
-        if self._death.done() or self._closing is not None:
-            return False
-        self._death.set_result(SandboxFailure(kind, message))
-        return True
+    def abandon(self) -> None:
+        """Ends the page's use: calls in flight and later ones raise RuntimeError."""
+        if not self._end.done():
+            self._end.set_result(RuntimeError("the page is closed"))
+
+    def fail(self, kind: str, message: str = "") -> None:
+        """Marks the page dead, unless it is dead or closed: calls in flight and later ones raise the SandboxFailure."""
+        if not self._end.done():
+            self._end.set_result(SandboxFailure(kind, message))
+            self._failed(kind)
 
     async def _step(self, commands: list[Command], expression_fn: Callable[[bool], str]) -> Observation:
         for method, params in commands:
             await self._session.send(method, params)
+            if params.get("type") == "mouseWheel":
+                await self._evaluate("__clock.settleScroll()")
         value = await self._evaluate(expression_fn(self._camera.path == "canvas"))
         return Observation(png=await self._camera.picture(value["image"]), data=value["data"])
 
@@ -115,29 +125,25 @@ class Page:
         return await self._page.screenshot(type="png", animations="allow", caret="initial", timeout=0)
 
     async def _guarded(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """The result of `work`, unless the page dies or the time is over first."""
-        if self.failure is not None or self._closing is not None:
+        """The result of `work`, unless the page ends or the time is over first."""
+        if self._end.done():
             work.close()
-            raise self.failure or RuntimeError(f"{name} on a closed page")
+            raise self._end.result()
         task = asyncio.ensure_future(work)
-        waiting: set[asyncio.Future[Any]] = {task, self._death}
+        waiting: set[asyncio.Future[Any]] = {task, self._end}
         try:
             await asyncio.wait(waiting, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not task.done():
                 task.cancel()
         if not task.done():
-            if self.failure is None:
-                self.fail("timeout", f"{name} took longer than {self._timeout_s:g} s")
-            raise self._raised()
+            self.fail("timeout", f"{name} took longer than {self._timeout_s:g} s")
+            raise self._end.result()
         try:
             return task.result()
         except (PlaywrightError, ConnectionError, ProtocolError) as error:
             if is_refusal(error):
                 raise PageError(str(error)) from error
-            await asyncio.wait({self._death}, timeout=DIAGNOSIS_S)
+            await asyncio.wait({self._end}, timeout=DIAGNOSIS_S)
             self.fail("renderer", str(error))
-            raise self._raised() from error
-
-    def _raised(self) -> Exception:
-        return self.failure or RuntimeError("the page was closed during a call")
+            raise self._end.result() from error

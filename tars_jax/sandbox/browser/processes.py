@@ -7,19 +7,22 @@ that end closes, by close(), by exit or by kill -9, it kills what still carries 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from tars_jax.sandbox.browser.reaper import VARIABLE, kill_marked, marked_processes
 
-__all__ = ["VARIABLE", "SandboxRun", "is_alive", "kill_marked"]
+__all__ = ["VARIABLE", "SandboxRun", "is_alive"]
 LONGEST_FOLDER = 60
+ENVIRONMENT_LOCK = threading.Lock()
 REAPER = Path(__file__).with_name("reaper.py")
 
 
@@ -32,15 +35,19 @@ class SandboxRun:
         if len(folder) > LONGEST_FOLDER:  # the path of a socket has at most 107 characters
             folder = "/tmp"
         self.folder = Path(tempfile.mkdtemp(prefix="tars_jax-", dir=folder))
+        # not the mark of another run that is starting
+        environment = {name: value for name, value in os.environ.items() if name not in (VARIABLE, "TMPDIR")}
         self._reaper = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(REAPER), self.token, str(self.folder)],
+            [sys.executable, "-I", "-S", REAPER, self.token, self.folder, str(os.getpid()), str(os.getpgrp())],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, cwd="/",
+            start_new_session=True, cwd="/", env=environment,
         )  # fmt: skip
 
-    @contextlib.contextmanager
-    def environment(self) -> Iterator[None]:
-        """While it is open, new processes inherit the token and the temporary folder."""
+    @contextlib.asynccontextmanager
+    async def environment(self) -> AsyncIterator[None]:
+        """While it is open, new processes inherit the token and the temporary folder. One run at a time may have it."""
+        while not ENVIRONMENT_LOCK.acquire(blocking=False):  # the holder may be in another thread or in this loop
+            await asyncio.sleep(0.01)
         values = {VARIABLE: self.token, "TMPDIR": str(self.folder)}
         before = {name: os.environ.get(name) for name in values}
         os.environ.update(values)
@@ -52,6 +59,11 @@ class SandboxRun:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = value
+            ENVIRONMENT_LOCK.release()
+
+    def kill(self, token: str) -> None:
+        """Ends the processes that carry `token`, a part of this run."""
+        kill_marked(token, os.getpgrp())
 
     def child(self) -> int | None:
         """The process id of this process's own living child with the token (the Playwright driver), or None."""

@@ -1,10 +1,10 @@
 """Ends every process of a sandbox run when the process that owned the run is gone.
 
-    python -I -S reaper.py TOKEN FOLDER     (standard input: a pipe that only the owner holds open)
+    python -I -S reaper.py TOKEN FOLDER OWNER GROUP     (standard input: a pipe that only the owner holds open)
 
-Waits until the pipe closes or the parent changes (a forked sibling may hold the pipe too), kills each process whose
-environment carries the token, together with the process group that it leads, and removes the run's folder. Runs as a
-script without the package, so it imports the standard library alone.
+Waits until the pipe closes or OWNER is no longer its parent (a forked sibling may hold the pipe too), kills each
+process whose environment carries the token, together with its process group unless that is GROUP, the owner's own, and
+removes the run's folder. Runs as a script without the package.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def marked_processes(token: str) -> list[int]:
     return found
 
 
-def kill_marked(token: str) -> int:
-    """Sends SIGKILL to the marked processes and the groups that they lead; returns how many were found."""
+def kill_marked(token: str, spared_group: int) -> int:
+    """Kills the marked processes and their groups (Chromium's helpers lose the mark); returns how many were marked."""
     found = marked_processes(token)
     for pid in found:
         try:
-            if os.getpgid(pid) == pid:
-                os.killpg(pid, signal.SIGKILL)
-            else:
-                os.kill(pid, signal.SIGKILL)
+            group = os.getpgid(pid)
+            os.kill(pid, signal.SIGKILL)
+            if group not in (spared_group, os.getpgrp()):
+                os.killpg(group, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             continue
     return len(found)
@@ -59,21 +59,21 @@ def wait_for_owner(owner: int) -> None:
             return
 
 
-def main(token: str, folder: str) -> None:
-    wait_for_owner(os.getppid())
+def main(token: str, folder: str, owner: int, group: int) -> None:
+    wait_for_owner(owner)
     until = time.monotonic() + PATIENCE_S
     quiet = 0
     while quiet < 2 and time.monotonic() < until:
-        quiet = 0 if kill_marked(token) else quiet + 1
+        quiet = 0 if kill_marked(token, group) else quiet + 1
         time.sleep(0.05)
-    for _ in range(20):
+    absent = 0
+    while absent < 2 and time.monotonic() < until:  # a process in the middle of its end may make a file once more
         shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.exists(folder):
-            break
-        time.sleep(0.1)
+        absent = 0 if os.path.exists(folder) else absent + 1
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,57 @@
+"""One browser for the tests that do no harm to it, driven from synchronous tests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Page, Site
+
+T = TypeVar("T")
+
+
+class Laboratory:
+    """Runs coroutines, and opens pages from HTML text in one small browser."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._runner = asyncio.Runner()
+        self._count = 0
+        self.manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=10))
+        self.run(self.manager.start())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    def site(self, html: str) -> Site:
+        self._count += 1
+        root = self._folder / str(self._count)
+        root.mkdir()
+        (root / "index.html").write_text(f"<!doctype html><meta charset=utf-8>{html}", encoding="utf-8")
+        return Site(root)
+
+    def open(self, html: str, *, single_canvas: bool = False) -> Page:
+        return self.run(self.manager.open_page(self.site(html), single_canvas=single_canvas))
+
+    def close(self) -> None:
+        self.run(self.manager.close())
+        self._runner.close()
+
+
+@pytest.fixture(scope="session")
+def shared_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    laboratory = Laboratory(tmp_path_factory.mktemp("pages"))
+    yield laboratory
+    laboratory.close()
+
+
+@pytest.fixture
+def laboratory(shared_laboratory: Laboratory) -> Iterator[Laboratory]:
+    yield shared_laboratory
+    for slot in shared_laboratory.manager._slots:
+        for page in list(slot.pages):
+            shared_laboratory.run(page.close())

@@ -1,0 +1,185 @@
+"""Deaths below a page: typed, quick, and healed by the next open_page."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Page, SandboxFailure
+from tars_jax.sandbox.browser.processes import is_alive
+from tars_jax.sandbox.browser.reaper import marked_processes
+
+pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+CONFIG = BrowserConfig(browsers=2, pages_per_browser=2, call_timeout_s=2)
+
+
+def processes(token: str, part: str, without: str = "no such part") -> list[int]:
+    """Ids of the processes of a launch with `part` in their command line."""
+    groups = {os.getpgid(pid) for pid in marked_processes(token)}
+    found = []
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # others may end meanwhile
+            if folder.name.isdigit() and os.getpgid(int(folder.name)) in groups:
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if part in command and without not in command:
+                    found.append(int(folder.name))
+    return found
+
+
+def browser_process(token: str) -> int:
+    """The main process of a launch: it has a profile and is no helper, no relay and no shell script around it."""
+    return max(processes(token, "--user-data-dir", without="--type="))
+
+
+def first_token(manager: BrowserManager) -> str:
+    launched = manager._slots[0].launched
+    assert launched is not None
+    return launched.token
+
+
+async def works(page: Page) -> None:
+    observation = await page.act([MouseDown(5, 5), MouseUp(5, 5)], advance_ms=20, read="1 + 1")
+    assert observation.data == 2 and observation.pixels.shape == (96, 96, 3)
+
+
+async def fails(call: Awaitable[Any], kind: str, within_s: float) -> None:
+    begin = time.monotonic()
+    with pytest.raises(SandboxFailure) as caught:
+        await call
+    assert caught.value.kind == kind
+    assert time.monotonic() - begin < within_s
+
+
+@pytest.fixture
+def scene(laboratory: Any) -> Iterator[Callable[[Callable[..., Awaitable[None]]], None]]:
+    """Runs a test with a manager and four pages: first and third on one browser, second and fourth on the other."""
+    site = laboratory.site("<body style='background: #124'>")
+
+    def play(test: Callable[..., Awaitable[None]]) -> None:
+        async def run() -> None:
+            async with BrowserManager(CONFIG) as manager:
+                pages = [await manager.open_page(site) for _ in range(4)]
+                await test(manager, pages, lambda: manager.open_page(site))
+                for page in pages:
+                    await page.close()
+                assert manager.stats.pages_open == len(manager._slots[0].pages) + len(manager._slots[1].pages)
+
+        laboratory.run(run())
+
+    yield play
+
+
+async def replace(manager: BrowserManager, pages: list[Page], indices: list[int], open_page: Any) -> None:
+    """Closes the dead pages and opens as many new ones at once; all four pages then work."""
+    for index in indices:
+        await pages[index].close()
+    for index, page in zip(indices, await asyncio.gather(*(open_page() for _ in indices)), strict=True):
+        pages[index] = page
+    await asyncio.gather(*(works(page) for page in pages))
+
+
+def test_a_crashed_renderer_takes_one_page(scene: Any) -> None:
+    async def crash(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        call = asyncio.ensure_future(pages[0].evaluate("new Promise(() => {})"))
+        await asyncio.sleep(0.1)
+        asyncio.ensure_future(pages[0]._session.send("Page.crash")).add_done_callback(lambda task: task.exception())
+        await fails(call, "renderer", 2)
+        await fails(pages[0].evaluate("1"), "renderer", 0.1)
+        await asyncio.gather(*(works(page) for page in pages[1:]))
+        await replace(manager, pages, [0], open_page)
+        assert manager.stats.failures == {"renderer": 1} and manager.stats.launches == 2
+
+    scene(crash)
+
+
+def test_a_killed_gpu_process_is_not_noticed(scene: Any) -> None:
+    async def kill(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        (gpu,) = processes(first_token(manager), "--type=gpu-process")
+        os.kill(gpu, signal.SIGKILL)
+        for page in pages * 3:
+            await works(page)
+        assert not manager.stats.failures
+
+    scene(kill)
+
+
+@pytest.mark.parametrize("victim", ["browser", "relay"])
+def test_a_killed_browser_takes_its_own_pages(scene: Any, victim: str) -> None:
+    async def kill(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        token = first_token(manager)
+        call = asyncio.ensure_future(pages[0].evaluate("new Promise(() => {})"))
+        await asyncio.sleep(0.1)
+        os.kill(browser_process(token) if victim == "browser" else processes(token, "relay.py")[0], signal.SIGKILL)
+        await fails(call, "browser", 2)
+        await fails(works(pages[2]), "browser", 2)
+        await asyncio.gather(works(pages[1]), works(pages[3]))
+        await replace(manager, pages, [0, 2], open_page)
+        assert manager.stats.failures == {"browser": 2} and manager.stats.launches == 3
+        assert manager.stats.driver_starts == 1
+
+    scene(kill)
+
+
+def test_a_killed_driver_is_started_again_once(scene: Any) -> None:
+    async def kill(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        assert manager._driver is not None
+        calls = [asyncio.ensure_future(page.evaluate("new Promise(() => {})")) for page in pages[:2]]
+        await asyncio.sleep(0.1)
+        os.kill(manager._driver.pid, signal.SIGKILL)
+        for call in [*calls, works(pages[2]), works(pages[3])]:
+            await fails(call, "driver", 2)
+        await replace(manager, pages, [0, 1, 2, 3], open_page)
+        assert manager.stats.failures == {"driver": 4}
+        assert (manager.stats.driver_starts, manager.stats.launches) == (2, 4)
+
+    scene(kill)
+
+
+def test_a_page_that_hangs_times_out_alone(scene: Any) -> None:
+    async def hang(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        await fails(pages[0].evaluate("(() => { while (true); })()"), "timeout", 4)
+        await asyncio.gather(*(works(page) for page in pages[1:]))
+        await replace(manager, pages, [0], open_page)
+        assert manager.stats.failures == {"timeout": 1} and manager.stats.launches == 2
+
+    scene(hang)
+
+
+@pytest.mark.parametrize("victim", ["browser", "driver"])
+def test_what_no_longer_answers_is_replaced(scene: Any, victim: str) -> None:
+    async def stop(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        assert manager._driver is not None
+        stopped = browser_process(first_token(manager)) if victim == "browser" else manager._driver.pid
+        os.kill(stopped, signal.SIGSTOP)
+        if victim == "browser":
+            await fails(works(pages[0]), "timeout", 4)
+            await replace(manager, pages, [0, 2], open_page)
+        else:
+            await asyncio.gather(*(page.close() for page in pages))  # they need the driver, and wait in vain
+            pages[:] = await asyncio.gather(*(open_page() for _ in range(4)))
+            await asyncio.gather(*(works(page) for page in pages))
+        assert not is_alive(stopped)
+
+    scene(stop)
+
+
+def test_closing_a_page_ends_its_calls(scene: Any) -> None:
+    async def close(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        call = asyncio.ensure_future(pages[0].evaluate("new Promise(() => {})"))
+        await asyncio.sleep(0.1)
+        await pages[0].close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await call
+        with pytest.raises(RuntimeError, match="closed"):
+            await pages[0].evaluate("1")
+        assert not manager.stats.failures
+
+    scene(close)

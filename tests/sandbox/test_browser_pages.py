@@ -1,0 +1,272 @@
+"""Input, pictures and the closed network of a page."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser import (
+    BrowserConfig,
+    BrowserManager,
+    InputEvent,
+    InsertText,
+    KeyDown,
+    KeyUp,
+    MouseDown,
+    MouseMove,
+    MouseUp,
+    PageError,
+    Site,
+    Wheel,
+)
+
+pytestmark = pytest.mark.browser
+
+LISTENER = """<body style="margin:0; height: 400px">
+  <input id=field style="position:absolute; top:0; left:0; width:90px">
+  <script>window.log = [];
+  for (const type of ['mousedown', 'mouseup', 'click', 'dblclick', 'contextmenu', 'wheel', 'keydown', 'keyup', 'input',
+                      'mousemove'])
+    addEventListener(type, (event) => { log.push([type, event.isTrusted, event.clientX, event.clientY, event.button,
+      event.buttons, event.key ?? event.data ?? event.deltaY, event.shiftKey || event.ctrlKey]); });</script>"""
+
+
+def listen(laboratory: Any, events: Sequence[InputEvent]) -> list[list[Any]]:
+    page = laboratory.open(LISTENER)
+    laboratory.run(page.start("log.length = 0", seed=0))
+    log = laboratory.run(page.act(events, advance_ms=50, read="log")).data
+    assert all(entry[1] for entry in log), "an event is not trusted"
+    return log
+
+
+def test_mouse_buttons_and_double_click(laboratory: Any) -> None:
+    log = listen(
+        laboratory, [MouseDown(40, 60), MouseUp(40, 60), MouseDown(40, 60, clicks=2), MouseUp(40, 60, clicks=2)]
+    )
+    assert [entry[0] for entry in log] == ["mousedown", "mouseup", "click", "mousedown", "mouseup", "click", "dblclick"]
+    assert log[0][2:6] == [40, 60, 0, 1] and log[1][5] == 0
+    right = listen(laboratory, [MouseDown(10, 80, "right"), MouseUp(10, 80, "right")])
+    assert [(entry[0], entry[4]) for entry in right] == [("mousedown", 2), ("contextmenu", 2), ("mouseup", 2)]
+
+
+def test_a_drag_holds_its_button_and_keeps_every_move(laboratory: Any) -> None:
+    path = [MouseMove(10 + 10 * i, 50 + 2 * i) for i in range(7)]
+    log = listen(laboratory, [MouseMove(10, 50), MouseDown(10, 50), *path[1:], MouseUp(70, 62)])
+    assert [entry[0] for entry in log] == ["mousemove", "mousedown", *["mousemove"] * 6, "mouseup", "click"]
+    assert [entry[5] for entry in log[2:8]] == [1] * 6 and log[7][2:4] == [70, 62]
+
+
+def test_wheel_scrolls_at_once(laboratory: Any) -> None:
+    page = laboratory.open(LISTENER)
+    laboratory.run(page.start("log.length = 0", seed=0))
+    read = "[scrollY, log.map((entry) => [entry[0], entry[6]])]"
+    assert laboratory.run(page.act([Wheel(40, 60, 0, 120)], advance_ms=50, read=read)).data == [120, [["wheel", 120]]]
+    assert laboratory.run(page.act([Wheel(40, 60, 0, -500)], advance_ms=50, read=read)).data[0] == 0
+
+
+def test_keyboard_with_modifiers_and_text(laboratory: Any) -> None:
+    page = laboratory.open(LISTENER)
+    laboratory.run(page.start("field.focus()", seed=0))
+
+    def keys(*names: str) -> list[InputEvent]:
+        return [event for name in names for event in (KeyDown(name), KeyUp(name))]
+
+    def value(events: Sequence[InputEvent]) -> str:
+        return laboratory.run(page.act(events, advance_ms=50, read="field.value")).data
+
+    assert value(keys("a", "B", "1", " ", "!", "Backspace")) == "aB1 "
+    assert value([KeyDown("Shift"), *keys("x", "2"), KeyUp("Shift")]) == "aB1 X@"
+    assert value([InsertText("grüße 你好")]) == "aB1 X@grüße 你好"
+    assert value([KeyDown("Control"), *keys("a"), KeyUp("Control"), *keys("Delete", "z")]) == "z"
+    assert value(keys("ArrowLeft", "y", "End", "F5", "Tab")) == "yz"
+    log = laboratory.run(page.evaluate("log.filter((entry) => entry[0] === 'keydown').map((entry) => entry[6])"))
+    assert log[-3:] == ["End", "F5", "Tab"]
+
+
+def test_nothing_stays_held_over_a_start(laboratory: Any) -> None:
+    page = laboratory.open(LISTENER)
+    laboratory.run(page.act([MouseDown(40, 60), KeyDown("Shift")], advance_ms=0))
+    laboratory.run(page.start("log.length = 0", seed=0))
+    log = laboratory.run(page.act([MouseMove(50, 60), KeyDown("a")], advance_ms=0, read="log")).data
+    assert [(entry[0], entry[5], entry[6], entry[7]) for entry in log] == [
+        ("mousemove", 0, None, False), ("keydown", None, "a", False)
+    ]  # fmt: skip
+
+
+def test_a_click_has_had_its_effect_before_the_step_is_read(laboratory: Any) -> None:
+    """1,000 clicks over four pages at once; each step must read exactly its own number of clicks."""
+    html = "<script>window.count = 0; addEventListener('click', () => { count += 1; });</script>"
+    pages = [laboratory.open(html, single_canvas=False) for _ in range(4)]
+
+    async def click(page: Any) -> list[int]:
+        counts = []
+        for _ in range(250):
+            for event in (MouseDown(30, 30), MouseUp(30, 30)):
+                await page._session.send(*page._devices.command(event))
+            counts.append(await page.evaluate("count"))
+        return counts
+
+    async def together() -> list[list[int]]:
+        return await asyncio.gather(*(click(page) for page in pages))
+
+    assert laboratory.run(together()) == [list(range(1, 251))] * 4
+
+
+COUNTER = """<body style="margin:0"><canvas id=c width=96 height=96 style="display:block"></canvas><script>
+  const context = c.getContext('2d', {alpha: false}); let count = 0;
+  function draw() { for (let bit = 0; bit < 12; bit++) { context.fillStyle = count >> bit & 1 ? '#fff' : '#000';
+    context.fillRect(bit * 8, 0, 8, 96); } }
+  addEventListener('mousedown', () => { count += 1; requestAnimationFrame(draw); });
+  window.game = {canvas: c, start() { count = 0; draw(); }};</script>"""
+
+
+def test_pictures_are_never_stale(laboratory: Any) -> None:
+    for path, steps in (("canvas", 300), ("cdp", 100)):
+        page = laboratory.open(COUNTER, single_canvas=path == "canvas")
+
+        async def shown(page: Any = page, steps: int = steps) -> list[int]:
+            await page.start("game.start()", seed=0)
+            numbers = []
+            for _ in range(steps):
+                observation = await page.act([MouseDown(5, 5), MouseUp(5, 5)], advance_ms=20)
+                bits = observation.pixels[48, 4::8, 0] > 127
+                numbers.append(int(sum(int(bit) << place for place, bit in enumerate(bits))))
+            return numbers
+
+        assert laboratory.run(shown()) == list(range(1, steps + 1))
+        assert page.screenshot_path == path
+
+
+def test_a_canvas_that_is_not_the_whole_screen_is_not_read_back(laboratory: Any) -> None:
+    covered = COUNTER + '<div style="position:absolute; top:0; width:20px; height:20px; background:red"></div>'
+    for html in (
+        covered,
+        COUNTER.replace("width=96", "width=80"),
+        COUNTER.replace("<canvas", "<p>").replace("c.get", "0 && c.get"),
+    ):
+        page = laboratory.open(html, single_canvas=True)
+        observation = laboratory.run(page.start("0", seed=0))
+        assert page.screenshot_path == "cdp" and observation.pixels.shape == (96, 96, 3)
+    assert laboratory.manager.stats.given_up["canvas"] >= 3
+
+
+def test_a_refused_path_falls_back_to_the_plain_one(laboratory: Any) -> None:
+    page = laboratory.open("<body style='background: #0f0'>")
+    send = page._session.send
+
+    async def refusing(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        return await send("Page.noSuchCommand" if method == "Page.captureScreenshot" else method, params)
+
+    page._session.send = refusing
+    observation = laboratory.run(page.act([], advance_ms=0))
+    assert page.screenshot_path == "plain" and (observation.pixels == [0, 255, 0]).all()
+
+
+def test_scripts_that_raise_are_the_pages_fault(laboratory: Any) -> None:
+    page = laboratory.open("")
+    for expression in (
+        "nothing.here",
+        "(() => { throw new TypeError('no') })()",
+        "Promise.reject(new Error('late'))",
+        "1 +",
+    ):
+        with pytest.raises(PageError):
+            laboratory.run(page.evaluate(expression))
+    assert laboratory.run(page.evaluate("1 + 1")) == 2 and page.failure is None
+
+
+def test_dialogs_are_dismissed_and_popups_closed(laboratory: Any) -> None:
+    page = laboratory.open(
+        "<button id=b onclick='window.answers = [confirm(), prompt(), alert()]; window.open(\"/\")'>b"
+    )
+    read = "window.answers"
+    place = laboratory.run(page.evaluate("b.getBoundingClientRect().toJSON()"))
+    x, y = place["x"] + 4, place["y"] + 4
+    assert laboratory.run(page.act([MouseDown(x, y), MouseUp(x, y)], advance_ms=0, read=read)).data == [
+        False,
+        None,
+        None,
+    ]
+    laboratory.run(asyncio.sleep(0.3))
+    assert len(page.context.pages) == 1
+    assert laboratory.run(page.evaluate("1")) == 1
+
+
+def test_the_network_is_closed(laboratory: Any, tmp_path: Path) -> None:
+    reached: list[str] = []
+
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            reached.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    port = server.server_address[1]
+    page = laboratory.open("")
+    attempt = """(async (port) => { const results = [];
+      for (const url of [`http://127.0.0.1:${port}/`, `http://localhost:${port}/`, 'http://example.com/',
+                         'file:///etc/passwd', 'http://sandbox.invalid/..%2f..%2f..%2f..%2f..%2fetc/passwd',
+                         'http://sandbox.invalid/nothing'])
+        results.push(await fetch(url).then((response) => response.status, () => 'refused'));
+      for (const host of ['127.0.0.1', 'localhost'])
+        results.push(await new Promise((resolve) => { const socket = new WebSocket(`ws://${host}:${port}/`);
+          socket.onopen = () => resolve('open'); socket.onerror = () => resolve('refused'); }));
+      const image = new Image();
+      results.push(await new Promise((resolve) => { image.onload = image.onerror = (event) => resolve(event.type);
+        image.src = `http://127.0.0.1:${port}/image`; }));
+      return results; })(PORT)""".replace("PORT", str(port))
+    try:
+        assert laboratory.run(page.evaluate(attempt)) == [*["refused"] * 4, 404, 404, "refused", "refused", "error"]
+    finally:
+        server.shutdown()
+    assert reached == []
+
+
+def test_files_outside_the_root_are_refused(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "secret.txt").write_text("secret")
+    (root / "index.html").write_text("page")
+    (root / "link.txt").symlink_to(tmp_path / "secret.txt")
+    site = Site(root)
+    assert site.find("http://sandbox.invalid/index.html?a=1#b") == root / "index.html"
+    for url in ("/../secret.txt", "/%2e%2e/secret.txt", "/..%2fsecret.txt", "/link.txt", "/", "//secret.txt", "/%00"):
+        assert site.find(f"http://sandbox.invalid{url}") is None
+    for url in (
+        "https://sandbox.invalid/index.html",
+        "http://sandbox.invalid.example/index.html",
+        "file:///etc/passwd",
+    ):
+        assert site.find(url) is None
+
+
+def test_a_site_without_index_is_an_input_error(laboratory: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no file 'index.html'"):
+        laboratory.run(laboratory.manager.open_page(Site(tmp_path)))
+
+
+def test_open_page_waits_while_all_places_are_taken(laboratory: Any) -> None:
+    site = laboratory.site("")
+
+    async def fill() -> None:
+        async with BrowserManager(BrowserConfig(browsers=2, pages_per_browser=2)) as manager:
+            pages = [await manager.open_page(site) for _ in range(4)]
+            assert sorted(len(slot.pages) for slot in manager._slots) == [2, 2]
+            waiting = asyncio.ensure_future(manager.open_page(site))
+            await asyncio.sleep(0.3)
+            assert not waiting.done() and manager.stats.pages_open == 4
+            await pages[0].close()
+            await pages[0].close()
+            await (await waiting).close()
+            assert manager.stats.pages_open == 3 and manager.stats.launches == 2
+
+    laboratory.run(fill())
