@@ -12,6 +12,7 @@ One update:
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 
 import flax.struct
@@ -21,7 +22,7 @@ import numpy as np
 import optax
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, Policy
+from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import (
     decoupled_gae,
     entropy,
@@ -34,12 +35,10 @@ from tars_jax.rl import (
 )
 from tars_jax.training.packing import Array, PackedBatch, Rows, select_rows
 from tars_jax.training.rewards import RewardConfig, token_rewards
-from tars_jax.training.state import TrainState, apply_gradients
+from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
 from tars_jax.training.supervised import next_token_log_probs
 from tars_jax.training.value import ValueBatch, gather_actions, scatter_actions, shift_values
 from tars_jax.trajectory import Trajectory
-
-Metrics = dict[str, jax.Array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +78,9 @@ class PPOBatch:
 
 def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
     """Jitted: log-probabilities [B, T] of the tokens under given parameters."""
-    policy = Policy(model)
 
     def score(parameters: Parameters, rows: Rows) -> jax.Array:
-        return next_token_log_probs(policy.apply({"params": parameters}, rows.inputs).logits, rows.inputs.tokens)
+        return next_token_log_probs(forward(model, parameters, rows.inputs).logits, rows.inputs.tokens)
 
     return jax.jit(score)
 
@@ -145,15 +143,14 @@ def make_policy_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
 ) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
     """Step 4 for the policy: one minibatch. Jitted; the state is donated."""
-    policy = Policy(model)
 
     def loss_fn(parameters: Parameters, batch: PPOBatch) -> tuple[jax.Array, Metrics]:
         rows, mask = batch.rows, batch.rows.action_mask
-        output = policy.apply({"params": parameters}, rows.inputs)
+        output = forward(model, parameters, rows.inputs)
         log_probs = next_token_log_probs(output.logits, rows.inputs.tokens)
         old = batch.proximal_log_probs if config.decoupled else rows.log_probs
 
-        def surrogate(*row: jax.Array) -> object:
+        def surrogate(*row: jax.Array) -> PolicyLoss:
             return ppo_policy_loss(
                 *row[:4],
                 clip_low=config.clip_low,
@@ -177,7 +174,7 @@ def make_policy_update(
         )
         if output.values is not None:
             values = shift_values(output.values)
-            losses = jax.vmap(lambda *row: value_loss(*row, clip=config.value_clip))(
+            losses = jax.vmap(functools.partial(value_loss, clip=config.value_clip))(
                 values, batch.value_targets, mask, batch.old_values
             )
             total = total + config.value_weight * token_mean(losses, mask)
@@ -197,7 +194,7 @@ def make_policy_update(
         state, norm = apply_gradients(state, gradients, optimiser)
         return state, {**metrics, "gradient_norm": norm}
 
-    return jax.jit(update, donate_argnums=0)
+    return jit_update(update)
 
 
 def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterator[PPOBatch]:

@@ -8,6 +8,7 @@ V_t of action token t is read at token t - 1: it knows what the policy knew when
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 
 import flax.struct
@@ -17,13 +18,11 @@ import numpy as np
 import optax
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, Policy
+from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import explained_variance, token_mean, value_loss
 from tars_jax.training.packing import Array, PackedBatch, Rows
-from tars_jax.training.state import TrainState, apply_gradients
+from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
 from tars_jax.trajectory import Trajectory
-
-Metrics = dict[str, jax.Array]
 
 
 @flax.struct.dataclass
@@ -49,12 +48,12 @@ def make_value_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, clip: float | None
 ) -> Callable[[TrainState, ValueBatch], tuple[TrainState, Metrics]]:
     """The jitted update of a separate value model; the state is donated."""
-    network = Policy(value_model(model))
+    model = value_model(model)
 
     def loss_fn(parameters: Parameters, batch: ValueBatch) -> tuple[jax.Array, jax.Array]:
-        values = shift_values(network.apply({"params": parameters}, batch.rows.inputs).values)
+        values = shift_values(forward(model, parameters, batch.rows.inputs).values)
         mask = batch.rows.action_mask
-        losses = jax.vmap(lambda *row: value_loss(*row, clip=clip))(values, batch.targets, mask, batch.old_values)
+        losses = jax.vmap(functools.partial(value_loss, clip=clip))(values, batch.targets, mask, batch.old_values)
         return token_mean(losses, mask), values
 
     def update(state: TrainState, batch: ValueBatch) -> tuple[TrainState, Metrics]:
@@ -63,13 +62,13 @@ def make_value_update(
         explained = explained_variance(batch.targets, values, batch.rows.action_mask)
         return state, {"value_loss": loss, "explained_variance": explained, "value_gradient_norm": norm}
 
-    return jax.jit(update, donate_argnums=0)
+    return jit_update(update)
 
 
 def make_value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
     """Jitted: values [B, T] read before each token."""
-    network = Policy(value_model(model))
-    return jax.jit(lambda parameters, rows: shift_values(network.apply({"params": parameters}, rows.inputs).values))
+    model = value_model(model)
+    return jax.jit(lambda parameters, rows: shift_values(forward(model, parameters, rows.inputs).values))
 
 
 def scatter_actions(batch: PackedBatch, values: np.ndarray) -> np.ndarray:
@@ -96,7 +95,9 @@ class StateBaseline:
     overall mean, read on episodes that it has not seen.
     """
 
-    def __init__(self, trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray], smoothing: float = 2.0) -> None:
+    def __init__(
+        self, trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray], smoothing: float = 2.0
+    ) -> None:
         keys, values = _keys_and_returns(trajectories, returns)
         self._mean = float(np.mean(values))
         sums: dict[tuple[int, int], list[float]] = {}

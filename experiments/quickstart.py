@@ -1,0 +1,320 @@
+"""The main job: an agent learns to act in a real browser.
+
+1. demonstrations: scripted reference players, their thoughts kept;
+2. supervised: the policy from scratch on these;
+3. before: the supervised policy on held-out levels;
+4. value: the value model on Monte-Carlo returns of the fixed policy;
+5. ppo: asynchronous rollouts, multi-turn PPO, a curriculum of growing distance;
+6. after: the same held-out levels; then result.json and report.html.
+
+Every stage goes on where a killed run stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from experiments.config import at_least, between, each, more_than, one_of
+from experiments.stages import Lab, learning_rate
+from tars_jax.evaluation import ReportData, verdict, write_report
+from tars_jax.rollout.curriculum import Curriculum, CurriculumConfig
+from tars_jax.rollout.players import engine_player, reference_player
+from tars_jax.rollout.pool import RolloutPool
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.tasks.task import Task
+from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
+from tars_jax.training.learner import PPOLearner
+from tars_jax.training.metrics import Progress, read_metrics
+from tars_jax.training.packing import select_rows
+from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.training.schedule import rows_of_update
+from tars_jax.training.state import fresh_parameters, make_optimiser, start, value_parameters
+from tars_jax.training.supervised import make_supervised_update
+from tars_jax.training.value import make_value_fn, make_value_update, value_model
+from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
+from tars_jax.trajectory import Trajectory
+
+RULES = {
+    "seed": at_least(0),
+    "model.preset": one_of("nano"),
+    "task.max_steps": at_least(1),
+    "task.evaluation_distances": each(at_least(1)),
+    "task.evaluation_episodes": at_least(1),
+    "agent.grammar": one_of("text", "tool"),
+    "agent.min_steps": at_least(0),
+    "agent.max_steps": at_least(0),
+    "agent.max_summaries": at_least(0),
+    "browser.browsers": at_least(1),
+    "browser.pages": at_least(1),
+    "browser.size": at_least(32),
+    "packing.row_length": at_least(32),
+    "packing.images_per_row": at_least(1),
+    "engine.chunk": at_least(1),
+    "engine.max_new_tokens": at_least(1),
+    "demonstrations.episodes": at_least(1),
+    "demonstrations.distances": each(at_least(1)),
+    "demonstrations.skill": between(0, 1),
+    "supervised.updates": at_least(1),
+    "supervised.batch_rows": at_least(1),
+    "supervised.learning_rate": more_than(0),
+    "supervised.save_every": at_least(1),
+    "value.episodes": at_least(10),
+    "value.max_updates": at_least(1),
+    "value.learning_rate": more_than(0),
+    "ppo.updates": at_least(0),
+    "ppo.min_batch": at_least(1),
+    "ppo.max_staleness": at_least(0),
+    "ppo.learning_rate": more_than(0),
+    "ppo.value_learning_rate": more_than(0),
+    "ppo.gamma": between(0, 1),
+    "ppo.alpha": more_than(0),
+    "ppo.lambda_policy": between(0, 1),
+    "ppo.lambda_critic": between(0, 1),
+    "ppo.clip_low": between(0, 1),
+    "ppo.clip_high": more_than(0),
+    "ppo.epochs": at_least(1),
+    "ppo.minibatch_rows": at_least(1),
+    "reward.format_penalty": at_least(0),
+    "reward.length_penalty": at_least(0),
+    "curriculum.stages": each(at_least(1)),
+    "curriculum.nearest": at_least(1),
+    "curriculum.promote_at": between(0, 1),
+    "curriculum.recent": at_least(1),
+}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    began = time.monotonic()
+    with Lab(config, run_directory) as lab:
+        demonstrations = collect(lab)
+        supervise(lab, demonstrations)
+        before = evaluate(lab, "before", lab.path / "supervised")
+        pretrain(lab)
+        improve(lab)
+        after = evaluate(lab, "after", lab.path / "policy")
+        finish(lab, before, after, minutes=(time.monotonic() - began) / 60)
+
+
+def tasks(lab: Lab, split: str, stream: int, count: int, distances: tuple[int, int]) -> list[Task]:
+    """`count` tasks of one stream; distances are drawn evenly. Streams of a seed never share a level."""
+    config = lab.config
+    drawn = np.random.default_rng((config.seed, stream)).integers(distances[0], distances[1] + 1, count)
+    return [
+        sample_task(
+            config.task.game,
+            split,
+            index,
+            10 * config.seed + stream,
+            {"distance": [int(distance), int(distance)]},
+            config.task.max_steps,
+        )
+        for index, distance in enumerate(drawn)
+    ]
+
+
+def collect(lab: Lab) -> list[Trajectory]:
+    config = lab.config.demonstrations
+    player = reference_player(lab.writer, lab.config.agent.grammar, config.skill)
+    found = lab.play("demonstrations", tasks(lab, "train", 0, config.episodes, config.distances), player)
+    lab.record("demonstrations", {"success": float(np.mean([each.reward for each in found])), "episodes": len(found)})
+    return found
+
+
+def supervise(lab: Lab, demonstrations: Sequence[Trajectory]) -> None:
+    if lab.run.finished("supervised"):
+        return
+    config, seed = lab.config.supervised, lab.config.seed
+    optimiser = make_optimiser(learning_rate(config.learning_rate, decay=config.updates, weight_decay=config.weight_decay))
+    update = make_supervised_update(lab.model, optimiser, config.balance)
+    state = start(fresh_parameters(lab.model, jax.random.key(seed), lab.mesh), optimiser)
+    checkpoints = Checkpoints(lab.path / "checkpoints" / "supervised")
+    done = checkpoints.latest() or 0
+    if done:
+        state, _ = checkpoints.restore(done, state)
+    lab.metrics.truncate_after("supervised", done)
+    rows = lab.packer.pack(demonstrations, config.batch_rows).rows
+    progress = Progress("supervised", config.updates, "updates", done=done)
+    for number in range(done, config.updates):
+        chosen = rows_of_update(number, rows.action_mask.shape[0], config.batch_rows, seed)
+        state, metrics = update(state, select_rows(rows, chosen))
+        if (number + 1) % 20 == 0:
+            values = {name: float(value) for name, value in metrics.items()}
+            lab.metrics.write("supervised", number + 1, values)
+            progress.update(number + 1, loss=values["loss"], accuracy=values["accuracy"])
+        if (number + 1) % config.save_every == 0:
+            checkpoints.save(number + 1, state, {})
+    save_parameters(lab.path / "supervised", state.parameters)
+    lab.record("supervised", {"updates": config.updates})
+
+
+def evaluate(lab: Lab, stage: str, parameters: Path) -> list[Trajectory]:
+    """The same held-out levels and random streams before and after."""
+    config = lab.config.task
+    lab.engine.set_weights(load_parameters(parameters, lab.parameters), 0)
+    held_out = tasks(lab, "eval", 1, config.evaluation_episodes, config.evaluation_distances)
+    found = lab.play(stage, held_out, engine_player(lab.engine, lab.config.seed))
+    success = float(np.mean([each.reward > 0 for each in found]))
+    lab.record(stage, {"success": success, "episodes": len(found)})
+    print(f"{stage}: {success:.1%} of {len(found)} held-out episodes")
+    return found
+
+
+def pretrain(lab: Lab) -> None:
+    if lab.run.finished("value"):
+        return
+    config = lab.config.value
+    policy = load_parameters(lab.path / "supervised", lab.parameters)
+    lab.engine.set_weights(policy, 0)
+    training = tasks(lab, "train", 2, config.episodes, lab.config.task.evaluation_distances)
+    episodes = lab.play("value_episodes", training, engine_player(lab.engine, lab.config.seed))
+    model = value_model(lab.model)
+    fresh = fresh_parameters(model, jax.random.key(lab.config.seed + 1), lab.mesh)
+    optimiser = make_optimiser(learning_rate(config.learning_rate))
+    lab.metrics.truncate_after("value", 0)
+    progress = Progress("value", config.max_updates, "updates")
+
+    def on_evaluation(updates: int, values: dict[str, float]) -> None:
+        lab.metrics.write("value", updates, values)
+        progress.update(updates, train=values["explained_variance"], held_out=values["heldout_explained_variance"])
+
+    result = pretrain_value(
+        start(value_parameters(policy, fresh), optimiser),
+        make_value_update(model, optimiser, None),
+        make_value_fn(model),
+        episodes,
+        lab.packer,
+        lab.rewards,
+        ValuePretrainingConfig(
+            max_updates=config.max_updates,
+            batch_rows=config.batch_rows,
+            evaluate_every=config.evaluate_every,
+            patience=config.patience,
+        ),
+        seed=lab.config.seed,
+        on_evaluation=on_evaluation,
+    )
+    save_parameters(lab.path / "value", result.parameters)
+    explained = {
+        "explained_variance": result.explained_variance,
+        "simulator_explained_variance": result.simulator_explained_variance,
+        "updates": result.updates,
+    }
+    print(
+        f"value: explains {result.explained_variance:.2f} of the variance of held-out returns; "
+        f"the simulator's distance and remaining steps explain {result.simulator_explained_variance:.2f}"
+    )
+    lab.record("value", explained)
+
+
+def improve(lab: Lab) -> None:
+    if lab.run.finished("ppo"):
+        return
+    config, seed = lab.config.ppo, lab.config.seed
+    learner = PPOLearner(
+        lab.model,
+        lab.packer,
+        ppo_config(config),
+        lab.rewards,
+        learning_rate(config.learning_rate),
+        learning_rate(config.value_learning_rate),
+    )
+    policy_optimiser = make_optimiser(learning_rate(config.learning_rate))
+    value_optimiser = make_optimiser(learning_rate(config.value_learning_rate))
+    fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
+    policy = start(load_parameters(lab.path / "supervised", lab.parameters), policy_optimiser)
+    value = start(load_parameters(lab.path / "value", fresh), value_optimiser)
+    checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
+    version = checkpoints.latest() or 0
+    extra: dict[str, Any] = {}
+    if version:
+        (policy, value), extra = checkpoints.restore(version, (policy, value))
+    lab.metrics.truncate_after("ppo", version)
+    stages = CurriculumConfig(**lab.config.curriculum.to_dict())
+    curriculum = Curriculum(stages, seed, extra.get("curriculum"))
+    pool = RolloutPool.resume(
+        lab.path / "trajectories" / "ppo",
+        extra.get("ledger"),
+        min_batch=config.min_batch,
+        max_staleness=config.max_staleness,
+    )
+
+    def task_of(index: int) -> Task:
+        options = curriculum.options(index)
+        return sample_task(lab.config.task.game, "train", index, 10 * seed + 3, options, lab.config.task.max_steps)
+
+    lab.engine.set_weights(policy.parameters, version)
+    progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
+    player = engine_player(lab.engine, seed)
+    with lab.rollouts.streaming(pool, task_of, player, lambda: lab.engine.version) as workers:
+        while version < config.updates:
+            pool.wait(timeout=1.0)
+            if workers.done():
+                workers.result()
+            trajectories = pool.take()
+            if trajectories is None:
+                continue
+            updating = time.monotonic()
+            policy, value, metrics = learner.update(policy, value, trajectories, version, seed)
+            version += 1
+            curriculum.saw(trajectories)
+            lab.engine.set_weights(policy.parameters, version)
+            checkpoints.save(
+                version, (policy, value), {"ledger": pool.ledger(), "curriculum": curriculum.state()}
+            )
+            metrics |= {"distance": curriculum.distance, "update_seconds": time.monotonic() - updating}
+            lab.metrics.write("ppo", version, metrics)
+            shown = ("success", "entropy", "think_tokens", "explained_variance", "clip_fraction", "staleness", "distance")
+            progress.update(version, **{name: metrics[name] for name in shown})
+    save_parameters(lab.path / "policy", policy.parameters)
+    counts = pool.counts()
+    lab.record("ppo", {"updates": version, **counts})
+
+
+def finish(lab: Lab, before: list[Trajectory], after: list[Trajectory], *, minutes: float) -> None:
+    stages = {name: lab.run.finished(name) or {} for name in ("before", "after", "value", "ppo", "time")}
+    trained = len(list((lab.path / "trajectories" / "ppo").glob("*.trajectory")))
+    result = {
+        "score_before": stages["before"]["success"],
+        "score_after": stages["after"]["success"],
+        "episodes": min(len(before), len(after)),
+        "minutes": minutes,
+        "seed": lab.config.seed,
+        "training_episodes": trained,
+        "explained_variance": stages["value"]["explained_variance"],
+        "simulator_explained_variance": stages["value"]["simulator_explained_variance"],
+        "infrastructure": lab.rollouts.infrastructure,
+    }
+    write_json(lab.path / "result.json", result)
+    config = lab.config.to_dict()
+    report = write_report(
+        lab.path,
+        ReportData(
+            title="Maze: Path of Light",
+            subtitle="A nano agent, trained from scratch by multi-turn PPO in a real Chromium",
+            result=result,
+            metrics=read_metrics(lab.path / "metrics.jsonl"),
+            before=before,
+            after=after,
+            config=config,
+            command=f"./launch/local.sh quickstart --config.seed={lab.config.seed}",
+        ),
+    )
+    print(verdict(result)[1])
+    print(json.dumps(result))
+    print(f"report: {report}   curves: tensorboard --logdir {lab.path / 'tensorboard'}")
+
+
+def ppo_config(config: Any) -> PPOConfig:
+    """The fields of a config that belong to the update."""
+    names = {field.name for field in dataclasses.fields(PPOConfig)} & set(config) - {"lambda_policy"}
+    lambda_policy = None if config.length_adaptive else config.lambda_policy
+    return PPOConfig(lambda_policy=lambda_policy, **{name: config[name] for name in names})

@@ -1,0 +1,97 @@
+"""What the stages of an experiment share: the model, the engine, the browser and the run directory."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import jax
+
+from tars_jax.agent.loop import AgentConfig
+from tars_jax.agent.memory import MemoryConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.inference import Engine, EngineConfig
+from tars_jax.model.config import preset
+from tars_jax.model.sharding import make_mesh
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import Player
+from tars_jax.rollout.workers import Rollouts
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.tasks.task import Task
+from tars_jax.training.metrics import MetricsWriter, Progress
+from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.training.state import OptimiserConfig, fresh_parameters
+from tars_jax.trajectory import Trajectory
+
+
+def learning_rate(rate: float, *, decay: int = 0, weight_decay: float = 0.0) -> OptimiserConfig:
+    """An optimiser with the project's warm-up and clipping."""
+    return OptimiserConfig(rate, decay=decay, weight_decay=weight_decay)
+
+
+class Lab:
+    """Everything that is opened once and closed at the end, whatever happens. Use as a context manager."""
+
+    def __init__(self, config: Any, run: RunDirectory) -> None:
+        self.config, self.run, self.path = config, run, run.path
+        tokenizer = load_tokenizer()
+        self.model = dataclasses.replace(
+            preset(config.model.preset, tokenizer.vocabulary), scalar_head=config.model.shared_value
+        )
+        self.mesh = make_mesh(config.mesh.to_dict())
+        size, agent, engine = config.browser.size, config.agent, config.engine
+        rows, columns = self.model.vision.token_grid(size, size)
+        self.writer = PromptWriter(tokenizer, rows * columns, show_budget=agent.show_budget)
+        self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
+        self.rewards = RewardConfig(max_length=engine.max_new_tokens, **config.reward.to_dict())
+        # Weights of the right shapes and shardings: what is loaded from files is laid out like them.
+        self.parameters = fresh_parameters(self.model, jax.random.key(config.seed), self.mesh)
+        self.engine = Engine(
+            self.model,
+            self.parameters,
+            EngineConfig(
+                slots=config.browser.pages, row_buckets=(2, max(2, config.browser.pages)), **engine.to_dict()
+            ),
+            image=tokenizer.image,
+            stop=tokenizer.end,
+            seed=config.seed,
+        )
+        pages = -(-config.browser.pages // config.browser.browsers)
+        browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
+        memory = MemoryConfig(agent.min_steps, agent.max_steps, agent.max_summaries)
+        loop = AgentConfig(agent.grammar, memory, max_prompt=engine.max_length - engine.max_new_tokens)
+        self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages)
+        self.metrics = MetricsWriter(run.path)
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(jax.set_mesh(self.mesh))
+            stack.enter_context(self.metrics)
+            stack.enter_context(self.rollouts)
+            stack.enter_context(self.engine)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def play(self, stage: str, tasks: Sequence[Task], player: Player) -> list[Trajectory]:
+        """Plays tasks into the run directory, with a progress line; those already played are read back."""
+        progress = Progress(stage, len(tasks), "episodes")
+        solved: list[bool] = []
+
+        def on_finish(done: int, trajectory: Trajectory) -> None:
+            solved.append(trajectory.reward > 0)
+            progress.update(done, success=sum(solved) / len(solved))
+
+        return self.rollouts.play(tasks, player, self.path / "trajectories" / stage, on_finish)
+
+    def record(self, stage: str, result: Mapping[str, Any]) -> None:
+        """Marks a stage as finished, once."""
+        if self.run.finished(stage) is None:
+            self.run.finish(stage, result)

@@ -1,0 +1,102 @@
+"""The PPO learner: finished trajectories in, new weights and a line of metrics out. It plays nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from tars_jax.model.config import ModelConfig
+from tars_jax.rl import length_adaptive_lambda
+from tars_jax.training.packing import Packer, select_rows
+from tars_jax.training.ppo import (
+    PPOConfig,
+    make_advantage_fn,
+    make_policy_update,
+    make_score_fn,
+    minibatches,
+    prepare,
+    value_batch,
+)
+from tars_jax.training.rewards import RewardConfig, step_rewards
+from tars_jax.training.state import OptimiserConfig, TrainState, make_optimiser
+from tars_jax.training.value import make_value_fn, make_value_update
+from tars_jax.training.value_pretraining import value_rows
+from tars_jax.trajectory import Trajectory
+
+
+class PPOLearner:
+    """The jitted functions of one model under one config. State is passed in and out."""
+
+    def __init__(
+        self,
+        model: ModelConfig,
+        packer: Packer,
+        config: PPOConfig,
+        rewards: RewardConfig,
+        policy_optimiser: OptimiserConfig,
+        value_optimiser: OptimiserConfig,
+    ) -> None:
+        self._model, self._packer, self._config, self._rewards = model, packer, config, rewards
+        self._score = make_score_fn(model)
+        self._advantages = make_advantage_fn(config)
+        self._update_policy = make_policy_update(model, make_optimiser(policy_optimiser), config)
+        self._update_value = make_value_update(model, make_optimiser(value_optimiser), config.value_clip)
+        self._values = make_value_fn(model)
+
+    def update(
+        self, policy: TrainState, value: TrainState, trajectories: Sequence[Trajectory], version: int, seed: int
+    ) -> tuple[TrainState, TrainState, dict[str, float]]:
+        """One PPO iteration; the states are donated. `version` is that of `policy`.
+
+        With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head, and `value` is returned as
+        it came.
+        """
+        config, shared = self._config, self._model.scalar_head
+        packed = self._packer.pack(trajectories, config.minibatch_rows)
+        count = packed.rows.action_mask.shape[0]
+        proximal = np.concatenate(
+            [
+                np.asarray(self._score(policy.parameters, select_rows(packed.rows, np.arange(at, at + config.minibatch_rows))))
+                for at in range(0, count, config.minibatch_rows)
+            ]
+        )
+        parameters = policy.parameters if shared else value.parameters
+        values = value_rows(self._values, parameters, packed, config.minibatch_rows)
+        batch, prepared = prepare(
+            packed, trajectories, proximal, values, config, self._rewards, self._advantages
+        )
+
+        collected: list[dict[str, jax.Array]] = []
+        rng = np.random.default_rng((seed, version))
+        for _ in range(config.epochs):
+            for minibatch in minibatches(batch, config.minibatch_rows, rng):
+                policy, metrics = self._update_policy(policy, minibatch)
+                if not shared:
+                    value, value_metrics = self._update_value(value, value_batch(minibatch))
+                    metrics = {**metrics, "value_loss": value_metrics["value_loss"]}
+                collected.append(metrics)
+        means = {name: float(np.mean([each[name] for each in collected])) for name in collected[0]}
+        return policy, value, {**describe(trajectories, version, self._rewards, config), **prepared, **means}
+
+
+def describe(
+    trajectories: Sequence[Trajectory], version: int, rewards: RewardConfig, config: PPOConfig
+) -> dict[str, float]:
+    """What a batch of episodes looks like, before anything is learned from it."""
+    steps = [step for trajectory in trajectories for step in trajectory.steps]
+    sampled = np.concatenate([w.versions[w.action_mask] for each in trajectories for w in each.windows])
+    lengths = np.array([trajectory.num_action_tokens for trajectory in trajectories])
+    described = {
+        "success": np.mean([trajectory.reward > 0 for trajectory in trajectories]),
+        "reward": np.mean([step_rewards(trajectory, rewards).sum() for trajectory in trajectories]),
+        "episode_steps": np.mean([len(trajectory.steps) for trajectory in trajectories]),
+        "think_tokens": np.mean([step.think_tokens for step in steps]),
+        "valid": np.mean([step.valid for step in steps]),
+        "staleness": np.mean(version - sampled),
+        "largest_staleness": np.max(version - sampled),
+    }
+    if config.lambda_policy is None:
+        described["lambda_clamped"] = np.mean(np.asarray(length_adaptive_lambda(lengths, config.alpha)) == 0)
+    return {name: float(value) for name, value in described.items()}
