@@ -74,6 +74,20 @@ def test_an_episode_does_not_depend_on_the_one_before(laboratory: Any) -> None:
     assert laboratory.run(episode(page, "game.start()", 3, pauses)) == first
 
 
+def test_the_text_cursor_does_not_blink(laboratory: Any) -> None:
+    page = laboratory.open("<input id=field style='width: 60px'>")
+
+    async def look() -> set[bytes]:
+        await page.start("field.focus()", seed=0)
+        shown = set()
+        for _ in range(6):
+            await asyncio.sleep(0.25)
+            shown.add((await page.act([], advance_ms=10)).png)
+        return shown
+
+    assert len(laboratory.run(look())) == 1
+
+
 def test_a_long_wait_costs_little_real_time(laboratory: Any) -> None:
     page = laboratory.open(CANVAS, single_canvas=True)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Page, SandboxFailure
 from tars_jax.sandbox.browser.processes import is_alive
 from tars_jax.sandbox.browser.reaper import marked_processes
@@ -169,6 +170,40 @@ def test_what_no_longer_answers_is_replaced(scene: Any, victim: str) -> None:
         assert not is_alive(stopped)
 
     scene(stop)
+
+
+def test_a_program_that_is_no_chromium_is_an_input_error(tmp_path: Path) -> None:
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\necho 'libnss3.so: no such file' >&2\nexit 127\n")
+    program.chmod(0o755)
+
+    async def start() -> None:
+        with pytest.raises(
+            InputError, match=f"{program} does not run as a Chromium: browser: libnss3.so: no such file"
+        ):
+            await BrowserManager(BrowserConfig(executable=str(program), call_timeout_s=5)).start()
+
+    asyncio.run(start())
+
+
+def test_a_closed_manager_lets_nobody_wait(laboratory: Any) -> None:
+    site = laboratory.site("")
+
+    async def wait() -> None:
+        manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1))
+        await manager.start()
+        page = await manager.open_page(site)
+        waiting = asyncio.ensure_future(manager.open_page(site))
+        await asyncio.sleep(0.1)
+        await manager.close()
+        await manager.close()
+        with pytest.raises(RuntimeError, match="not running"):
+            await waiting
+        with pytest.raises(RuntimeError, match="closed"):
+            await page.evaluate("1")
+        await page.close()
+
+    laboratory.run(wait())
 
 
 def test_closing_a_page_ends_its_calls(scene: Any) -> None:

@@ -241,6 +241,12 @@
     return array;
   };
 
+  // The text cursor blinks on real time: it stands, or where that cannot be asked for it is not shown.
+  const still = new CSSStyleSheet();
+  still.replaceSync(CSS.supports('caret-animation', 'manual')
+    ? ':root { caret-animation: manual }' : '* { caret-color: transparent !important }');
+  document.adoptedStyleSheets.push(still);
+
   // ---- what the sandbox calls: one call a step ----
   function canvasImage() {
     const canvas = window.game?.canvas ?? document.querySelector('canvas');

@@ -70,3 +70,10 @@ async def launch(playwright: Playwright, executable: Path, run: SandboxRun, numb
         server.close()
     await connection.ready
     return Launched(browser, connection, token)
+
+
+def last_words(error: Exception) -> str:
+    """What a browser wrote to its standard error before a failed launch, in one line; else the error's first line."""
+    lines = str(error).splitlines() or ["no answer"]
+    written = [line.partition("[err] ")[2] for line in lines if line.startswith("[pid=") and "[err] " in line]
+    return (written or lines)[-1 if written else 0]

@@ -11,6 +11,7 @@ import collections
 import contextlib
 import dataclasses
 import os
+import signal
 from functools import partial
 from types import TracebackType
 
@@ -22,7 +23,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.failures import SandboxFailure
-from tars_jax.sandbox.browser.launch import Launched, launch
+from tars_jax.sandbox.browser.launch import Launched, last_words, launch
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
 from tars_jax.sandbox.browser.site import ORIGIN, Site, content_type
@@ -90,6 +91,9 @@ class BrowserManager:
         self._run = SandboxRun()
         try:
             await self._living_browser(self._slots[0])
+        except SandboxFailure as failure:
+            await self.close()
+            raise InputError(f"{self._executable} does not run as a Chromium: {failure}") from failure
         except BaseException:
             await self.close()
             raise
@@ -102,6 +106,8 @@ class BrowserManager:
         for slot in self._slots:
             for page in slot.pages:
                 page.abandon()
+        async with self._place_freed:
+            self._place_freed.notify_all()
         driver, self._driver = self._driver, None
         try:
             if driver is not None:
@@ -136,6 +142,7 @@ class BrowserManager:
     async def _free_place(self) -> _Slot:
         async with self._place_freed:
             while True:
+                self._running()
                 slot = min(self._slots, key=lambda slot: slot.places_taken)
                 if slot.places_taken < self.config.pages_per_browser:
                     slot.places_taken += 1
@@ -158,7 +165,7 @@ class BrowserManager:
             except (PlaywrightError, ConnectionError, TimeoutError) as error:
                 problem = error
                 if isinstance(error, TimeoutError):
-                    await self._drop_browser(slot, launched)
+                    self._browser_ended(slot, launched, "browser")
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
     async def _new_page(self, launched: Launched, slot: _Slot, site: Site, single_canvas: bool) -> Page:
@@ -166,6 +173,7 @@ class BrowserManager:
             viewport={"width": self.config.width, "height": self.config.height}, device_scale_factor=1,
             timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
         )  # fmt: skip
+        page: Page | None = None
         try:
             await context.add_init_script(script=CLOCK_SCRIPT)
             await context.route("**/*", partial(_serve, site))
@@ -179,17 +187,22 @@ class BrowserManager:
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
                 released=partial(self._release, slot),
             )  # fmt: skip
+            if slot.launched is not launched:
+                raise ConnectionError("the browser ended meanwhile")
+            slot.pages.add(page)
             shown.on("dialog", _dismiss)
-            shown.on("crash", lambda _: page.fail("renderer", "it crashed"))
+            shown.on("crash", partial(_crashed, page))
             context.on("page", _close_popup)
             response = await shown.goto(site.url, timeout=0)
             if response is None or not response.ok:
                 raise InputError(f"site {site.root} did not serve {site.index!r}")
         except BaseException:
+            if page is not None:
+                page.abandon()
+                slot.pages.discard(page)
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(context.close(), self._close_timeout_s)
             raise
-        slot.pages.add(page)
         return page
 
     async def _release(self, slot: _Slot, page: Page) -> None:
@@ -201,7 +214,7 @@ class BrowserManager:
                 try:
                     await asyncio.wait_for(page.context.close(), self._close_timeout_s)
                 except TimeoutError:
-                    await self._drop_browser(slot, launched)
+                    self._browser_ended(slot, launched, "browser")
                 except (PlaywrightError, ConnectionError):
                     pass  # it died meanwhile, which is news that arrives by itself
         finally:
@@ -219,10 +232,10 @@ class BrowserManager:
                 try:
                     return await self._launch(slot, driver)
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
-                    problem = error
+                    problem = last_words(error)
                     if attempt > 0 or isinstance(error, TimeoutError):
                         self._driver_lost(driver)
-            raise SandboxFailure("browser", f"{self._executable} did not start: {problem}")
+            raise SandboxFailure("browser", problem)
 
     async def _launch(self, slot: _Slot, driver: _Driver) -> Launched:
         self.stats.launches += 1
@@ -240,10 +253,13 @@ class BrowserManager:
                 run = self._running()
                 self.stats.driver_starts += 1
                 async with run.environment():
-                    playwright = await asyncio.wait_for(async_playwright().start(), self.config.call_timeout_s)
+                    try:
+                        playwright = await asyncio.wait_for(async_playwright().start(), self.config.call_timeout_s)
+                    except (PlaywrightError, OSError, TimeoutError) as error:
+                        raise SandboxFailure("driver", f"it did not start: {error}") from error
                 pid = run.child()
                 if pid is None:
-                    raise SandboxFailure("driver", "the Playwright driver ended as it started")
+                    raise SandboxFailure("driver", "it ended as it started")
                 driver = _Driver(playwright, pid, os.pidfd_open(pid))
                 asyncio.get_running_loop().add_reader(driver.pidfd, self._driver_lost, driver)
                 self._driver = driver
@@ -262,8 +278,8 @@ class BrowserManager:
     def _browser_lost(self, slot: _Slot, launched: Launched) -> None:
         if self._driver is not None and not is_alive(self._driver.pid):
             self._driver_lost(self._driver)
-        elif slot.launched is launched:
-            self._forget_browser(slot, launched, "browser")
+        else:
+            self._browser_ended(slot, launched, "browser")
 
     def _driver_lost(self, driver: _Driver) -> None:
         if self._driver is not driver:
@@ -273,11 +289,14 @@ class BrowserManager:
         os.close(driver.pidfd)
         for slot in self._slots:
             if slot.launched is not None:
-                self._forget_browser(slot, slot.launched, "driver")
+                self._browser_ended(slot, slot.launched, "driver")
         with contextlib.suppress(ProcessLookupError):
-            os.kill(driver.pid, 9)
+            os.kill(driver.pid, signal.SIGKILL)
 
-    def _forget_browser(self, slot: _Slot, launched: Launched, kind: str) -> None:
+    def _browser_ended(self, slot: _Slot, launched: Launched, kind: str) -> None:
+        """Forgets a browser that is gone or no longer answers, and ends what is left of it."""
+        if slot.launched is not launched:
+            return
         slot.launched = None
         launched.connection.close()
         for page in slot.pages:
@@ -285,10 +304,9 @@ class BrowserManager:
         if self._run is not None:
             self._run.kill(launched.token)
 
-    async def _drop_browser(self, slot: _Slot, launched: Launched) -> None:
-        """Ends a browser that no longer answers."""
-        if slot.launched is launched:
-            self._forget_browser(slot, launched, "browser")
+
+def _crashed(page: Page, _: PlaywrightPage) -> None:
+    page.fail("renderer", "it crashed")
 
 
 async def _serve(site: Site, route: Route) -> None:
