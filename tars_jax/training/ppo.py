@@ -24,6 +24,7 @@ import optax
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import (
+    PolicyLoss,
     decoupled_gae,
     entropy,
     explained_variance,

@@ -1,0 +1,19 @@
+"""A tokenizer of the agent's own language: ./launch/local.sh train_tokenizer, a few seconds on a CPU.
+
+Expected result: tokenizer.json in the run directory, 532 tokens, like the committed tars_jax/model/tokenizer.json in
+size but not in ids: that one was trained on the maze's texts alone, and every checkpoint depends on its ids.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return ConfigDict(
+        {
+            "samples": 5000,  # five texts each
+            "vocabulary": 532,  # tokens of all kinds, at most
+            "output": "",  # "" for tokenizer.json in the run directory
+            "seed": 0,
+            "run": "",
+        }
+    )
