@@ -15,18 +15,17 @@ import signal
 from functools import partial
 from types import TracebackType
 
-from playwright.async_api import Dialog, Playwright, Route, async_playwright
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Page as PlaywrightPage
+from playwright.async_api import Playwright, async_playwright
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched, last_words, launch
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
-from tars_jax.sandbox.browser.site import ORIGIN, Site, content_type
+from tars_jax.sandbox.browser.site import Site
 
 OPEN_ATTEMPTS = 3
 LONGEST_CLOSE_S = 5.0
@@ -169,33 +168,18 @@ class BrowserManager:
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
     async def _new_page(self, launched: Launched, slot: _Slot, site: Site, single_canvas: bool) -> Page:
-        context = await launched.browser.new_context(
-            viewport={"width": self.config.width, "height": self.config.height}, device_scale_factor=1,
-            timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
-        )  # fmt: skip
+        context = await new_context(launched, site, self.config.width, self.config.height)
         page: Page | None = None
         try:
-            await context.add_init_script(script=CLOCK_SCRIPT)
-            await context.route("**/*", partial(_serve, site))
-            shown = await context.new_page()
-            playwright_session = await context.new_cdp_session(shown)
-            target = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
-            await playwright_session.detach()
-            session = await launched.connection.attach(target)
+            tab = await new_tab(launched, context)
             page = Page(
-                context, shown, session, self.config, single_canvas=single_canvas,
+                tab, self.config, single_canvas=single_canvas, released=partial(self._release, slot),
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
-                released=partial(self._release, slot),
             )  # fmt: skip
             if slot.launched is not launched:
                 raise ConnectionError("the browser ended meanwhile")
             slot.pages.add(page)
-            shown.on("dialog", _dismiss)
-            shown.on("crash", partial(_crashed, page))
-            context.on("page", _close_popup)
-            response = await shown.goto(site.url, timeout=0)
-            if response is None or not response.ok:
-                raise InputError(f"site {site.root} did not serve {site.index!r}")
+            await show(tab, site)
         except BaseException:
             if page is not None:
                 page.abandon()
@@ -303,29 +287,3 @@ class BrowserManager:
             page.fail(kind, "it ended")
         if self._run is not None:
             self._run.kill(launched.token)
-
-
-def _crashed(page: Page, _: PlaywrightPage) -> None:
-    page.fail("renderer", "it crashed")
-
-
-async def _serve(site: Site, route: Route) -> None:
-    """Answers from the site's folder; every other request is aborted."""
-    with contextlib.suppress(PlaywrightError):  # the page may be gone before its answer
-        path = site.find(route.request.url)
-        if path is not None:
-            await route.fulfill(status=200, body=path.read_bytes(), content_type=content_type(path))
-        elif route.request.url.startswith(f"{ORIGIN}/"):
-            await route.fulfill(status=404, body="no such file")
-        else:
-            await route.abort()
-
-
-async def _dismiss(dialog: Dialog) -> None:
-    with contextlib.suppress(PlaywrightError):
-        await dialog.dismiss()
-
-
-async def _close_popup(popup: PlaywrightPage) -> None:
-    with contextlib.suppress(PlaywrightError):
-        await popup.close()

@@ -7,15 +7,14 @@ import base64
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from playwright.async_api import BrowserContext
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
-from tars_jax.sandbox.browser.connection import ProtocolError, Session
+from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
+from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_refusal
 
 T = TypeVar("T")
@@ -26,13 +25,13 @@ class Page:
     """A page of a BrowserManager. A call raises SandboxFailure when the infrastructure fails; the page is then dead."""
 
     def __init__(
-        self, context: BrowserContext, page: PlaywrightPage, session: Session, config: BrowserConfig, *,
+        self, tab: Tab, config: BrowserConfig, *,
         single_canvas: bool, given_up: Callable[[str], None], failed: Callable[[str], None],
         released: Callable[[Page], Awaitable[None]],
     ) -> None:  # fmt: skip
-        self.context = context
-        self._page = page
-        self._session = session
+        self.context = tab.context
+        self._page = tab.page
+        self._session = tab.session
         self._timeout_s = config.call_timeout_s
         self._failed = failed
         self._released = released
@@ -43,6 +42,7 @@ class Page:
             config.screenshot, single_canvas=single_canvas, size=(config.width, config.height),
             capture=self._capture, plain=self._plain, given_up=given_up,
         )  # fmt: skip
+        tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
 
     @property
     def failure(self) -> SandboxFailure | None:

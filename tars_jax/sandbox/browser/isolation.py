@@ -1,0 +1,78 @@
+"""A page of its own context that reads one site and reaches nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from functools import partial
+
+from playwright.async_api import BrowserContext, Dialog, Route
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page as PlaywrightPage
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
+from tars_jax.sandbox.browser.connection import Session
+from tars_jax.sandbox.browser.launch import Launched
+from tars_jax.sandbox.browser.site import ORIGIN, Site, content_type
+
+
+@dataclasses.dataclass(frozen=True)
+class Tab:
+    """A page as Playwright sees it, and the manager's own session with it."""
+
+    context: BrowserContext
+    page: PlaywrightPage
+    session: Session
+
+
+async def new_context(launched: Launched, site: Site, width: int, height: int) -> BrowserContext:
+    """A context with the virtual clock, whose requests `site` answers. Viewport in CSS pixels at device scale 1."""
+    context = await launched.browser.new_context(
+        viewport={"width": width, "height": height}, device_scale_factor=1,
+        timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
+    )  # fmt: skip
+    await context.add_init_script(script=CLOCK_SCRIPT)
+    await context.route("**/*", partial(_serve, site))
+    return context
+
+
+async def new_tab(launched: Launched, context: BrowserContext) -> Tab:
+    """The only page of a context: dialogs are dismissed, popups closed."""
+    page = await context.new_page()
+    playwright_session = await context.new_cdp_session(page)
+    target = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+    await playwright_session.detach()
+    session = await launched.connection.attach(target)
+    page.on("dialog", _dismiss)
+    context.on("page", _close_popup)
+    return Tab(context, page, session)
+
+
+async def show(tab: Tab, site: Site) -> None:
+    """Loads the site's index. Raises InputError when it does not load, what Playwright raises when the page dies."""
+    response = await tab.page.goto(site.url, timeout=0)
+    if response is None or not response.ok:
+        raise InputError(f"site {site.root} did not serve {site.index!r}")
+
+
+async def _serve(site: Site, route: Route) -> None:
+    """Answers from the site's folder; every other request is aborted."""
+    with contextlib.suppress(PlaywrightError):  # the page may be gone before its answer
+        path = site.find(route.request.url)
+        if path is not None:
+            await route.fulfill(status=200, body=path.read_bytes(), content_type=content_type(path))
+        elif route.request.url.startswith(f"{ORIGIN}/"):
+            await route.fulfill(status=404, body="no such file")
+        else:
+            await route.abort()
+
+
+async def _dismiss(dialog: Dialog) -> None:
+    with contextlib.suppress(PlaywrightError):
+        await dialog.dismiss()
+
+
+async def _close_popup(popup: PlaywrightPage) -> None:
+    with contextlib.suppress(PlaywrightError):
+        await popup.close()
