@@ -33,7 +33,9 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.browser = ml_collections.ConfigDict({"browsers": 2, "pages": 8, "size": 96})
     config.packing = ml_collections.ConfigDict({"row_length": 48, "images_per_row": 1})
-    config.engine = ml_collections.ConfigDict({"max_length": 64, "max_new_tokens": 24, "chunk": 8, "length_buckets": (32, 64)})
+    config.engine = ml_collections.ConfigDict(
+        {"max_length": 64, "max_new_tokens": 24, "chunk": 8, "length_buckets": (32, 64)}
+    )
     config.demonstrations = ml_collections.ConfigDict({"episodes": 1500, "distances": (1, 5), "skill": 0.6})
     config.supervised = ml_collections.ConfigDict(
         {
@@ -57,10 +59,10 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.ppo = ml_collections.ConfigDict(
         {
-            "updates": 14,
-            "min_batch": 128,  # episodes
+            "updates": 18,
+            "min_batch": 160,  # episodes
             "max_staleness": 1,
-            "learning_rate": 5e-4,
+            "learning_rate": 1.5e-4,
             "value_learning_rate": 5e-4,
             "gamma": 1.0,
             "length_adaptive": True,
@@ -71,11 +73,13 @@ def get_config() -> ml_collections.ConfigDict:
             "clip_high": 0.28,
             "decoupled": True,
             "epochs": 2,
-            "minibatch_rows": 64,
-            "positive_weight": 0.0,
+            "minibatch_rows": 128,
+            "positive_weight": 0.1,  # VAPO's; keeps what the policy sees intact while its moves change
             "entropy_bonus": 0.0,
         }
     )
     config.reward = ml_collections.ConfigDict({"format_penalty": 0.1, "length_penalty": 0.1})
-    config.curriculum = ml_collections.ConfigDict({"stages": (3, 4, 5), "nearest": 2, "promote_at": 0.75, "recent": 256})
+    config.curriculum = ml_collections.ConfigDict(
+        {"stages": (3, 4, 5), "nearest": 2, "promote_at": 0.75, "recent": 256}
+    )
     return config

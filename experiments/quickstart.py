@@ -37,7 +37,7 @@ from tars_jax.training.packing import select_rows
 from tars_jax.training.ppo import PPOConfig
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.schedule import rows_of_update
-from tars_jax.training.state import fresh_parameters, make_optimiser, start, value_parameters
+from tars_jax.training.state import fresh_parameters, make_optimiser, only_value_head, start, value_parameters
 from tars_jax.training.supervised import make_supervised_update
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
 from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
@@ -93,7 +93,6 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    began = time.monotonic()
     with Lab(config, run_directory) as lab:
         demonstrations = collect(lab)
         supervise(lab, demonstrations)
@@ -101,7 +100,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         pretrain(lab)
         improve(lab)
         after = evaluate(lab, "after", lab.path / "policy")
-        finish(lab, before, after, minutes=(time.monotonic() - began) / 60)
+        finish(lab, before, after)
 
 
 def tasks(lab: Lab, split: str, stream: int, count: int, distances: tuple[int, int]) -> list[Task]:
@@ -133,7 +132,9 @@ def supervise(lab: Lab, demonstrations: Sequence[Trajectory]) -> None:
     if lab.run.finished("supervised"):
         return
     config, seed = lab.config.supervised, lab.config.seed
-    optimiser = make_optimiser(learning_rate(config.learning_rate, decay=config.updates, weight_decay=config.weight_decay))
+    optimiser = make_optimiser(
+        learning_rate(config.learning_rate, decay=config.updates, weight_decay=config.weight_decay)
+    )
     update = make_supervised_update(lab.model, optimiser, config.balance)
     state = start(fresh_parameters(lab.model, jax.random.key(seed), lab.mesh), optimiser)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "supervised")
@@ -179,6 +180,8 @@ def pretrain(lab: Lab) -> None:
     model = value_model(lab.model)
     fresh = fresh_parameters(model, jax.random.key(lab.config.seed + 1), lab.mesh)
     optimiser = make_optimiser(learning_rate(config.learning_rate))
+    if lab.model.scalar_head:
+        optimiser = only_value_head(optimiser)
     lab.metrics.truncate_after("value", 0)
     progress = Progress("value", config.max_updates, "updates")
 
@@ -230,8 +233,12 @@ def improve(lab: Lab) -> None:
     policy_optimiser = make_optimiser(learning_rate(config.learning_rate))
     value_optimiser = make_optimiser(learning_rate(config.value_learning_rate))
     fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
-    policy = start(load_parameters(lab.path / "supervised", lab.parameters), policy_optimiser)
-    value = start(load_parameters(lab.path / "value", fresh), value_optimiser)
+    policy_parameters = load_parameters(lab.path / "supervised", lab.parameters)
+    value_model_parameters = load_parameters(lab.path / "value", fresh)
+    if lab.model.scalar_head:
+        policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
+    policy = start(policy_parameters, policy_optimiser)
+    value = start(value_model_parameters, value_optimiser)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     extra: dict[str, Any] = {}
@@ -267,26 +274,33 @@ def improve(lab: Lab) -> None:
             version += 1
             curriculum.saw(trajectories)
             lab.engine.set_weights(policy.parameters, version)
-            checkpoints.save(
-                version, (policy, value), {"ledger": pool.ledger(), "curriculum": curriculum.state()}
-            )
+            checkpoints.save(version, (policy, value), {"ledger": pool.ledger(), "curriculum": curriculum.state()})
             metrics |= {"distance": curriculum.distance, "update_seconds": time.monotonic() - updating}
             lab.metrics.write("ppo", version, metrics)
-            shown = ("success", "entropy", "think_tokens", "explained_variance", "clip_fraction", "staleness", "distance")
+            shown = (
+                "success",
+                "entropy",
+                "think_tokens",
+                "explained_variance",
+                "clip_fraction",
+                "staleness",
+                "distance",
+            )
             progress.update(version, **{name: metrics[name] for name in shown})
     save_parameters(lab.path / "policy", policy.parameters)
     counts = pool.counts()
     lab.record("ppo", {"updates": version, **counts})
 
 
-def finish(lab: Lab, before: list[Trajectory], after: list[Trajectory], *, minutes: float) -> None:
-    stages = {name: lab.run.finished(name) or {} for name in ("before", "after", "value", "ppo", "time")}
+def finish(lab: Lab, before: list[Trajectory], after: list[Trajectory]) -> None:
+    names = ("demonstrations", "supervised", "before", "value", "ppo", "after")
+    stages = {name: lab.run.finished(name) or {} for name in names}
     trained = len(list((lab.path / "trajectories" / "ppo").glob("*.trajectory")))
     result = {
         "score_before": stages["before"]["success"],
         "score_after": stages["after"]["success"],
         "episodes": min(len(before), len(after)),
-        "minutes": minutes,
+        "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
         "seed": lab.config.seed,
         "training_episodes": trained,
         "explained_variance": stages["value"]["explained_variance"],

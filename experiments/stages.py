@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -53,9 +54,7 @@ class Lab:
         self.engine = Engine(
             self.model,
             self.parameters,
-            EngineConfig(
-                slots=config.browser.pages, row_buckets=(2, max(2, config.browser.pages)), **engine.to_dict()
-            ),
+            EngineConfig(slots=config.browser.pages, row_buckets=(2, max(2, config.browser.pages)), **engine.to_dict()),
             image=tokenizer.image,
             stop=tokenizer.end,
             seed=config.seed,
@@ -67,6 +66,7 @@ class Lab:
         self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages)
         self.metrics = MetricsWriter(run.path)
         self._open = contextlib.ExitStack()
+        self._last_record = time.monotonic()
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
@@ -92,6 +92,8 @@ class Lab:
         return self.rollouts.play(tasks, player, self.path / "trajectories" / stage, on_finish)
 
     def record(self, stage: str, result: Mapping[str, Any]) -> None:
-        """Marks a stage as finished, once."""
+        """Marks a stage as finished, once, with the time that it took."""
+        now = time.monotonic()
         if self.run.finished(stage) is None:
-            self.run.finish(stage, result)
+            self.run.finish(stage, {**result, "seconds": now - self._last_record})
+        self._last_record = now

@@ -50,23 +50,23 @@ class PPOLearner:
     ) -> tuple[TrainState, TrainState, dict[str, float]]:
         """One PPO iteration; the states are donated. `version` is that of `policy`.
 
-        With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head, and `value` is returned as
-        it came.
+        With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head, and `value` comes back as
+        it was.
         """
         config, shared = self._config, self._model.scalar_head
         packed = self._packer.pack(trajectories, config.minibatch_rows)
         count = packed.rows.action_mask.shape[0]
         proximal = np.concatenate(
             [
-                np.asarray(self._score(policy.parameters, select_rows(packed.rows, np.arange(at, at + config.minibatch_rows))))
+                np.asarray(
+                    self._score(policy.parameters, select_rows(packed.rows, np.arange(at, at + config.minibatch_rows)))
+                )
                 for at in range(0, count, config.minibatch_rows)
             ]
         )
         parameters = policy.parameters if shared else value.parameters
         values = value_rows(self._values, parameters, packed, config.minibatch_rows)
-        batch, prepared = prepare(
-            packed, trajectories, proximal, values, config, self._rewards, self._advantages
-        )
+        batch, prepared = prepare(packed, trajectories, proximal, values, config, self._rewards, self._advantages)
 
         collected: list[dict[str, jax.Array]] = []
         rng = np.random.default_rng((seed, version))

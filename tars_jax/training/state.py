@@ -65,6 +65,17 @@ def make_optimiser(config: OptimiserConfig) -> optax.GradientTransformation:
     )
 
 
+def only_value_head(optimiser: optax.GradientTransformation) -> optax.GradientTransformation:
+    """Leaves everything but the value head as it is: a shared trunk is the policy's while values are pretrained."""
+
+    def trunk(parameters: Parameters) -> Parameters:
+        return {
+            name: jax.tree.map(lambda _, name=name: name != "scalar_head", tree) for name, tree in parameters.items()
+        }
+
+    return optax.chain(optimiser, optax.masked(optax.set_to_zero(), trunk))
+
+
 def fresh_parameters(model: ModelConfig, key: jax.Array, mesh: Mesh) -> Parameters:
     """Initial parameters straight into their shardings: nothing is ever whole on one device."""
     shapes = jax.eval_shape(lambda: init_parameters(model, key))

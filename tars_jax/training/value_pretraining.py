@@ -19,7 +19,14 @@ from tars_jax.training.packing import PackedBatch, Packer, Rows, select_rows
 from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
 from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import TrainState
-from tars_jax.training.value import Metrics, StateBaseline, ValueBatch, gather_actions, monte_carlo_returns, scatter_actions
+from tars_jax.training.value import (
+    Metrics,
+    StateBaseline,
+    ValueBatch,
+    gather_actions,
+    monte_carlo_returns,
+    scatter_actions,
+)
 from tars_jax.trajectory import Trajectory
 
 

@@ -1,0 +1,131 @@
+"""The main job as a user runs it: a real process, real Chromium, killed and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tars_jax.training.metrics import read_metrics
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TINY = (
+    "--config.demonstrations.episodes=12",
+    "--config.supervised.updates=20",
+    "--config.supervised.batch_rows=8",
+    "--config.supervised.save_every=10",
+    "--config.value.episodes=12",
+    "--config.value.max_updates=2",
+    "--config.value.batch_rows=8",
+    "--config.ppo.updates=4",
+    "--config.ppo.min_batch=6",
+    "--config.ppo.minibatch_rows=8",
+    "--config.task.evaluation_episodes=6",
+    "--config.browser.pages=4",
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+
+
+def _start(*arguments: str, cache: pathlib.Path) -> subprocess.Popen[str]:
+    environment = {
+        **os.environ,
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", "quickstart", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def _wait_for(path: pathlib.Path, process: subprocess.Popen[str], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert process.poll() is None, process.stdout.read() if process.stdout else ""
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.05)
+
+
+def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.Path) -> None:
+    run, cache = tmp_path / "run", tmp_path / "cache"
+    rng = random.Random(7)
+    # Killed while supervised, then twice at random moments of the PPO stage.
+    moments = [run / "checkpoints" / "supervised" / "00000010", run / "checkpoints" / "ppo" / "00000001"]
+    moments.append(run / "checkpoints" / "ppo" / "00000002")
+    for moment in moments:
+        process = _start(*TINY, f"--config.run={run}", cache=cache)
+        _wait_for(moment, process)
+        time.sleep(rng.uniform(0, 0.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    output, _ = _start(*TINY, f"--config.run={run}", cache=cache).communicate(timeout=240)
+    assert (run / "result.json").exists(), output
+
+    newest = max((run / "checkpoints" / "ppo").iterdir())
+    ledger = json.loads((newest / "checkpoint.json").read_text())["extra"]["ledger"]["consumed"]
+    used = [index for batch in ledger for index in batch]
+    stored = {int(path.stem) for path in (run / "trajectories" / "ppo").glob("*.trajectory")}
+    assert [len(batch) for batch in ledger] == [6] * 4
+    assert len(set(used)) == len(used)
+    assert set(used) <= stored
+    rows = [row.step for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
+    assert rows == [1, 2, 3, 4]
+    result = json.loads((run / "result.json").read_text())
+    assert {"score_before", "score_after", "episodes", "minutes", "seed"} <= set(result)
+    assert "http://" not in (run / "report.html").read_text().replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("--config.ppo.clip_hihg=0.3", "clip_high"),
+        ("--config.ppo.epochs=0", "ppo.epochs"),
+        ("--config.seed=one", "seed"),
+    ],
+)
+def test_bad_flags_stop_with_one_sentence(argument: str, words: str, tmp_path: pathlib.Path) -> None:
+    process = _start(argument, f"--config.run={tmp_path / 'run'}", cache=tmp_path / "cache")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert words in output and len(output.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path) -> None:
+    run = tmp_path / "run"
+    process = _start(*TINY, f"--config.run={run}", cache=tmp_path / "cache")
+    _wait_for(run / "checkpoints" / "supervised", process)
+    process.kill()
+    process.wait()
+    damaged = run / "trajectories" / "demonstrations" / "00000003.trajectory"
+    damaged.write_bytes(damaged.read_bytes()[:-100])
+    process = _start(*TINY, f"--config.run={run}", cache=tmp_path / "cache")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "00000003.trajectory" in output.strip().splitlines()[-1]
+
+
+def test_a_missing_chromium_stops_with_one_sentence(tmp_path: pathlib.Path) -> None:
+    environment = {**os.environ, "TARS_JAX_CHROMIUM": str(tmp_path / "nowhere")}
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments", "quickstart", f"--config.run={tmp_path / 'run'}"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr and len(done.stderr.strip().splitlines()) == 1
