@@ -151,7 +151,8 @@ class Rollouts:
         FAILED episodes are left out. `on_finish(done, trajectory)` is called from the rollouts' thread.
         """
         source = _ListSource(tasks, folder, on_finish)
-        self._call(self._work(source, player))
+        with self._working(source, player) as running:
+            running.result()
         ordered = (source.done[index] for index in range(len(tasks)))
         return [trajectory for trajectory in ordered if trajectory.outcome.carries_reward]
 
@@ -160,14 +161,28 @@ class Rollouts:
         self, pool: RolloutPool, task_of: Callable[[int], Task], player: Player, version: Callable[[], int]
     ) -> Iterator[Future[None]]:
         """Keeps the pool filled while the block runs. The future ends early only with the workers' error."""
-        running = asyncio.run_coroutine_threadsafe(self._work(_PoolSource(pool, task_of, version), player), self._loop)
-        try:
+        with self._working(_PoolSource(pool, task_of, version), player) as running:
             yield running
+
+    @contextlib.contextmanager
+    def _working(self, source: _Source, player: Player) -> Iterator[Future[None]]:
+        """All workers at `source`; when the block is left, however that is, they have ended and given back theirs."""
+
+        async def begin() -> asyncio.Task[None]:
+            return asyncio.create_task(self._work(source, player))
+
+        async def outcome() -> None:
+            await task
+
+        async def end() -> None:
+            task.cancel()
+            await asyncio.wait([task])
+
+        task = self._call(begin())
+        try:
+            yield asyncio.run_coroutine_threadsafe(outcome(), self._loop)
         finally:
-            running.cancel()
-            with contextlib.suppress(BaseException):
-                self._call(asyncio.sleep(0))
-                running.result()
+            self._call(end())
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -1,0 +1,199 @@
+"""Real games in a real browser: played to their ends, kept, retried when the browser dies, streamed into the pool."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tars_jax.agent.loop import AgentConfig, PolicySession
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.envs import BrowserGame
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import Player, Watched, reference_player
+from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.workers import ATTEMPTS, Rollouts
+from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.tasks.task import Task
+from tars_jax.trajectory import Outcome, Trajectory, load_trajectory
+
+pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+WRITER = PromptWriter(load_tokenizer(), image_tokens=36)
+WORKERS = 3
+
+
+def task(index: int) -> Task:
+    return sample_task("maze_path_of_light", "train", index, 0, {"distance": [2, 3]}, max_steps=5)
+
+
+TASKS = [task(index) for index in range(6)]
+
+
+def descendants() -> dict[int, bytes]:
+    """Command lines of the living processes below this one."""
+    parents, commands = {}, {}
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):  # no process, or it has ended meanwhile
+            state, parent, *_ = (folder / "stat").read_text().rpartition(")")[2].split()
+            if state != "Z":
+                parents[int(folder.name)] = int(parent)
+                commands[int(folder.name)] = (folder / "cmdline").read_bytes()
+    found = {os.getpid()}
+    while below := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= below
+    return {pid: commands[pid] for pid in found - {os.getpid()}}
+
+
+@pytest.fixture(scope="module")
+def rollouts() -> Iterator[Rollouts]:
+    before = descendants().keys()
+    with Rollouts(BrowserConfig(browsers=1, pages_per_browser=WORKERS), WRITER, AgentConfig(), WORKERS) as running:
+        yield running
+        started = descendants().keys() - before
+    assert started and not started & descendants().keys()
+
+
+@pytest.fixture
+def reference() -> Player:
+    return reference_player(WRITER, "text", skill=1.0)
+
+
+def nobody(watched: Watched, task: Task) -> Any:
+    raise AssertionError("no episode was to be played")
+
+
+def interrupted(player: Player, before: Callable[[Task, int], None]) -> Player:
+    """The same player; `before(task, turn)` is called at each of its turns."""
+
+    class Session:
+        def __init__(self, session: PolicySession, task: Task) -> None:
+            self._session, self._task, self._turn = session, task, 0
+
+        async def respond(self, tokens: Sequence[int], images: Sequence[Any], *, restart: bool) -> Any:
+            before(self._task, self._turn)
+            self._turn += 1
+            return await self._session.respond(tokens, images, restart=restart)
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        async with player(watched, task) as inner:
+            yield Session(inner, task)
+
+    return session
+
+
+def check_won(trajectories: Sequence[Trajectory], tasks: Sequence[Task]) -> None:
+    assert [trajectory.task for trajectory in trajectories] == [task.to_json() for task in tasks]
+    for trajectory in trajectories:
+        assert (trajectory.outcome, trajectory.reward) == (Outcome.FINISHED, 1.0)
+        distance = trajectory.steps[0].info["state"]["start_distance"]
+        assert len(trajectory.steps) == distance == trajectory.steps[0].info["state"]["distance"]
+
+
+def test_a_list_is_played_and_kept(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    counts: list[int] = []
+    played = rollouts.play(TASKS, reference, tmp_path, lambda done, trajectory: counts.append(done))
+    check_won(played, TASKS)
+    assert counts == [1, 2, 3, 4, 5, 6]
+    assert all(trajectory.metadata["infrastructure_failures"] == [] for trajectory in played)
+    times = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert sorted(times) == [f"{index:08d}.trajectory" for index in range(6)]
+
+    again = rollouts.play(TASKS, nobody, tmp_path)
+    assert [each.id for each in again] == [each.id for each in played]
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
+
+
+def test_a_killed_browser_costs_no_episode(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill(task: Task, turn: int) -> None:
+        if turn == 1 and not killed:
+            killed.extend(
+                pid for pid, line in descendants().items() if b"--user-data-dir" in line and b"--type=" not in line
+            )
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    played = rollouts.play(TASKS, interrupted(reference, kill), tmp_path)
+    check_won(played, TASKS)
+    retried = [trajectory for trajectory in played if trajectory.metadata["infrastructure_failures"]]
+    assert killed and 1 <= len(retried) <= WORKERS
+    assert {load_trajectory(path).outcome for path in tmp_path.iterdir()} == {Outcome.FINISHED}
+
+
+def test_a_sandbox_that_never_works_carries_no_reward(
+    rollouts: Rollouts, reference: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reset, tries = BrowserGame.reset, []
+
+    async def broken(game: BrowserGame, task: Task) -> Any:
+        if task == TASKS[1]:
+            tries.append(1)
+            raise SandboxFailure("browser", "no such luck")
+        return await reset(game, task)
+
+    monkeypatch.setattr(BrowserGame, "reset", broken)
+    check_won(rollouts.play(TASKS[:3], reference, tmp_path), [TASKS[0], TASKS[2]])
+    failed = load_trajectory(tmp_path / "00000001.trajectory")
+    assert (failed.outcome, failed.windows, failed.reward) == (Outcome.FAILED, (), 0.0)
+    assert len(failed.metadata["infrastructure_failures"]) == len(tries) == ATTEMPTS
+
+    pool = RolloutPool(tmp_path / "pool", min_batch=2, max_staleness=0)
+    with rollouts.streaming(pool, task, reference, lambda: 0):
+        assert pool.wait(10)
+    assert pool.counts()["failed"] == 1 and pool.ready() == 2
+    check_won(sorted(pool.take() or [], key=lambda each: each.id), [TASKS[0], TASKS[2]])
+
+
+def test_the_pool_is_filled_up_to_its_bound(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    version = 0
+    pool = RolloutPool(tmp_path, min_batch=2, max_staleness=1)
+    with rollouts.streaming(pool, task, reference, lambda: version) as running:
+        for bound in (4, 6):  # (version + 1 + 1) * 2
+            until = time.monotonic() + 10
+            while (counts := pool.counts())["ready"] + counts["consumed"] < bound and time.monotonic() < until:
+                time.sleep(0.02)
+            time.sleep(0.2)
+            counts = pool.counts()
+            assert (counts["in_flight"], counts["ready"] + counts["consumed"]) == (0, bound)
+            assert len(pool.take() or []) == 2
+            version += 1
+        assert not running.done()
+
+
+def test_a_stream_that_is_stopped_gives_its_tasks_back(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    class Thinking:
+        async def respond(self, *_: Any, **__: Any) -> Any:
+            await asyncio.sleep(60)
+
+    @contextlib.asynccontextmanager
+    async def thinking(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        yield Thinking()
+
+    pool = RolloutPool(tmp_path / "pool", min_batch=8, max_staleness=0)
+    with rollouts.streaming(pool, task, thinking, lambda: 0):
+        until = time.monotonic() + 10
+        while pool.counts()["in_flight"] < WORKERS and time.monotonic() < until:
+            time.sleep(0.02)
+    assert pool.counts() == {"requeued": WORKERS, "in_flight": 0, "ready": 0, "consumed": 0, "failed": 0}
+    check_won(rollouts.play(TASKS[:3], reference, tmp_path / "list"), TASKS[:3])
+
+
+def test_an_error_of_a_player_ends_the_stream(rollouts: Rollouts, tmp_path: Path) -> None:
+    pool = RolloutPool(tmp_path, min_batch=8, max_staleness=0)
+    with (
+        rollouts.streaming(pool, task, nobody, lambda: 0) as running,
+        pytest.raises(ExceptionGroup) as caught,
+    ):
+        running.result(10)
+    assert caught.group_contains(AssertionError, match="no episode was to be played")
+    assert pool.counts()["in_flight"] == 0

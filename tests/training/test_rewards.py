@@ -1,0 +1,35 @@
+"""Rewards by hand: the verdict, an answer that does not parse, an answer that is too long."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tars_jax.model.config import ModelConfig
+from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
+from tars_jax.trajectory import Trajectory
+
+CONFIG = RewardConfig(format_penalty=0.25, length_penalty=0.5, max_length=6, length_cache=4)
+
+
+def played(episode: Callable[..., Trajectory]) -> list[Trajectory]:
+    """Answers of 2, 4 | 8, 1 tokens; the second does not parse, the last one wins. And an episode that never began."""
+    windows = [[(0, [7] * 2), (1, [7] * 4)], [(2, [7] * 8), (3, [7])]]
+    return [episode(windows, [0, 0, 0, 1], malformed=[1]), episode([], [])]
+
+
+def test_each_step(episode: Callable[..., Trajectory]) -> None:
+    """Lengths 2, 4, 8, 1 of 6, penalised from 2 on over 4 tokens: 0, -1/2, -1, 0."""
+    first, empty = played(episode)
+    np.testing.assert_allclose(step_rewards(first, CONFIG), [0, -0.25 - 0.25, -0.5, 1], atol=1e-6)
+    assert step_rewards(empty, CONFIG).shape == (0,)
+
+
+def test_rewards_stand_at_the_last_token_of_their_step(
+    tiny_model: ModelConfig, episode: Callable[..., Trajectory]
+) -> None:
+    trajectories = played(episode)
+    packed = Packer(tiny_model, PackingConfig(20, 1), image=5).pack(trajectories, 1)
+    expected = np.zeros((2, 64))
+    expected[0, [5, 13, 14]] = [-0.5, -0.5, 1]  # tokens 0-1, 2-5, 6-13, 14; the first step's reward is 0
+    np.testing.assert_allclose(token_rewards(packed, trajectories, CONFIG), expected, atol=1e-6)
