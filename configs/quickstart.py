@@ -36,10 +36,10 @@ def get_config() -> ml_collections.ConfigDict:
     config.engine = ml_collections.ConfigDict(
         {"max_length": 64, "max_new_tokens": 24, "chunk": 8, "length_buckets": (32, 64)}
     )
-    config.demonstrations = ml_collections.ConfigDict({"episodes": 1500, "distances": (1, 5), "skill": 0.6})
+    config.demonstrations = ml_collections.ConfigDict({"episodes": 2000, "distances": (1, 5), "skill": 0.6})
     config.supervised = ml_collections.ConfigDict(
         {
-            "updates": 800,
+            "updates": 1000,
             "batch_rows": 40,
             "learning_rate": 2e-3,
             "weight_decay": 0.05,
@@ -49,12 +49,13 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.value = ml_collections.ConfigDict(
         {
-            "episodes": 700,
-            "max_updates": 200,
+            "episodes": 2000,
+            "max_updates": 400,
             "batch_rows": 64,
-            "learning_rate": 5e-4,
+            "learning_rate": 1e-3,
+            "weight_decay": 0.5,
             "evaluate_every": 20,
-            "patience": 3,
+            "patience": 6,
         }
     )
     config.ppo = ml_collections.ConfigDict(

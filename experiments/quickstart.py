@@ -179,7 +179,9 @@ def pretrain(lab: Lab) -> None:
     episodes = lab.play("value_episodes", training, engine_player(lab.engine, lab.config.seed))
     model = value_model(lab.model)
     fresh = fresh_parameters(model, jax.random.key(lab.config.seed + 1), lab.mesh)
-    optimiser = make_optimiser(learning_rate(config.learning_rate))
+    optimiser = make_optimiser(
+        learning_rate(config.learning_rate, decay=config.max_updates, weight_decay=config.weight_decay)
+    )
     if lab.model.scalar_head:
         optimiser = only_value_head(optimiser)
     lab.metrics.truncate_after("value", 0)
