@@ -22,7 +22,7 @@ TINY = (
     "--config.supervised.batch_rows=8",
     "--config.supervised.save_every=10",
     "--config.value.episodes=12",
-    "--config.value.max_updates=2",
+    "--config.value.max_updates=12",
     "--config.value.batch_rows=8",
     "--config.ppo.updates=4",
     "--config.ppo.min_batch=6",
@@ -74,7 +74,7 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
     assert (run / "result.json").exists(), output
 
     newest = max((run / "checkpoints" / "ppo").iterdir())
-    ledger = json.loads((newest / "checkpoint.json").read_text())["extra"]["ledger"]["consumed"]
+    ledger = json.loads((newest / "checkpoint.json").read_text())["content"]["extra"]["ledger"]["consumed"]
     used = [index for batch in ledger for index in batch]
     stored = {int(path.stem) for path in (run / "trajectories" / "ppo").glob("*.trajectory")}
     assert [len(batch) for batch in ledger] == [6] * 4
