@@ -1,6 +1,20 @@
-"""An agent learns Maze: Path of Light in a real Chromium, from nothing, in ten minutes on two cores.
+"""An agent learns Maze: Path of Light in a real Chromium, from nothing, on two cores.
 
-Command:  ./launch/local.sh quickstart
+Command:  ./launch/local.sh quickstart --config.seed=SEED
+
+Held-out success over 200 episodes of 2 to 5 moves (random levels that training never sees, at most 6 steps), before and
+after PPO; the value model's explained variance of held-out returns after pretraining, and what a table over the
+simulator's own distance and remaining steps explains of them. 95% intervals in brackets.
+
+| seed | before | after | points          | value model | simulator | minutes |
+|------|--------|-------|-----------------|-------------|-----------|---------|
+| 0    | 42.0%  | 66.5% | +24.5 [15, 34]  | .18         | .30       | 11.1 (tests ran beside it) |
+| 1    | 32.0%  | 56.0% | +24.0 [14, 33]  | .14         | .37       | 8.5     |
+
+Seed 2 is not measured yet. The value model explains more than half of what the simulator explains for seed 0, less for
+seed 1. What did not work: a policy learning rate of 5e-4 with small minibatches (success fell from .63 to .45 in nine
+updates), value pretraining on 560 episodes (memorised), and windows of several steps from the start (the policy copies
+its earlier thoughts instead of looking).
 """
 
 import ml_collections
