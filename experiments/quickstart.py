@@ -297,14 +297,13 @@ def improve(lab: Lab) -> None:
 def finish(lab: Lab, before: list[Trajectory], after: list[Trajectory]) -> None:
     names = ("demonstrations", "supervised", "before", "value", "ppo", "after")
     stages = {name: lab.run.finished(name) or {} for name in names}
-    trained = len(list((lab.path / "trajectories" / "ppo").glob("*.trajectory")))
     result = {
         "score_before": stages["before"]["success"],
         "score_after": stages["after"]["success"],
         "episodes": min(len(before), len(after)),
         "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
         "seed": lab.config.seed,
-        "training_episodes": trained,
+        "training_episodes": stages["ppo"]["consumed"],
         "explained_variance": stages["value"]["explained_variance"],
         "simulator_explained_variance": stages["value"]["simulator_explained_variance"],
         "infrastructure": lab.rollouts.infrastructure,
