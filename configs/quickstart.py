@@ -53,8 +53,9 @@ def get_config() -> ml_collections.ConfigDict:
     config.demonstrations = ml_collections.ConfigDict({"episodes": 2000, "distances": (1, 5), "skill": 0.6})
     config.supervised = ml_collections.ConfigDict(
         {
-            "updates": 1000,
+            "updates": 700,
             "batch_rows": 40,
+            "optimiser": "muon",
             "learning_rate": 2e-3,
             "weight_decay": 0.05,
             "balance": 0.01,
@@ -66,6 +67,7 @@ def get_config() -> ml_collections.ConfigDict:
             "episodes": 2000,
             "max_updates": 400,
             "batch_rows": 64,
+            "optimiser": "adamw",
             "learning_rate": 1e-3,
             "weight_decay": 0.5,
             "evaluate_every": 20,

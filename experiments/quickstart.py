@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from experiments.config import at_least, between, each, more_than, one_of
-from experiments.stages import Lab, learning_rate
+from experiments.stages import Lab, decaying
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.rollout.curriculum import Curriculum, CurriculumConfig
 from tars_jax.rollout.players import engine_player, reference_player
@@ -33,11 +33,12 @@ from tars_jax.tasks.task import Task
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.metrics import Progress, read_metrics
+from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser, only_value_head
 from tars_jax.training.packing import select_rows
 from tars_jax.training.ppo import PPOConfig
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.schedule import rows_of_update
-from tars_jax.training.state import fresh_parameters, make_optimiser, only_value_head, start, value_parameters
+from tars_jax.training.state import fresh_parameters, start, value_parameters
 from tars_jax.training.supervised import make_supervised_update
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
 from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
@@ -65,10 +66,12 @@ RULES = {
     "demonstrations.skill": between(0, 1),
     "supervised.updates": at_least(1),
     "supervised.batch_rows": at_least(1),
+    "supervised.optimiser": one_of(*ALGORITHMS),
     "supervised.learning_rate": more_than(0),
     "supervised.save_every": at_least(1),
     "value.episodes": at_least(10),
     "value.max_updates": at_least(1),
+    "value.optimiser": one_of(*ALGORITHMS),
     "value.learning_rate": more_than(0),
     "ppo.updates": at_least(0),
     "ppo.min_batch": at_least(1),
@@ -132,9 +135,7 @@ def supervise(lab: Lab, demonstrations: Sequence[Trajectory]) -> None:
     if lab.run.finished("supervised"):
         return
     config, seed = lab.config.supervised, lab.config.seed
-    optimiser = make_optimiser(
-        learning_rate(config.learning_rate, decay=config.updates, weight_decay=config.weight_decay)
-    )
+    optimiser = make_optimiser(decaying(config, config.updates))
     update = make_supervised_update(lab.model, optimiser, config.balance)
     state = start(fresh_parameters(lab.model, jax.random.key(seed), lab.mesh), optimiser)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "supervised")
@@ -179,9 +180,7 @@ def pretrain(lab: Lab) -> None:
     episodes = lab.play("value_episodes", training, engine_player(lab.engine, lab.config.seed))
     model = value_model(lab.model)
     fresh = fresh_parameters(model, jax.random.key(lab.config.seed + 1), lab.mesh)
-    optimiser = make_optimiser(
-        learning_rate(config.learning_rate, decay=config.max_updates, weight_decay=config.weight_decay)
-    )
+    optimiser = make_optimiser(decaying(config, config.max_updates))
     if lab.model.scalar_head:
         optimiser = only_value_head(optimiser)
     lab.metrics.truncate_after("value", 0)
@@ -224,23 +223,16 @@ def improve(lab: Lab) -> None:
     if lab.run.finished("ppo"):
         return
     config, seed = lab.config.ppo, lab.config.seed
-    learner = PPOLearner(
-        lab.model,
-        lab.packer,
-        ppo_config(config),
-        lab.rewards,
-        learning_rate(config.learning_rate),
-        learning_rate(config.value_learning_rate),
-    )
-    policy_optimiser = make_optimiser(learning_rate(config.learning_rate))
-    value_optimiser = make_optimiser(learning_rate(config.value_learning_rate))
+    policy_optimiser = OptimiserConfig(config.learning_rate)
+    value_optimiser = OptimiserConfig(config.value_learning_rate)
+    learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, policy_optimiser, value_optimiser)
     fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
     policy_parameters = load_parameters(lab.path / "supervised", lab.parameters)
     value_model_parameters = load_parameters(lab.path / "value", fresh)
     if lab.model.scalar_head:
         policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
-    policy = start(policy_parameters, policy_optimiser)
-    value = start(value_model_parameters, value_optimiser)
+    policy = start(policy_parameters, make_optimiser(policy_optimiser))
+    value = start(value_model_parameters, make_optimiser(value_optimiser))
     checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     extra: dict[str, Any] = {}

@@ -22,16 +22,19 @@ from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.task import Task
 from tars_jax.training.metrics import MetricsWriter, Progress
+from tars_jax.training.optimisers import OptimiserConfig
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.training.state import OptimiserConfig, fresh_parameters
+from tars_jax.training.state import fresh_parameters
 from tars_jax.trajectory import Trajectory
 
 
-def learning_rate(rate: float, *, decay: int = 0, weight_decay: float = 0.0) -> OptimiserConfig:
-    """An optimiser with the project's warm-up and clipping."""
-    return OptimiserConfig(rate, decay=decay, weight_decay=weight_decay)
+def decaying(config: Any, updates: int) -> OptimiserConfig:
+    """The optimiser of a stage that ends after so many updates."""
+    return OptimiserConfig(
+        config.learning_rate, algorithm=config.optimiser, decay=updates, weight_decay=config.weight_decay
+    )
 
 
 class Lab:

@@ -28,7 +28,8 @@ def corpus(samples: int, seed: int) -> Iterator[str]:
         direction = rng.choice(DIRECTIONS)
         yield f"{rng.choice(instructions)}\nEarlier: {'; '.join(rng.choices(DIRECTIONS, k=2))}; {direction}: nothing\n"
         yield f"{rng.randrange(1, 24)} left"
-        thought = f"{column} {row} to {exit_column} {exit_row}, {rng.randrange(1, 20)} away, {direction}"
+        way = " ".join(rng.choices(DIRECTIONS, k=rng.randrange(1, 9)))
+        thought = f"{column} {row} to {exit_column} {exit_row}, {way}, {direction}"
         point = Point(_centre(rng.randrange(cells), cells), _centre(rng.randrange(cells), cells))
         yield format_response(Response(thought, (Click(point),)), grammar="text")
         yield format_response(Response(f"turn {column} {row}", (Click(point),)), grammar="tool")

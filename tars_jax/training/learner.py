@@ -9,6 +9,7 @@ import numpy as np
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.rl import length_adaptive_lambda
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, select_rows
 from tars_jax.training.ppo import (
     PPOConfig,
@@ -20,7 +21,7 @@ from tars_jax.training.ppo import (
     value_batch,
 )
 from tars_jax.training.rewards import RewardConfig, step_rewards
-from tars_jax.training.state import OptimiserConfig, TrainState, make_optimiser
+from tars_jax.training.state import TrainState
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.training.value_pretraining import value_rows
 from tars_jax.trajectory import Trajectory

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,7 +12,6 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
-from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.sharding import parameter_shardings
@@ -31,51 +29,6 @@ class TrainState:
     step: jax.Array  # scalar int32: updates made
 
 
-@dataclasses.dataclass(frozen=True)
-class OptimiserConfig:
-    learning_rate: float
-    warmup: int = 10  # updates
-    decay: int = 0  # updates until a cosine reaches 5% of the rate; 0 keeps it constant
-    weight_decay: float = 0.0
-    clip_norm: float = 1.0
-    beta2: float = 0.99
-
-    def __post_init__(self) -> None:
-        if 0 < self.decay <= self.warmup:
-            raise InputError(f"optimiser.decay got {self.decay}; it takes 0 or more than the {self.warmup} of warmup")
-
-
-def make_optimiser(config: OptimiserConfig) -> optax.GradientTransformation:
-    """AdamW with warm-up and a clipped global norm; only matrices decay."""
-    first = config.learning_rate / (config.warmup + 1)  # not 0, which would waste an update
-    if config.decay:
-        schedule = optax.warmup_cosine_decay_schedule(
-            first, config.learning_rate, config.warmup, config.decay, 0.05 * config.learning_rate
-        )
-    else:
-        schedule = optax.linear_schedule(first, config.learning_rate, config.warmup)
-    return optax.chain(
-        optax.clip_by_global_norm(config.clip_norm),
-        optax.adamw(
-            schedule,
-            b2=config.beta2,
-            weight_decay=config.weight_decay,
-            mask=lambda tree: jax.tree.map(lambda leaf: leaf.ndim > 1, tree),
-        ),
-    )
-
-
-def only_value_head(optimiser: optax.GradientTransformation) -> optax.GradientTransformation:
-    """Leaves everything but the value head as it is: a shared trunk is the policy's while values are pretrained."""
-
-    def trunk(parameters: Parameters) -> Parameters:
-        return {
-            name: jax.tree.map(lambda _, name=name: name != "scalar_head", tree) for name, tree in parameters.items()
-        }
-
-    return optax.chain(optimiser, optax.masked(optax.set_to_zero(), trunk))
-
-
 def fresh_parameters(model: ModelConfig, key: jax.Array, mesh: Mesh) -> Parameters:
     """Initial parameters straight into their shardings: nothing is ever whole on one device."""
     shapes = jax.eval_shape(lambda: init_parameters(model, key))
@@ -89,15 +42,21 @@ def start(parameters: Parameters, optimiser: optax.GradientTransformation) -> Tr
     first = jax.tree.leaves(shardings)[0]
     whole = NamedSharding(first.mesh, PartitionSpec()) if isinstance(first, NamedSharding) else first
     # Moments are zeros and depend on nothing: the compiler would leave them whole on the first device.
-    moments = optax.tree_utils.tree_map_params(
-        optimiser,
-        lambda _, sharding: sharding,
-        jax.eval_shape(optimiser.init, parameters),
-        shardings,
-        transform_non_params=lambda _: whole,
-    )
+    moments = _like_parameters(jax.eval_shape(optimiser.init, parameters), parameters, whole)
     optimiser_state = jax.jit(optimiser.init, out_shardings=moments)(parameters)
     return TrainState(parameters, optimiser_state, jax.device_put(jnp.int32(0), whole))
+
+
+def _like_parameters(state: Any, parameters: Parameters, otherwise: Sharding) -> Any:
+    """Shardings for an optimiser's state: a moment stands at a path that ends with its parameter's."""
+    known = {path: leaf for path, leaf in jax.tree_util.tree_leaves_with_path(parameters)}
+
+    def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> Sharding:
+        endings = (known.get(path[start:]) for start in range(len(path)))
+        parameter = next((each for each in endings if each is not None), None)
+        return parameter.sharding if parameter is not None and parameter.shape == shape.shape else otherwise
+
+    return jax.tree_util.tree_map_with_path(leaf, state)
 
 
 def apply_gradients(

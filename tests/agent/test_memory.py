@@ -68,8 +68,8 @@ def test_text() -> None:
 
 
 def test_summaries() -> None:
-    assert summarise("2 3 to 4 3, 2 away, right", screen_changed=True, valid=True) == "right"
-    assert summarise("2 3 to 4 3, 2 away, right", screen_changed=False, valid=True) == "right: nothing"
+    assert summarise("2 3 to 4 3, right right, right", screen_changed=True, valid=True) == "right"
+    assert summarise("2 3 to 4 3, right right, right", screen_changed=False, valid=True) == "right: nothing"
     assert summarise("", screen_changed=True, valid=True) == "acted"
     assert summarise("", screen_changed=False, valid=False) == "unreadable"
     assert summarise("x" * 1000, screen_changed=True, valid=True) == "x" * MAX_INTENTION

@@ -16,8 +16,9 @@ from tars_jax import InputError
 from tars_jax.model.config import VisionConfig, preset
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.sharding import batch_sharding, make_mesh, parameter_shardings
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Rows
-from tars_jax.training.state import OptimiserConfig, TrainState, fresh_parameters, make_optimiser, start
+from tars_jax.training.state import TrainState, fresh_parameters, start
 from tars_jax.training.supervised import make_supervised_update
 
 MODEL = dataclasses.replace(

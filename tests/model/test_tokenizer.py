@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from configs.train_tokenizer import get_config as train_tokenizer_config
+from experiments import train_tokenizer as train_tokenizer_experiment
 from tars_jax import InputError
 from tars_jax.model.tokenizer import CALL_TOKENS, COMMITTED, TURN_TOKENS, Tokenizer, load_tokenizer, train_tokenizer
 
@@ -40,7 +42,7 @@ def test_whatever_a_policy_samples_has_a_text(tokens: list[int]) -> None:
 
 
 def test_a_response_of_the_maze_is_short() -> None:
-    text = "Thought: 2 3 to 4 3, 2 away, right\nAction: click(point='<point>583 417</point>')<|end|>"
+    text = "Thought: 2 3 to 4 3, right right, right\nAction: click(point='<point>583 417</point>')<|end|>"
     assert len(TOKENIZER.encode(text)) <= 24  # the engine's budget for an answer
 
 
@@ -63,3 +65,10 @@ def test_training_keeps_words_and_numbers_apart() -> None:
     for token in (*TURN_TOKENS, *CALL_TOKENS):
         assert trained.encode(token) == [trained.id_of(token)]
     assert trained.image == TURN_TOKENS.index("<|image|>")
+
+
+def test_the_committed_file_is_what_its_experiment_trains(tmp_path: Path) -> None:
+    config = train_tokenizer_config()
+    config.output = str(tmp_path / "tokenizer.json")
+    train_tokenizer_experiment.run(config, None)
+    assert (tmp_path / "tokenizer.json").read_bytes() == COMMITTED.read_bytes()

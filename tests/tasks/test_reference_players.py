@@ -52,7 +52,7 @@ def test_maze_distances() -> None:
 
 def test_maze_single_optimal_move() -> None:
     move = maze.play(maze_state([0, 0], [1, 1], 4), random.Random(0))
-    assert move.thought == "0 0 to 1 1, 4 away, right"
+    assert move.thought == "0 0 to 1 1, right right down left, right"
     assert move.function == "click"
     assert move.parameters == {"point": (500, 167)}  # cell 1 0: 48 of 96 and 16 of 96
 

@@ -20,7 +20,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.state import OptimiserConfig, TrainState, apply_gradients, make_optimiser, start
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.state import TrainState, apply_gradients, start
 
 ROOT = pathlib.Path(__file__).parents[2]
 

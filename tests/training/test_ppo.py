@@ -14,6 +14,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import (
     PPOBatch,
@@ -26,7 +27,7 @@ from tars_jax.training.ppo import (
     value_batch,
 )
 from tars_jax.training.rewards import RewardConfig
-from tars_jax.training.state import OptimiserConfig, make_optimiser, start
+from tars_jax.training.state import start
 from tars_jax.training.value import make_value_fn
 from tars_jax.trajectory import Trajectory
 

@@ -11,8 +11,9 @@ import pytest
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward
 from tars_jax.model.positions import rope_positions
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Rows
-from tars_jax.training.state import OptimiserConfig, TrainState, make_optimiser, start
+from tars_jax.training.state import TrainState, start
 from tars_jax.training.supervised import Metrics, make_supervised_update, next_token_log_probs
 
 IMAGE = 5

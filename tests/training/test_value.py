@@ -8,8 +8,9 @@ import numpy as np
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.state import OptimiserConfig, make_optimiser, start, value_parameters
+from tars_jax.training.state import start, value_parameters
 from tars_jax.training.value import (
     StateBaseline,
     ValueBatch,

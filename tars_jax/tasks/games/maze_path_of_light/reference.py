@@ -10,6 +10,8 @@ from tars_jax.tasks.games.moves import Move, cell_point
 
 DIRECTIONS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 
+LOOKAHEAD = 8  # moves of the way that a thought names, at most
+
 Cell = tuple[int, int]  # column, row
 
 
@@ -27,24 +29,33 @@ def distances_to(walls: Sequence[Sequence[Sequence[str]]], goal: Cell) -> dict[C
     return distances
 
 
-def optimal_directions(state: Mapping[str, Any]) -> list[str]:
-    """The open directions from the player's cell that shorten the way to the exit."""
+def shortest_way(state: Mapping[str, Any], rng: random.Random) -> list[str]:
+    """Directions from the player's cell to the exit; ties are broken evenly by `rng`."""
     column, row = state["player"]
     distances = distances_to(state["walls"], tuple(state["exit"]))
-    here = distances[column, row]
-    return [
-        direction
-        for direction in state["walls"][row][column]
-        if distances[column + DIRECTIONS[direction][0], row + DIRECTIONS[direction][1]] < here
-    ]
+    way: list[str] = []
+    while distances[column, row]:
+        nearer = {
+            direction: (column + dx, row + dy)
+            for direction in state["walls"][row][column]
+            for dx, dy in [DIRECTIONS[direction]]
+            if distances[column + dx, row + dy] < distances[column, row]
+        }
+        way.append(rng.choice(list(nearer)))
+        column, row = nearer[way[-1]]
+    return way
 
 
 def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
-    """One click. With probability `skill` an optimal move, else any open direction; ties are broken evenly by `rng`."""
+    """One click. With probability `skill` the first move of a shortest way, else any open direction.
+
+    The thought says where the player and the exit are, the way (its first moves, if it is long), and the move: a small
+    policy learns to see and to plan from the words, which the bare move would not teach it (facts/nano.md).
+    """
     column, row = state["player"]
     exit_column, exit_row = state["exit"]
-    directions = optimal_directions(state) if rng.random() < skill else list(state["walls"][row][column])
-    direction = rng.choice(directions)
+    way = shortest_way(state, rng)
+    direction = way[0] if rng.random() < skill else rng.choice(list(state["walls"][row][column]))
     dx, dy = DIRECTIONS[direction]
-    thought = f"{column} {row} to {exit_column} {exit_row}, {state['distance']} away, {direction}"
+    thought = f"{column} {row} to {exit_column} {exit_row}, {' '.join(way[:LOOKAHEAD])}, {direction}"
     return Move(thought, "click", {"point": cell_point(state, column + dx, row + dy)})
