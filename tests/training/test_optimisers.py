@@ -73,9 +73,8 @@ def test_muon_makes_singular_values_equal_and_its_rate_is_the_size_of_an_entry()
 def test_muon_moves_the_matrices_of_the_trunk_and_adamw_the_rest(tiny_parameters: Parameters) -> None:
     """AdamW's first update is the sign of the gradient, up to a factor: all of its entries have one size."""
     optimiser = make_optimiser(OptimiserConfig(0.1, algorithm="muon", warmup=0, clip_norm=1e9))
-    leaves, structure = jax.tree.flatten(tiny_parameters)
     rng = np.random.default_rng(1)
-    gradients: Any = structure.unflatten([jnp.asarray(rng.normal(size=leaf.shape), jnp.float32) for leaf in leaves])
+    gradients = jax.tree.map(lambda leaf: jnp.asarray(rng.normal(size=leaf.shape), jnp.float32), tiny_parameters)
     state = start(jax.tree.map(jnp.zeros_like, tiny_parameters), optimiser)
     moved, _ = apply_gradients(state, gradients, optimiser)
     signed = {
