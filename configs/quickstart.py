@@ -91,7 +91,7 @@ def get_config() -> ml_collections.ConfigDict:
             "decoupled": True,
             "epochs": 2,
             "minibatch_rows": 128,
-            "positive_weight": 0.1,  # VAPO's; keeps what the policy sees intact while its moves change
+            "positive_weight": 0.5,  # VAPO's loss; keeps what the policy sees and plans intact while its moves change
             "entropy_bonus": 0.0,
         }
     )
