@@ -13,8 +13,9 @@ import pytest
 from jax.sharding import Mesh, PartitionSpec
 
 from tars_jax import InputError
-from tars_jax.model.config import VisionConfig, preset
+from tars_jax.model.config import VisionConfig
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
+from tars_jax.model.presets import preset
 from tars_jax.model.sharding import batch_sharding, make_mesh, parameter_shardings
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Rows
