@@ -1,9 +1,10 @@
 """Tiny random models of `transformers`, their checkpoints, and what they compute. Makes the files beside it.
 
-    python tests/model/goldens/make.py        # needs torch and transformers (made with 2.13 and 5.23), writes KIND/*
+    python tests/model/goldens/make.py  # needs torch and transformers (2.13 and 5.23 made what is committed)
 
-Each KIND/ is what `save_pretrained` writes in bfloat16, with golden.npz: one context with images of several sizes, and
-the float32 positions, hidden states and logits of the model for it.
+Each KIND/ is what `save_pretrained` writes in bfloat16, with golden.npz: one context with images of several sizes, the
+patches that the image processor makes of them, and the float32 positions, hidden states and logits of the model.
+preprocessing.npz holds the sizes that images are read at, and two resized images.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
 VOCABULARY, IMAGE, PATCH, MERGE = 40, 5, 4, 2
 SIZES = ((16, 24), (40, 24), (16, 24))  # pixels of the images of the context
@@ -122,7 +124,24 @@ def run(model: Any, tokens: np.ndarray, images: list[np.ndarray]) -> dict[str, n
     }
 
 
+def make_preprocessing() -> dict[str, np.ndarray]:
+    """Sizes that images are read at, and the bytes of two resized ones, in the patches' order."""
+    rng = np.random.default_rng(9)
+    sizes = [(1, 1), (1, 200), (28, 28), (48, 80), (1080, 1920), (2400, 1080), (5000, 30), (14, 14), (80, 16)]
+    sizes += [tuple(size) for size in np.exp(rng.uniform(2, 8, (40, 2))).astype(int).tolist()]
+    sizes = [size for size in sizes if max(size) <= 200 * min(size)]
+    made = {"sizes": np.array(sizes, np.int32)}
+    for patch in (14, 16):
+        made[f"read_at_{patch}"] = np.array([smart_resize(*size, 2 * patch) for size in sizes], np.int32)
+        processor = transformers.Qwen2VLImageProcessorPil(patch_size=patch, do_rescale=False, do_normalize=False)
+        image = rng.integers(0, 256, (37, 90, 3), np.uint8)
+        made[f"image_{patch}"] = image
+        made[f"patches_{patch}"] = np.asarray(processor(images=[image])["pixel_values"]).astype(np.uint8)
+    return made
+
+
 def main() -> None:
+    np.savez_compressed(Path(__file__).with_name("preprocessing.npz"), **make_preprocessing())
     for number, kind in enumerate(KINDS):
         folder = Path(__file__).with_name(kind)
         shutil.rmtree(folder, ignore_errors=True)
