@@ -88,7 +88,8 @@ def test_windows_by_hand() -> None:
 
 
 def test_attention_stays_in_its_window() -> None:
-    windows = _windows(*_coordinates(4, 6, 2), side=4)
+    row, column = _coordinates(4, 6, 2)
+    windows = _windows(row, column, side=4)
     q, k, v = (jax.random.normal(key, (2, 24, 2, 4)) for key in jax.random.split(jax.random.key(0), 3))
     got = _attend(q, k, v, windows)
     for window in windows:

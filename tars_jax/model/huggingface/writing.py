@@ -47,7 +47,7 @@ def export_checkpoint(
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        weight_map = {}
+        weight_map: dict[str, str] = {}
         for number, shard in enumerate(shards, start=1):
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors" if len(shards) > 1 else SINGLE_FILE
             arrays = {file_name(tensor.theirs, kind): _gather(tensor, leaves) for tensor in shard}
