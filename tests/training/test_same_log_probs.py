@@ -20,8 +20,9 @@ from tars_jax.agent.loop import AgentConfig, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.model.config import ModelConfig, preset
+from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward, init_parameters
+from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.supervised import next_token_log_probs
