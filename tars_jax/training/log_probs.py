@@ -2,7 +2,7 @@
 
 Axes: B rows, T tokens, C tokens of a row in one piece, D width, V vocabulary.
 
-Most tokens of a window were read, not sampled. So each row's sampled tokens are moved to its front, and a piece in which
+Most tokens of a window were read, not sampled. So each row moves its sampled tokens to its front, and a piece in which
 no row has any is skipped. Rows stay where they are: nothing moves between the devices that hold them.
 """
 
