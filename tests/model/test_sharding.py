@@ -16,7 +16,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from tars_jax import InputError
 from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
-from tars_jax.model.config import VisionConfig
+from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.presets import preset
@@ -42,9 +42,19 @@ MESHES = ({"data": 2, "expert": 2, "tensor": 2}, {"fsdp": 2, "expert": 4})
 LENGTH = 20
 
 
-def test_rules_cover_every_large_parameter() -> None:
+DENSE = dataclasses.replace(
+    MODEL,
+    experts=0,
+    mlp_width=16,
+    qkv_bias=True,
+    vision=dataclasses.replace(MODEL.vision, gated=True, deepstack=(0,)),
+)
+
+
+@pytest.mark.parametrize("model", [MODEL, DENSE], ids=["experts", "dense"])
+def test_rules_cover_every_large_parameter(model: ModelConfig) -> None:
     """What no rule names stays whole on every device: only vectors and the vision's grid of positions may."""
-    shapes = jax.eval_shape(lambda: init_parameters(MODEL, jax.random.key(0)))
+    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
     mesh = make_mesh({}, jax.devices()[:1])
     whole = {
         jax.tree_util.keystr(path, simple=True, separator="/")
