@@ -1,7 +1,7 @@
-"""The decoder: grouped-query attention and experts, scanned over layers, with or without a live cache.
+"""The decoder: grouped-query attention and experts or a dense MLP, scanned over layers, with or without a live cache.
 
 Axes: B rows, T new tokens, M cache length, S slots, L layers, D width, N query heads, K key-value heads, H head
-dimension.
+dimension, F features of an image token that are added after the first layers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.experts import Experts, RouterStatistics
+from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
 
 
@@ -26,7 +26,7 @@ class Cache:
     @staticmethod
     def empty(config: ModelConfig, slots: int, length: int) -> Cache:
         shape = (config.depth, slots, length, config.kv_heads, config.head_dim)
-        return Cache(jnp.zeros(shape), jnp.zeros(shape))
+        return Cache(jnp.zeros(shape, config.dtype), jnp.zeros(shape, config.dtype))
 
 
 @flax.struct.dataclass
@@ -37,12 +37,17 @@ class Attending:
     sine: jax.Array  # [B, T, H / 2]
     mask: jax.Array  # [B, T, T] without a cache, [B, T, M] with one
     valid: jax.Array  # [B, T] real tokens
+    deepstack: jax.Array | None = None  # [F, B, T, D], 0 at text: added after layers 0 to F - 1
     slots: jax.Array | None = None  # [B] the cache row of each batch row; None when row b is slot b
     write_at: jax.Array | None = None  # [B, T] cache index of each new token; M or more writes nothing
 
 
+def norm(config: ModelConfig, name: str) -> nn.RMSNorm:
+    return nn.RMSNorm(epsilon=config.norm_epsilon, dtype=config.dtype, name=name)
+
+
 class Attention(nn.Module):
-    """RMS-normed queries and keys, rotary positions, no bias."""
+    """Rotary positions; queries and keys are RMS-normed and projections have biases where the config says so."""
 
     config: ModelConfig
 
@@ -53,10 +58,12 @@ class Attention(nn.Module):
         config = self.config
 
         def projected(heads: int, name: str) -> jax.Array:
-            return nn.DenseGeneral((heads, config.head_dim), use_bias=False, name=name)(x)
+            shape = (heads, config.head_dim)
+            return nn.DenseGeneral(shape, use_bias=config.qkv_bias, dtype=config.dtype, name=name)(x)
 
-        q = nn.RMSNorm(epsilon=config.norm_epsilon, name="query_norm")(projected(config.query_heads, "query"))
-        k = nn.RMSNorm(epsilon=config.norm_epsilon, name="key_norm")(projected(config.kv_heads, "key"))
+        q, k = projected(config.query_heads, "query"), projected(config.kv_heads, "key")
+        if config.query_key_norm:
+            q, k = norm(config, "query_norm")(q), norm(config, "key_norm")(k)
         q, k = (rotate(each, attending.cosine, attending.sine) for each in (q, k))
         v = projected(config.kv_heads, "value")
         if cache is not None:
@@ -67,7 +74,8 @@ class Attention(nn.Module):
             if attending.slots is not None:
                 k, v = k[slots], v[slots]
         y = jax.nn.dot_product_attention(q, k, v, mask=attending.mask[:, None])
-        return nn.DenseGeneral(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
+        out = nn.DenseGeneral(config.width, axis=(-2, -1), use_bias=False, dtype=config.dtype, name="out")
+        return out(y), cache
 
 
 class Block(nn.Module):
@@ -79,13 +87,18 @@ class Block(nn.Module):
     def __call__(
         self, carry: tuple[jax.Array, Cache | None], layer: jax.Array, attending: Attending
     ) -> tuple[tuple[jax.Array, Cache | None], RouterStatistics]:
-        x, cache = carry
-        norm = nn.RMSNorm(epsilon=self.config.norm_epsilon, name="attention_norm")(x)
-        y, cache = Attention(self.config, name="attention")(norm, attending, cache, layer)
+        config, (x, cache) = self.config, carry
+        y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), attending, cache, layer)
         x = x + y
-        norm = nn.RMSNorm(epsilon=self.config.norm_epsilon, name="experts_norm")(x)
-        y, statistics = Experts(self.config, name="experts")(norm, attending.valid)
-        return (x + y, cache), statistics
+        if config.experts:
+            y, statistics = Experts(config, name="experts")(norm(config, "experts_norm")(x), attending.valid)
+        else:
+            y, statistics = Dense(config, name="mlp")(norm(config, "mlp_norm")(x))
+        x = x + y
+        if (deepstack := attending.deepstack) is not None:
+            last = deepstack.shape[0] - 1
+            x = x + jnp.where(layer <= last, deepstack[jnp.minimum(layer, last)], 0)
+        return (x, cache), statistics
 
 
 class Decoder(nn.Module):
@@ -105,4 +118,4 @@ class Decoder(nn.Module):
             length=self.config.depth,
         )(self.config, name="layers")
         (x, cache), statistics = layers((x, cache), jnp.arange(self.config.depth), attending)
-        return nn.RMSNorm(epsilon=self.config.norm_epsilon, name="norm")(x), cache, statistics
+        return norm(self.config, "norm")(x), cache, statistics

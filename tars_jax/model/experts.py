@@ -1,4 +1,4 @@
-"""Mixture-of-experts feed-forward: each token goes to K of E experts.
+"""Feed-forward layers: mixture-of-experts, where each token goes to K of E experts, or one dense SwiGLU.
 
 Axes: G tokens of the whole batch, D width, E experts, K experts of a token, F expert width, Z buckets, C rows of a
 bucket.
@@ -91,6 +91,7 @@ class Experts(nn.Module):
             self.param("up", kernel, (num_experts, config.width, config.expert_width)),
             self.param("down", kernel, (num_experts, config.expert_width, config.width)),
         )
+        weights = Weights(*(kernel.astype(x.dtype) for kernel in weights))
         shape, valid = x.shape, valid.ravel()
         x = x.reshape(-1, config.width)
 
@@ -111,3 +112,19 @@ class Experts(nn.Module):
             bucket = min(LARGEST_BUCKET, 1 << max(mean_load // 4, 1).bit_length())
             y = bucketed_experts(x, gates, chosen, weights, bucket)
         return y.reshape(shape), statistics
+
+
+class Dense(nn.Module):
+    """SwiGLU of every token, [B, T, D] to [B, T, D]; its statistics are those of one expert that takes all."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> tuple[jax.Array, RouterStatistics]:
+        config = self.config
+
+        def dense(width: int, name: str) -> nn.Dense:
+            return nn.Dense(width, use_bias=False, dtype=config.dtype, name=name)
+
+        hidden = nn.silu(dense(config.mlp_width, "gate")(x)) * dense(config.mlp_width, "up")(x)
+        return dense(config.width, "down")(hidden), RouterStatistics(jnp.ones(1), jnp.float32(0))

@@ -34,13 +34,16 @@ PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"^embed/embedding$", ("vocabulary", "embed")),
     (r"layers/attention/(query|key|value)/kernel$", ("layers", "embed", "heads", None)),
     (r"layers/attention/out/kernel$", ("layers", "heads", None, "embed")),
+    (r"layers/attention/(query|key|value)/bias$", ("layers", "heads", None)),
+    (r"layers/mlp/(gate|up)/kernel$", ("layers", "embed", "mlp")),
+    (r"layers/mlp/down/kernel$", ("layers", "mlp", "embed")),
     (r"layers/experts/router$", ("layers", "embed", None)),
     (r"layers/experts/(gate|up)$", ("layers", "expert", "embed", "mlp")),
     (r"layers/experts/down$", ("layers", "expert", "mlp", "embed")),
     (r"^vocabulary_head/kernel$", ("embed", "vocabulary")),
-    (r"^vision/block_\d+/(qkv|mlp_in)/kernel$", ("embed", "mlp")),
+    (r"^vision/block_\d+/(qkv|mlp_in|mlp_gate|mlp_up)/kernel$", ("embed", "mlp")),
     (r"^vision/block_\d+/(attention_out|mlp_out)/kernel$", ("mlp", "embed")),
-    (r"^vision/(patch_embed|merge_in|merge_out)/kernel$", (None, "embed")),
+    (r"^vision/(patch_embed|merge_in|merge_out|deepstack_\d+_in|deepstack_\d+_out)/kernel$", (None, "embed")),
 )
 
 
