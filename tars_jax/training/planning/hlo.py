@@ -151,7 +151,9 @@ def _with_runs(computations: dict[str, Computation], entry: str) -> Program:
                 rounds = _rounds(computations, condition)
                 unknown += rounds is None and name in runs
             for attribute, callee in instruction.called:
-                if name in runs and attribute not in ("condition", "to_apply"):
+                if attribute in ("condition", "to_apply"):
+                    continue
+                if name in runs:
                     runs[callee] = runs.get(callee, 0) + runs[name] * (1 if rounds is None else rounds)
                 if instruction.opcode == "fusion" or name in fused:
                     fused.add(callee)

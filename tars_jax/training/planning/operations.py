@@ -142,7 +142,11 @@ def _traffic(computations: Mapping[str, Computation], computation: Computation, 
     if instruction.opcode != "fusion":
         return _read(computation, instruction) + _written(computation, instruction)
     inner = computations[dict(instruction.called)["calls"]]
-    total = _written(inner, inner.root)
+    roots = [inner.instructions[name] for name in inner.root.operands] if inner.root.opcode == "tuple" else [inner.root]
+    total = sum(
+        _written(inner, root) if outer.memory == 0 else 0.0
+        for root, outer in zip(roots, instruction.outputs, strict=False)  # a root may itself be a tuple, of a kernel
+    )
     parameters = {int(each.argument): each for each in inner.instructions.values() if each.opcode == "parameter"}
     for number, name in enumerate(instruction.operands):
         outer = computation.instructions[name].outputs
@@ -171,8 +175,6 @@ def _read(computation: Computation, instruction: Instruction) -> float:
 
 def _written(computation: Computation, instruction: Instruction) -> float:
     """What an instruction, or the root of a fusion, puts into HBM; an update in place writes only what is new."""
-    if instruction.opcode == "tuple":
-        return sum(_written(computation, computation.instructions[name]) for name in instruction.operands)
     if instruction.opcode == "bitcast" and instruction.operands[0] in computation.instructions:
         source = computation.instructions[instruction.operands[0]]
         if source.opcode == "dynamic-update-slice":

@@ -67,7 +67,8 @@ def bytes_per_chip(tree: Any) -> float:
     """Of one chip's share of a tree of arrays or shapes with shardings."""
     return float(
         sum(
-            jnp.dtype(leaf.dtype).itemsize * jax.ShapeDtypeStruct(leaf.sharding.shard_shape(leaf.shape), leaf.dtype).size
+            jnp.dtype(leaf.dtype).itemsize
+            * jax.ShapeDtypeStruct(leaf.sharding.shard_shape(leaf.shape), leaf.dtype).size
             for leaf in jax.tree.leaves(tree)
         )
     )

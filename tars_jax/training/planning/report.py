@@ -138,7 +138,16 @@ def _time(plan: PodPlan) -> list[str]:
                 "; ".join(each.notes),
             )
         )
-    header = ("program", "compute s", "HBM s", "wires s", "step s", "tokens/s", "useful FLOP/chip", "executed FLOP/chip")
+    header = (
+        "program",
+        "compute s",
+        "HBM s",
+        "wires s",
+        "step s",
+        "tokens/s",
+        "useful FLOP/chip",
+        "executed FLOP/chip",
+    )
     return ["## Time (a roofline, not a measurement)", "", *_table((*header, "utilisation", "notes"), rows), ""]
 
 
