@@ -1,4 +1,6 @@
-"""What a slice of TPUs will say, without one: ./launch/local.sh pod_plan --config.preset=ui-tars-2 --config.topology=v5p:8x8x8
+"""What a slice of TPUs will say, without one.
+
+Command:  ./launch/local.sh pod_plan --config.preset=ui-tars-2 --config.topology=v5p:8x8x8
 
 Compiles the real PPO policy update, value update and decode step ahead of time for the topology, and writes plan.json
 and plan.md into the run directory. Needs the extra tars_jax[pod] (the TPU compiler, no TPU).

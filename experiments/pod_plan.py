@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
+from jax.sharding import Mesh
 
 from experiments.config import Rule, at_least, between, one_of
 from tars_jax import InputError
@@ -20,7 +21,13 @@ from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optim
 from tars_jax.training.planning.chips import Slice, load_slice
 from tars_jax.training.planning.model_flops import decode_flops, update_flops
 from tars_jax.training.planning.plan import ProgramPlan, plan_program
-from tars_jax.training.planning.programs import BatchShape, bytes_per_chip, lower_policy_update, lower_value_update
+from tars_jax.training.planning.programs import (
+    BatchShape,
+    bytes_per_chip,
+    data_ways,
+    lower_policy_update,
+    lower_value_update,
+)
 from tars_jax.training.planning.report import PodPlan, as_json, as_markdown, verdict
 from tars_jax.training.planning.roofline import Assumptions
 from tars_jax.training.ppo import PPOConfig
@@ -58,17 +65,15 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPlan:
     model = dataclasses.replace(preset(config.preset), dtype=config.dtype)
-    devices = list(slice_.devices)
-    training = make_mesh(filled(config.mesh, len(devices), "mesh"), devices)
-    decoding = make_mesh(filled(config.decode.mesh, len(devices), "decode.mesh"), devices)
-    ways = {name: mesh.shape["data"] * mesh.shape["fsdp"] for name, mesh in (("t", training), ("d", decoding))}
+    training = mesh_on(slice_, config.mesh, "mesh")
+    decoding = mesh_on(slice_, config.decode.mesh, "decode.mesh")
     batch = BatchShape(
-        config.batch.rows or ways["t"],
+        config.batch.rows or data_ways(training),
         config.batch.row_length,
         config.batch.images_per_row,
         (config.batch.image_height, config.batch.image_width),
     )
-    slots = config.decode.slots or 8 * ways["d"]
+    slots = config.decode.slots or 8 * data_ways(decoding)
     optimiser = make_optimiser(OptimiserConfig(1e-6, algorithm=config.optimiser))
     assumptions = Assumptions(config.matmul_efficiency)
     sizes: dict[str, float] = {}
@@ -146,6 +151,18 @@ def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPla
         programs,
         assumptions,
     )
+
+
+def mesh_on(slice_: Slice, sizes: Mapping[str, int], field: str) -> Mesh:
+    """The mesh, laid on the grid so that the chips of an axis are neighbours. Raises InputError."""
+    shape = filled(sizes, len(slice_.devices), field)
+    try:
+        return make_mesh(shape, list(slice_.devices))
+    except NotImplementedError as error:
+        raise InputError(
+            f"config.{field} got {shape}; it takes sizes that are products of sides of the topology, "
+            f"{'x'.join(map(str, slice_.sides))}."
+        ) from error
 
 
 def filled(mesh: Mapping[str, int], devices: int, field: str) -> dict[str, int]:

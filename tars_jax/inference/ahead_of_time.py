@@ -9,7 +9,6 @@ import dataclasses
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from tars_jax.inference.slots import SlotState, make_slot_functions

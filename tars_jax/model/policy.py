@@ -97,10 +97,7 @@ class Policy(nn.Module):
         logits = values = None
         if config.vocabulary_head:
             head = nn.Dense(config.vocabulary, use_bias=False, dtype=config.dtype, name="vocabulary_head")
-            logits = (embed.attend if config.tied_embeddings else head)(hidden).astype(jnp.float32)
-            if config.image_token is not None:
-                # A sampled image token could not be told from a screenshot's when the window is read again.
-                logits = jnp.where(jnp.arange(config.vocabulary) == config.image_token, NEVER, logits)
+            logits = _written(config, (embed.attend if config.tied_embeddings else head)(hidden))
         if config.scalar_head:
             # Zero at first: an untrained value model is the constant 0, not noise.
             value = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
@@ -112,6 +109,21 @@ def _see(encoder: VisionEncoder, images: Array) -> jax.Array:
     """[B, I, height, width, 3] to [1 + F, B, I * Q, D]."""
     seen = encoder(einops.rearrange(images, "b i ... -> (b i) ..."))
     return einops.rearrange(seen, "f (b i) q d -> f b (i q) d", b=images.shape[0])
+
+
+def _written(config: ModelConfig, logits: jax.Array) -> jax.Array:
+    """fp32, without the image token: sampled, it could not be told from a screenshot when the window is read again."""
+    never = jnp.arange(config.vocabulary) == (-1 if config.image_token is None else config.image_token)
+    return jnp.where(never, NEVER, logits.astype(jnp.float32))
+
+
+def vocabulary_logits(config: ModelConfig, parameters: Parameters, hidden: jax.Array) -> jax.Array:
+    """The policy's own logits [..., V], fp32, from hidden states [..., D] after the last norm."""
+    if config.tied_embeddings:
+        kernel = parameters["embed"]["embedding"].T
+    else:
+        kernel = parameters["vocabulary_head"]["kernel"]
+    return _written(config, hidden @ kernel.astype(hidden.dtype))
 
 
 def forward(

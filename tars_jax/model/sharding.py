@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 from tars_jax import InputError
 
@@ -69,14 +69,17 @@ def parameter_shardings(mesh: Mesh, shapes: Any) -> Any:
 
     def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> NamedSharding:
         name = "/".join(str(getattr(key, "key", key)) for key in path)
-        mapped = [AXIS_RULES[axis] for axis in _axes(name)]
-        fitting = [
-            axis if axis is not None and shape.shape[dimension] % _size(mesh, axis) == 0 else None
-            for dimension, axis in enumerate(mapped)
-        ]
-        return NamedSharding(mesh, PartitionSpec(*fitting))
+        return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(name)))
 
     return jax.tree_util.tree_map_with_path(leaf, shapes)
+
+
+def constrain(x: jax.Array, *axes: str | None) -> jax.Array:
+    """An activation laid out by the rules on the mesh of `jax.set_mesh`; without one, `x` as it is."""
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty or mesh.size == 1:
+        return x
+    return jax.lax.with_sharding_constraint(x, _spec(mesh, x.shape, axes))
 
 
 def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
@@ -84,5 +87,15 @@ def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*[None] * batch_axis, AXIS_RULES["batch"]))
 
 
-def _size(mesh: Mesh, axis: str | tuple[str, ...]) -> int:
+def _spec(mesh: Mesh | AbstractMesh, shape: tuple[int, ...], axes: tuple[str | None, ...]) -> PartitionSpec:
+    mapped = (AXIS_RULES[axis] for axis in axes)
+    return PartitionSpec(
+        *(
+            axis if axis is not None and size % _size(mesh, axis) == 0 else None
+            for size, axis in zip(shape, mapped, strict=False)
+        )
+    )
+
+
+def _size(mesh: Mesh | AbstractMesh, axis: str | tuple[str, ...]) -> int:
     return math.prod(mesh.shape[name] for name in ((axis,) if isinstance(axis, str) else axis))

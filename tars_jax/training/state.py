@@ -105,7 +105,7 @@ def abstract_state(model: ModelConfig, optimiser: optax.GradientTransformation, 
     parameters = jax.tree.map(_placed, shapes, parameter_shardings(mesh, shapes))
     whole = NamedSharding(mesh, PartitionSpec())
     moments = jax.eval_shape(optimiser.init, parameters)
-    step = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)
+    step: Any = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)
     return TrainState(parameters, jax.tree.map(_placed, moments, _like_parameters(moments, parameters, whole)), step)
 
 

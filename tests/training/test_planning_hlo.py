@@ -17,21 +17,28 @@ TEXT = """HloModule jit_update, is_scheduled=true
 %fused_product (param_0: bf16[4,8,16], param_1: s32[], param_2: bf16[32,8]) -> bf16[32,16] {
   %param_0 = bf16[4,8,16]{2,1,0:T(8,128)(2,1)} parameter(0)
   %param_1 = s32[]{:T(128)} parameter(1)
-  %zero = s32[]{:T(128)} constant(0)
-  %slice = bf16[1,8,16]{2,1,0:T(8,128)(2,1)} dynamic-slice(%param_0, %param_1, %zero, %zero), dynamic_slice_sizes={1,8,16}
+  %zero = s32[] constant(0)
+  %slice = bf16[1,8,16]{2,1,0:T(8,128)} dynamic-slice(%param_0, %param_1, %zero, %zero), dynamic_slice_sizes={1,8,16}
   %weights = bf16[8,16]{1,0:T(8,128)(2,1)} bitcast(%slice)
   %param_2 = bf16[32,8]{1,0:T(8,128)(2,1)} parameter(2)
   ROOT %convolution.1 = bf16[32,16]{1,0:T(8,128)(2,1)} convolution(%param_2, %weights), dim_labels=bf_io->bf
 }
 
-%piece (param_0: bf16[8,8]) -> bf16[32,8] {
+%first (param_0: bf16[8,8]) -> bf16[32,8] {
   %param_0.1 = bf16[8,8]{1,0:T(8,128)(2,1)} parameter(0)
-  ROOT %all-gather.2 = bf16[32,8]{1,0:T(8,128)(2,1)} all-gather(%param_0.1), channel_id=7, replica_groups=[2,4]<=[8], dimensions={0}
+  %all-gather.2 = bf16[32,8]{1,0:T(8,128)(2,1)} all-gather(%param_0.1), replica_groups=[2,4]<=[8], dimensions={0}
+  ROOT %begun = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} custom-call(%all-gather.2), custom_call_target="AsyncCollectiveStart"
+}
+
+%last (param_0: bf16[8,8]) -> bf16[32,8] {
+  %param_0.3 = bf16[8,8]{1,0:T(8,128)(2,1)} parameter(0)
+  %all-gather.3 = bf16[32,8]{1,0:T(8,128)(2,1)} all-gather(%param_0.3), replica_groups=[2,4]<=[8], dimensions={0}
+  ROOT %ended = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} custom-call(%all-gather.3), custom_call_target="AsyncCollectiveDone"
 }
 
 %all-reduce-scatter (param_0: bf16[32,16]) -> bf16[8,16] {
   %param_0.2 = bf16[32,16]{1,0:T(8,128)(2,1)} parameter(0)
-  %all-reduce.3 = bf16[32,16]{1,0:T(8,128)(2,1)} all-reduce(%param_0.2), channel_id=8, replica_groups=[2,4]<=[8], to_apply=%add
+  %all-reduce.3 = bf16[32,16]{1,0:T(8,128)(2,1)} all-reduce(%param_0.2), replica_groups=[2,4]<=[8], to_apply=%add
   %here = s32[]{:T(128)} constant(0)
   ROOT %mine = bf16[8,16]{1,0:T(8,128)(2,1)} dynamic-slice(%all-reduce.3, %here, %here), dynamic_slice_sizes={8,16}
 }
@@ -48,8 +55,8 @@ TEXT = """HloModule jit_update, is_scheduled=true
   %layer = s32[]{:T(128)} get-tuple-element(%b.1), index=0
   %x = bf16[8,8]{1,0:T(8,128)(2,1)} get-tuple-element(%b.1), index=1
   %stack = bf16[4,8,16]{2,1,0:T(8,128)(2,1)} get-tuple-element(%b.1), index=2
-  %start = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} fusion(%x), kind=kCustom, calls=%piece
-  %done = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} fusion(%x), kind=kCustom, calls=%piece
+  %start = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} fusion(%x), kind=kCustom, calls=%first
+  %done = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} fusion(%x), kind=kCustom, calls=%last
   %y = bf16[32,16]{1,0:T(8,128)(2,1)} fusion(%stack, %layer, %done), kind=kOutput, calls=%fused_product
   %scattered = bf16[8,16]{1,0:T(8,128)(2,1)} fusion(%y), kind=kCustom, calls=%all-reduce-scatter
   %left = bf16[8,8]{1,0:T(8,128)(2,1)} slice(%scattered), slice={[0:8], [0:8]}
@@ -64,7 +71,7 @@ ENTRY %main (x.1: bf16[8,8], stack.1: bf16[4,8,16]) -> f32[8,8] {
   %loop = (s32[]{:T(128)}, bf16[8,8]{1,0}, bf16[4,8,16]{2,1,0}) while(%carry), condition=%condition, body=%body
   %last = bf16[8,8]{1,0:T(8,128)(2,1)} get-tuple-element(%loop), index=1
   %product = f32[8,8]{1,0:T(8,128)} dot(%last, %last), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  ROOT %total = f32[8,8]{1,0:T(8,128)} all-reduce(%product), channel_id=9, replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%add
+  ROOT %total = f32[8,8]{1,0:T(8,128)} all-reduce(%product), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%add
 }
 """
 
@@ -83,9 +90,8 @@ def test_shapes() -> None:
 def test_a_loop_runs_as_often_as_its_condition_says(program: Program) -> None:
     assert program.runs["main"] == 1
     assert program.runs["body"] == program.runs["fused_product"] == program.runs["all-reduce-scatter"] == 4
-    assert program.runs["piece"] == 8  # two pieces a layer
     assert program.unknown_loops == 0
-    assert program.fused == {"fused_product", "piece", "all-reduce-scatter"}
+    assert program.fused == {"fused_product", "first", "last", "all-reduce-scatter"}
 
 
 def test_a_loop_of_unknown_length_is_counted_once_and_said() -> None:
@@ -100,17 +106,17 @@ def test_operations_of_all_layers(program: Program) -> None:
 
 
 def test_traffic_leaves_out_what_stays_on_the_chip(program: Program) -> None:
-    """A layer: x for each of two pieces (128 bytes each, their outputs stay); one layer of the stack (256), its number
-    (4) and y out (1024); y in and a quarter of it out (1024 + 256); the slice read and written (128 + 128). At the end
-    two readings of x (256), the product out (256), and in and out of the all-reduce (512).
+    """A layer: x for each of its two fusions (128 bytes each, their outputs stay); one layer of the stack (256), its
+    number (4) and y out (1024); y in and a quarter of it out (1024 + 256); the slice read and written (128 + 128). At
+    the end two readings of x (256), the product out (256), and in and out of the all-reduce (512).
     """
     assert count_traffic(program) == 4 * (2 * 128 + 256 + 4 + 1024 + 1280 + 256) + 256 + 256 + 512
 
 
-def test_collectives_once_a_channel(program: Program) -> None:
-    """The pieces of channel 7 are one all-gather of a layer; an all-reduce with a slice is a reduce-scatter."""
+def test_collectives_once_though_in_pieces(program: Program) -> None:
+    """The two fusions are one all-gather of a layer; an all-reduce with a slice is a reduce-scatter."""
     assert set(find_collectives(program, 8)) == {
-        Collective("all-gather", (0, 1, 2, 3), 8 * 8 * 2 * 4, 8),
+        Collective("all-gather", (0, 1, 2, 3), 8 * 8 * 2 * 4, 4),
         Collective("reduce-scatter", (0, 1, 2, 3), 32 * 16 * 2, 4),
         Collective("all-reduce", tuple(range(8)), 8 * 8 * 4, 1),
     }

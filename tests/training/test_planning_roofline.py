@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import numpy as np
 import pytest
 from jax.sharding import Mesh
@@ -30,7 +29,7 @@ class Device:
     """What the planning reads of a device."""
 
     id: int
-    coords: tuple[int, int, int]
+    coords: tuple[int, ...]
     process_index: int = 0
     platform: str = "tpu"
     device_kind: str = "toy"
@@ -168,4 +167,3 @@ def test_published_numbers_agree_with_the_grid() -> None:
         "v5p": 1200e9,
         "v6e": 800e9,
     }
-    assert jax.config.jax_platforms != "tpu"  # reading the table starts no device

@@ -7,6 +7,7 @@ before.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Sequence
 
@@ -41,22 +42,25 @@ class Wires:
 
 
 def find_collectives(program: Program, devices: int) -> tuple[Collective, ...]:
-    """Each collective once: the compiler overlaps one with other work by splitting it into pieces of one channel."""
-    by_channel: dict[str, Collective] = {}
+    """Each collective of more than one chip once, though the compiler cuts some into pieces among other work."""
+    found = []
     for computation, instruction, runs in program.instructions():
         kind = _kind(computation, instruction)
-        if kind is None:
+        if kind is None or _continues(computation):
             continue
         payload = sum(shape.bytes for shape in computation.shapes(instruction))
         group = replica_group(instruction.attributes, devices)
         if kind == "all-gather":
             payload *= len(group)
-        found = re.search(r"channel_id=(\d+)", instruction.attributes)
-        channel = found.group(1) if found else f"{computation.name}/{instruction.name}"
-        before = by_channel.get(channel)
-        if before is None or before.runs < runs:
-            by_channel[channel] = Collective(kind, group, payload, runs)
-    return tuple(each for each in by_channel.values() if len(each.group) > 1)
+        if len(group) > 1:
+            found.append(Collective(kind, group, payload, runs))
+    return tuple(found)
+
+
+def _continues(computation: Computation) -> bool:
+    """Whether a fusion holds a later piece of a collective, whose first piece is the fusion that starts it."""
+    targets = (each.attributes for each in computation.instructions.values() if each.opcode == "custom-call")
+    return computation.name.startswith("async_collective_fusion") or any("AsyncCollectiveDone" in it for it in targets)
 
 
 def _kind(computation: Computation, instruction: Instruction) -> str | None:
@@ -74,7 +78,7 @@ def replica_group(attributes: str, devices: int) -> tuple[int, ...]:
         return tuple(map(int, found.group(1).split(",")))
     if found := re.search(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", attributes):
         shape, sizes = (tuple(map(int, found.group(number).split(","))) for number in (1, 2))
-        ids = np.arange(np.prod(sizes)).reshape(sizes)
+        ids = np.arange(math.prod(sizes)).reshape(sizes)
         if found.group(3):
             ids = ids.transpose(tuple(map(int, found.group(3).split(","))))
         return tuple(ids.reshape(shape[0], -1)[0].tolist())

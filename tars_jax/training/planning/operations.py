@@ -25,8 +25,20 @@ CAUSAL = 0.5
 
 # Instructions that move nothing by themselves.
 _FREE = frozenset(
-    ("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while", "conditional", "call", "after-all")
-    + ("partition-id", "replica-id", "iota", "opt-barrier", "async-done", "async-update", "copy-done")
+    [
+        *(
+            "parameter",
+            "constant",
+            "tuple",
+            "get-tuple-element",
+            "bitcast",
+            "while",
+            "conditional",
+            "call",
+            "copy-done",
+        ),
+        *("after-all", "partition-id", "replica-id", "iota", "opt-barrier", "async-done", "async-update"),
+    ]
 )
 _SLICES = ("dynamic-slice", "slice", "gather")
 

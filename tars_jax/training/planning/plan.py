@@ -71,7 +71,7 @@ def plan_program(
         seconds = time.monotonic() - start
         return ProgramPlan(name, lower_seconds, seconds, useful_flops, tokens, refused), ""
     compile_seconds = time.monotonic() - start
-    text = compiled.as_text()
+    text = str(compiled.as_text())
     program = parse(text)
     flops, traffic = count_flops(program), count_traffic(program)
     collectives = sum_collectives(find_collectives(program, len(slice_.devices)), mesh, slice_)

@@ -63,6 +63,11 @@ def lower_value_update(
     return make_value_update(model, optimiser, None).lower(state, minibatch), state
 
 
+def data_ways(mesh: Mesh) -> int:
+    """Over how many chips the rows of a batch lie."""
+    return math.prod(mesh.shape[axis] for axis in AXIS_RULES["batch"] or ())
+
+
 def bytes_per_chip(tree: Any) -> float:
     """Of one chip's share of a tree of arrays or shapes with shardings."""
     return float(
@@ -76,7 +81,7 @@ def bytes_per_chip(tree: Any) -> float:
 
 def _like(batch: BatchShape, mesh: Mesh) -> Any:
     """per_token(dtype): an array [R, T], rows over the data axes. Raises InputError if they do not divide."""
-    ways = math.prod(mesh.shape[axis] for axis in AXIS_RULES["batch"] or ())
+    ways = data_ways(mesh)
     if batch.rows % ways:
         raise InputError(
             f"config.batch.rows got {batch.rows}; it takes a multiple of {ways}, the mesh's {AXIS_RULES['batch']}."
