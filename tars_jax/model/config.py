@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 
 from tars_jax import InputError
+from tars_jax.model.execution import EXECUTION, Execution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +74,7 @@ class ModelConfig:
     vocabulary_head: bool = True  # logits for each token; off in a separate value model
     image_token: int | None = None  # stands for a piece of a screenshot: read, and never written
     dtype: str = "float32"  # of activations and the cache; parameters keep their own, logits and values are float32
+    execution: Execution = EXECUTION  # how it is computed
 
     def __post_init__(self) -> None:
         if sum(self.rope_sections) * 2 != self.head_dim:

@@ -10,10 +10,14 @@ import flax.linen as nn
 import flax.struct
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 
+from tars_jax.model.attention import Visible, attend
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.execution import ATTENTION_OUT, REMAT
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
+from tars_jax.model.sharding import constrain
 
 
 @flax.struct.dataclass
@@ -35,7 +39,7 @@ class Attending:
 
     cosine: jax.Array  # [B, T, H / 2]
     sine: jax.Array  # [B, T, H / 2]
-    mask: jax.Array  # [B, T, T] without a cache, [B, T, M] with one
+    visible: Visible
     valid: jax.Array  # [B, T] real tokens
     deepstack: jax.Array | None = None  # [F, B, T, D], 0 at text: added after layers 0 to F - 1
     slots: jax.Array | None = None  # [B] the cache row of each batch row; None when row b is slot b
@@ -73,7 +77,7 @@ class Attention(nn.Module):
             k, v = cache.keys[layer], cache.values[layer]
             if attending.slots is not None:
                 k, v = k[slots], v[slots]
-        y = jax.nn.dot_product_attention(q, k, v, mask=attending.mask[:, None])
+        y = checkpoint_name(attend(q, k, v, attending.visible, config.execution.attention_backend), ATTENTION_OUT)
         out = nn.DenseGeneral(config.width, axis=(-2, -1), use_bias=False, dtype=config.dtype, name="out")
         return out(y), cache
 
@@ -88,6 +92,7 @@ class Block(nn.Module):
         self, carry: tuple[jax.Array, Cache | None], layer: jax.Array, attending: Attending
     ) -> tuple[tuple[jax.Array, Cache | None], RouterStatistics]:
         config, (x, cache) = self.config, carry
+        x = constrain(x, "batch", "sequence", None)
         y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), attending, cache, layer)
         x = x + y
         if config.experts:
@@ -110,8 +115,10 @@ class Decoder(nn.Module):
     def __call__(
         self, x: jax.Array, attending: Attending, cache: Cache | None = None
     ) -> tuple[jax.Array, Cache | None, RouterStatistics]:
+        remat = self.config.execution.remat
+        block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
         layers = nn.scan(
-            Block,
+            block,
             variable_axes={"params": 0},
             split_rngs={"params": True},
             in_axes=(0, nn.broadcast),

@@ -14,6 +14,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
+from tars_jax.model.attention import up_to, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Attending, Cache, Decoder
 from tars_jax.model.experts import RouterStatistics
@@ -85,13 +86,12 @@ class Policy(nn.Module):
         )
         valid = inputs.segments > 0
         if address is None:
-            time = jnp.arange(inputs.tokens.shape[1])
-            same = inputs.segments[:, :, None] == inputs.segments[:, None, :]
-            attending = Attending(cosine, sine, same & (time[:, None] >= time[None]), valid, deepstack)
+            visible = within_segments(inputs.segments, config.execution.attention_backend)
+            attending = Attending(cosine, sine, visible, valid, deepstack)
         else:
             assert cache is not None
-            mask = jnp.arange(cache.keys.shape[2])[None, None] <= address.write_at[:, :, None]
-            attending = Attending(cosine, sine, mask, valid, deepstack, address.slots, address.write_at)
+            visible = up_to(address.write_at, cache.keys.shape[2])
+            attending = Attending(cosine, sine, visible, valid, deepstack, address.slots, address.write_at)
         hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache)
 
         logits = values = None

@@ -20,8 +20,6 @@ from tars_jax.model.policy import Parameters, vocabulary_logits
 from tars_jax.model.sharding import constrain
 from tars_jax.rl import entropy
 
-CHUNK = 64
-
 
 class TokenStatistics(NamedTuple):
     """Of the distribution that each token was drawn from, which was read one token earlier; 0 where not wanted."""
@@ -42,7 +40,6 @@ def token_statistics(
     hidden: jax.Array,
     tokens: jax.Array,
     wanted: jax.Array,
-    chunk: int = CHUNK,
 ) -> TokenStatistics:
     """The head on the hidden state before each wanted token; gradients flow to `parameters` and `hidden`.
 
@@ -50,10 +47,12 @@ def token_statistics(
         hidden: [B, T, D] after the last norm.
         tokens: [B, T] int32.
         wanted: [B, T] bool. The first token of a row has nothing before it and is never wanted.
-        chunk: C. Logits take B * C * V * 4 bytes, on all devices together, and are computed again going backwards.
+
+    Logits of `model.execution.head_chunk` = C tokens of each row are held at a time, B * C * V * 4 bytes on all devices
+    together; they are computed again going backwards.
     """
     length = tokens.shape[1]
-    chunk = min(chunk, length)
+    chunk = min(model.execution.head_chunk, length)
     pieces = -(-length // chunk)
     wanted = jnp.asarray(wanted) & (jnp.arange(length) > 0)
     order = jnp.argsort(~wanted, axis=1, stable=True)

@@ -186,6 +186,7 @@ def make_policy_update(
             "importance": token_mean(parts.importance, mask),
             "approximate_kl": token_mean(old - read.log_probs, mask),
             "largest_expert_load": output.routers.load.max(),
+            "dropped_assignments": output.routers.dropped.mean(),
         }
 
     def update(state: TrainState, batch: PPOBatch) -> tuple[TrainState, Metrics]:

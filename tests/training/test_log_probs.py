@@ -1,6 +1,7 @@
 """Pieces of the rows give the numbers of the whole logits, and so do their gradients."""
 
 import dataclasses
+import types
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, vocabulary_logits
 from tars_jax.rl import entropy
 from tars_jax.training import log_probs
@@ -38,7 +40,7 @@ def whole(
 
 def test_by_hand() -> None:
     """Hidden state 1, head [0, log 2, log 5]: the distribution is [1, 2, 5] / 8 wherever one looks."""
-    model: Any = dataclasses.make_dataclass("Model", ["vocabulary", "image_token", "tied_embeddings"])(3, None, False)
+    model: Any = types.SimpleNamespace(vocabulary=3, image_token=None, tied_embeddings=False, execution=Execution())
     parameters = {"vocabulary_head": {"kernel": jnp.log(jnp.asarray([[1.0, 2.0, 5.0]]))}}
     tokens = jnp.asarray([[0, 2, 1]])
     read = token_statistics(model, parameters, jnp.ones((1, 3, 1)), tokens, jnp.ones((1, 3), bool))
@@ -51,7 +53,7 @@ def test_by_hand() -> None:
 @pytest.mark.parametrize("chunk", [1, 4, 11, 64])
 @pytest.mark.parametrize("tied", [False, True])
 def test_pieces_are_the_whole(tiny_model: ModelConfig, tiny_parameters: Parameters, chunk: int, tied: bool) -> None:
-    model = dataclasses.replace(tiny_model, tied_embeddings=tied)
+    model = dataclasses.replace(tiny_model, tied_embeddings=tied, execution=Execution(head_chunk=chunk))
     hidden, tokens, wanted = sample(model)
 
     def total(read: TokenStatistics) -> jax.Array:
@@ -61,7 +63,7 @@ def test_pieces_are_the_whole(tiny_model: ModelConfig, tiny_parameters: Paramete
     @jax.jit
     def both(parameters: Parameters, hidden: jax.Array) -> tuple[Any, Any]:
         def pieces(parameters: Parameters, hidden: jax.Array) -> tuple[jax.Array, TokenStatistics]:
-            read = token_statistics(model, parameters, hidden, tokens, jnp.asarray(wanted), chunk)
+            read = token_statistics(model, parameters, hidden, tokens, jnp.asarray(wanted))
             return total(read), read
 
         def definition(parameters: Parameters, hidden: jax.Array) -> tuple[jax.Array, TokenStatistics]:
@@ -80,10 +82,11 @@ def test_pieces_are_the_whole(tiny_model: ModelConfig, tiny_parameters: Paramete
 def test_the_whole_logits_are_never_held(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """No array of the compiled gradient, within its loops or outside, is as large as B * T * V."""
     rows, length = 4, 256
+    model = dataclasses.replace(tiny_model, execution=Execution(head_chunk=32))
     tokens, wanted = jnp.zeros((rows, length), jnp.int32), jnp.ones((rows, length), bool)
 
     def loss(parameters: Parameters, hidden: jax.Array) -> jax.Array:
-        return token_statistics(tiny_model, parameters, hidden, tokens, wanted, chunk=32).log_probs.sum()
+        return token_statistics(model, parameters, hidden, tokens, wanted).log_probs.sum()
 
     shapes = jax.ShapeDtypeStruct((rows, length, tiny_model.width), jnp.float32)
     parameters = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), tiny_parameters)
@@ -104,10 +107,11 @@ def test_pieces_without_sampled_tokens_are_skipped(
         return vocabulary_logits(*arguments)
 
     monkeypatch.setattr(log_probs, "vocabulary_logits", counted)
+    model = dataclasses.replace(tiny_model, execution=Execution(head_chunk=4))
     rng = np.random.default_rng(0)
     wanted = np.stack([np.isin(np.arange(32), rng.choice(np.arange(1, 32), 8, replace=False)) for _ in range(B)])
     hidden, tokens = jnp.ones((B, 32, tiny_model.width)), jnp.zeros((B, 32), jnp.int32)
-    read = jax.jit(lambda: token_statistics(tiny_model, tiny_parameters, hidden, tokens, jnp.asarray(wanted), 4))()
+    read = jax.jit(lambda: token_statistics(model, tiny_parameters, hidden, tokens, jnp.asarray(wanted)))()
     jax.block_until_ready(read)
     jax.effects_barrier()
     assert len(calls) == 2
