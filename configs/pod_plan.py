@@ -14,6 +14,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.seed = 0
     config.run = ""
     config.preset = "nano"
+    config.depth = 0  # decoder layers; 0: the preset's. Fewer do not compile faster, but show what one layer costs
     config.topology = "v5e:2x2"  # CHIP:AxB or CHIP:AxBxC
     config.mesh = ml_collections.ConfigDict({"data": 1, "fsdp": 0, "expert": 1, "tensor": 1})  # 0: what is left
     config.batch = ml_collections.ConfigDict(
@@ -23,6 +24,9 @@ def get_config() -> ml_collections.ConfigDict:
         {"slots": 0, "cache_length": 256, "mesh": {"data": 0, "fsdp": 1, "expert": 1, "tensor": 1}}  # 0 slots: 8 a way
     )
     config.optimiser = "adamw"
+    config.execution = ml_collections.ConfigDict(
+        {"remat": "full", "attention": "splash", "experts": "megablox", "travel": "kernels", "head_chunk": 2048}
+    )
     config.dtype = "bfloat16"  # of activations, the cache and the engine's parameters
     config.matmul_efficiency = 0.8  # share of the peak that matrix products are assumed to reach
     config.programs = ("policy update", "value update", "decode step")

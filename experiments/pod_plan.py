@@ -14,6 +14,7 @@ from experiments.config import Rule, at_least, between, one_of
 from tars_jax import InputError
 from tars_jax.inference.ahead_of_time import lower_decode
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.execution import Execution
 from tars_jax.model.policy import count_parameters, init_parameters
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
@@ -39,6 +40,7 @@ PROGRAMS = ("policy update", "value update", "decode step")
 
 RULES = {
     "preset": one_of(*sorted(PRESETS)),
+    "depth": at_least(0),
     "batch.rows": at_least(0),
     "batch.row_length": at_least(2),
     "batch.images_per_row": at_least(0),
@@ -64,7 +66,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 
 def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPlan:
-    model = dataclasses.replace(preset(config.preset), dtype=config.dtype)
+    model = planned_model(config)
     training = mesh_on(slice_, config.mesh, "mesh")
     decoding = mesh_on(slice_, config.decode.mesh, "decode.mesh")
     batch = BatchShape(
@@ -151,6 +153,12 @@ def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPla
         programs,
         assumptions,
     )
+
+
+def planned_model(config: Any) -> ModelConfig:
+    model = preset(config.preset)
+    execution = Execution(**config.execution.to_dict())
+    return dataclasses.replace(model, depth=config.depth or model.depth, dtype=config.dtype, execution=execution)
 
 
 def mesh_on(slice_: Slice, sizes: Mapping[str, int], field: str) -> Mesh:

@@ -6,6 +6,7 @@ F features that are added to an image token after the first layers.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import einops
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 from tars_jax.model.attention import up_to, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Attending, Cache, Decoder
+from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
 from tars_jax.model.vision import VisionEncoder
@@ -152,6 +154,8 @@ def dummy_inputs(config: ModelConfig, tokens: int = 2) -> Inputs:
 
 def init_parameters(config: ModelConfig, key: jax.Array) -> Parameters:
     """Fresh parameters; call under jit with out_shardings so that nothing is whole on one device."""
+    # Kernels do not change the parameters, and do not take so few tokens.
+    config = dataclasses.replace(config, execution=Execution(attention="dense", experts="buckets"))
     return Policy(config).init(key, dummy_inputs(config))["params"]
 
 

@@ -72,7 +72,7 @@ def load_slice(text: str) -> Slice:
     if not compiler_installed():
         raise InputError(
             "config.topology needs the TPU compiler (libtpu), which is not installed: "
-            "it comes with the extra tars_jax[pod], .venv/bin/pip install -e '.[pod]'."
+            "it comes with the extra tars_jax[pod], here: .venv/bin/pip install 'jax[tpu]==0.10.2'."
         )
     # Without these, libtpu asks the cloud's metadata server which machine it is on, and jax looks for a TPU.
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")

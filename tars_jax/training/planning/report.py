@@ -72,9 +72,9 @@ def verdict(plan: PodPlan) -> str:
     hbm = plan.slice_.chip.hbm_bytes
     if plan.fits:
         share = plan.learner_bytes / hbm
-        words = f"fits: the learner takes {_gib(plan.learner_bytes)} of {_gib(hbm)} GiB a chip ({share:.0%})"
+        words = f"fits: the learner takes {_size(plan.learner_bytes)} of {_size(hbm)} a chip ({share:.0%})"
     elif plan.learner_bytes < float("inf"):
-        words = f"does not fit: the learner takes {_gib(plan.learner_bytes)} of {_gib(hbm)} GiB a chip"
+        words = f"does not fit: the learner takes {_size(plan.learner_bytes)} of {_size(hbm)} a chip"
     else:
         words = "does not fit: " + "; ".join(f"{each.name}: {each.refused}" for each in plan.programs if each.refused)
     times = [
@@ -100,20 +100,20 @@ def _head(plan: PodPlan) -> list[str]:
 
 
 def _memory(plan: PodPlan) -> list[str]:
-    rows = [(name, _gib(size)) for name, size in plan.bytes_per_chip.items()]
-    rows += [("learner in all (policy, value, the larger update's temporaries)", _gib(plan.learner_bytes))]
-    rows += [("HBM of a chip", _gib(plan.slice_.chip.hbm_bytes))]
-    lines = ["## Memory", "", *_table(("on one chip", "GiB"), rows), ""]
+    rows = [(name, _size(size)) for name, size in plan.bytes_per_chip.items()]
+    rows += [("learner in all (policy, value, the larger update's temporaries)", _size(plan.learner_bytes))]
+    rows += [("HBM of a chip", _size(plan.slice_.chip.hbm_bytes))]
+    lines = ["## Memory", "", *_table(("on one chip", "bytes"), rows), ""]
     compiled = [
         (
             each.name,
-            *(_gib(size) for size in (each.memory.arguments, each.memory.temporaries, each.memory.outputs)),
-            _gib(each.memory.total),
+            *(_size(size) for size in (each.memory.arguments, each.memory.temporaries, each.memory.outputs)),
+            _size(each.memory.total),
         )
         for each in plan.programs
         if each.memory
     ]
-    header = ("program, GiB on one chip", "arguments", "temporaries (activations, gradients)", "outputs", "in all")
+    header = ("program, on one chip", "arguments", "temporaries (activations, gradients)", "outputs", "in all")
     return [*lines, *_table(header, compiled), ""] if compiled else lines
 
 
@@ -160,13 +160,13 @@ def _collectives(plan: PodPlan) -> list[str]:
                 " ".join(found.axes),
                 str(found.chips),
                 str(found.count),
-                f"{found.payload / GIB:.3g}",
+                _size(found.payload),
                 f"{found.seconds:.3g}",
             )
             for found in each.collectives
         ]
         if rows:
-            header = ("kind", "over", "chips", "count", "payload GiB", "seconds")
+            header = ("kind", "over", "chips", "count", "payload", "seconds")
             lines += [f"## Collectives of the {each.name}", "", *_table(header, rows), ""]
     return lines
 
@@ -176,7 +176,7 @@ def _small_print(plan: PodPlan) -> list[str]:
     return [
         "## Assumptions",
         "",
-        f"- A {chip.name}: {chip.peak_flops / 1e12:.0f} TFLOP/s in bf16, {_gib(chip.hbm_bytes)} GiB of HBM at "
+        f"- A {chip.name}: {chip.peak_flops / 1e12:.0f} TFLOP/s in bf16, {_size(chip.hbm_bytes)} of HBM at "
         f"{chip.hbm_bandwidth / 1e9:.0f} GB/s, {chip.link_bandwidth / 1e9:.0f} GB/s a link in one direction "
         "(docs.cloud.google.com/tpu/docs, table of each chip).",
         f"- Matrix products reach {plan.assumptions.matmul_efficiency:.0%} of the peak. Assumed, not measured.",
@@ -199,5 +199,6 @@ def _mesh(mesh: Mapping[str, int]) -> str:
     return ", ".join(f"{axis} {size}" for axis, size in mesh.items())
 
 
-def _gib(size: float) -> str:
-    return f"{size / GIB:.2f}"
+def _size(size: float) -> str:
+    """Bytes for people."""
+    return f"{size / GIB:.2f} GiB" if size >= GIB / 100 else f"{size / 2**20:.2f} MiB"
