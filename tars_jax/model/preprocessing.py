@@ -67,10 +67,13 @@ def fit(
 
 
 def normalise(images: Pixels, config: VisionConfig) -> Pixels:
-    """Bytes [..., 3] to float32 with the channel means and deviations that the encoder was trained on."""
-    mean = np.asarray(config.pixel_mean, np.float32) * np.float32(255)
-    std = np.asarray(config.pixel_std, np.float32) * np.float32(255)
-    return (images.astype(jnp.float32) - mean) / std
+    """Bytes [..., 3] to float32 with the channel means and deviations that the encoder was trained on.
+
+    The same operations in the same order as the Pillow backend of `transformers`; the torchvision backend folds the
+    division by 255 into mean and deviation and differs in the last bit.
+    """
+    mean, std = np.asarray(config.pixel_mean, np.float32), np.asarray(config.pixel_std, np.float32)
+    return (images.astype(jnp.float32) / np.float32(255) - mean) / std
 
 
 def patches(images: Pixels, config: VisionConfig) -> Pixels:

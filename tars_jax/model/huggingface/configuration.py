@@ -1,0 +1,262 @@
+"""config.json of `transformers` to our `ModelConfig` and back.
+
+A file may leave out what equals the default of its family, be flat or nested (`text_config`), and write the rotary
+settings as `rope_scaling` (transformers 4) or `rope_parameters` (5).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.preprocessing import MAX_PIXELS, MIN_PIXELS
+from tars_jax.model.presets import CLIP_MEAN, CLIP_STD
+
+ARCHITECTURES = {
+    "qwen3_vl_moe": "Qwen3VLMoeForConditionalGeneration",
+    "qwen3_vl": "Qwen3VLForConditionalGeneration",
+    "qwen2_5_vl": "Qwen2_5_VLForConditionalGeneration",
+}
+CONFIG_FILE, PREPROCESSOR_FILE = "config.json", "preprocessor_config.json"
+
+_QWEN3_VISION = {
+    "depth": 27,
+    "hidden_size": 1152,
+    "intermediate_size": 4304,
+    "num_heads": 16,
+    "patch_size": 16,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2,
+    "num_position_embeddings": 2304,
+    "deepstack_visual_indexes": [8, 16, 24],
+    "hidden_act": "gelu_pytorch_tanh",
+}
+_QWEN25_VISION = {
+    "depth": 32,
+    "hidden_size": 3584,
+    "intermediate_size": 3420,
+    "num_heads": 16,
+    "patch_size": 14,
+    "spatial_merge_size": 2,
+    "temporal_patch_size": 2,
+    "window_size": 112,
+    "fullatt_block_indexes": [7, 15, 23, 31],
+    "hidden_act": "silu",
+}
+_TEXT: dict[str, dict[str, Any]] = {
+    "qwen3_vl_moe": {"decoder_sparse_step": 1, "mlp_only_layers": []},
+    "qwen3_vl": {},
+    "qwen2_5_vl": {
+        "vocab_size": 152_064,
+        "hidden_size": 8192,
+        "intermediate_size": 29_568,
+        "num_hidden_layers": 80,
+        "num_attention_heads": 64,
+        "num_key_value_heads": 8,
+        "rms_norm_eps": 1e-5,
+        "use_sliding_window": False,
+    },
+}
+_ROPE = {"qwen3_vl_moe": [24, 20, 20], "qwen3_vl": [24, 20, 20], "qwen2_5_vl": [16, 24, 24]}
+
+
+def family(config: ModelConfig) -> str:
+    """The `model_type` whose architecture a config has; raises InputError when it is none of them."""
+    vision = config.vision
+    qwen25 = (config.qkv_bias, not config.query_key_norm, not config.rope_interleaved, vision.gated)
+    if all(qwen25) and not config.experts and not vision.grid and not vision.deepstack and vision.window:
+        if config.query_heads * config.head_dim == config.width:
+            return "qwen2_5_vl"
+    elif not any(qwen25) and vision.grid and not vision.window:
+        return "qwen3_vl_moe" if config.experts else "qwen3_vl"
+    raise InputError(f"this model config is none of the architectures {', '.join(ARCHITECTURES)}")
+
+
+def read_config(directory: Path) -> ModelConfig:
+    """The config of a checkpoint directory.
+
+    Raises:
+        InputError: a file cannot be read, a field is missing or has an impossible value, or the architecture is none
+            of ours; the message names file and field.
+    """
+    path = directory / CONFIG_FILE
+    top = read_json(path)
+    kind = top.get("model_type")
+    if kind not in ARCHITECTURES:
+        raise InputError(f"{path}: model_type must be one of {', '.join(ARCHITECTURES)}, got {kind!r}")
+    vision_defaults = _QWEN25_VISION if kind == "qwen2_5_vl" else _QWEN3_VISION
+    text = _Fields(path, {**_TEXT[kind], **top.get("text_config", top)})
+    vision = _Fields(path, {**vision_defaults, **top.get("vision_config", {})}, "vision_config.")
+    theta, sections = _read_rope(path, text.values, kind)
+    text.require("hidden_act", "silu", default="silu")
+    vision.require("hidden_act", vision_defaults["hidden_act"])
+    text.require("attention_bias", False, default=False)
+    if kind == "qwen3_vl_moe":
+        text.require("decoder_sparse_step", 1)
+        text.require("mlp_only_layers", [])
+    if kind == "qwen2_5_vl":
+        text.require("use_sliding_window", False)
+    width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
+    experts = kind == "qwen3_vl_moe"
+    return ModelConfig(
+        vocabulary=text.integer("vocab_size"),
+        width=width,
+        depth=text.integer("num_hidden_layers"),
+        query_heads=heads,
+        kv_heads=text.integer("num_key_value_heads"),
+        head_dim=text.values.get("head_dim") or width // heads,
+        experts=text.integer("num_experts", "num_local_experts") if experts else 0,
+        experts_per_token=text.integer("num_experts_per_tok") if experts else 0,
+        expert_width=text.integer("moe_intermediate_size") if experts else 0,
+        mlp_width=0 if experts else text.integer("intermediate_size"),
+        qkv_bias=kind == "qwen2_5_vl",
+        query_key_norm=kind != "qwen2_5_vl",
+        rope_theta=theta,
+        rope_sections=sections,
+        rope_interleaved=kind != "qwen2_5_vl",
+        norm_epsilon=text.values.get("rms_norm_eps", 1e-6),
+        tied_embeddings=top.get("tie_word_embeddings", text.values.get("tie_word_embeddings", False)),
+        vision=_read_vision(directory, vision, kind),
+        image_token=top.get("image_token_id", 151_655),
+    )
+
+
+def _read_vision(directory: Path, vision: _Fields, kind: str) -> VisionConfig:
+    qwen25 = kind == "qwen2_5_vl"
+    mean, std = (CLIP_MEAN, CLIP_STD) if qwen25 else ((0.5,) * 3, (0.5,) * 3)
+    preprocessor = directory / PREPROCESSOR_FILE
+    pixels = read_json(preprocessor) if preprocessor.exists() else {}
+    grid = 0 if qwen25 else round(vision.integer("num_position_embeddings") ** 0.5)
+    return VisionConfig(
+        patch=vision.integer("patch_size"),
+        merge=vision.integer("spatial_merge_size"),
+        temporal=vision.integer("temporal_patch_size"),
+        grid=grid,
+        width=vision.integer("hidden_size"),
+        depth=vision.integer("depth"),
+        heads=vision.integer("num_heads"),
+        mlp_width=vision.integer("intermediate_size"),
+        gated=qwen25,
+        window=vision.integer("window_size") if qwen25 else 0,
+        whole_image_blocks=tuple(vision.values["fullatt_block_indexes"]) if qwen25 else (),
+        deepstack=() if qwen25 else tuple(vision.values["deepstack_visual_indexes"]),
+        pixel_mean=_three(preprocessor, "image_mean", pixels.get("image_mean", mean)),
+        pixel_std=_three(preprocessor, "image_std", pixels.get("image_std", std)),
+    )
+
+
+def _read_rope(path: Path, text: Mapping[str, Any], kind: str) -> tuple[float, tuple[int, int, int]]:
+    rope = text.get("rope_parameters") or {**(text.get("rope_scaling") or {}), "rope_theta": text.get("rope_theta")}
+    form = rope.get("rope_type", rope.get("type", "default"))
+    if form not in ("default", "mrope"):
+        raise InputError(f"{path}: the rotary positions must be of type default or mrope, got {form!r}")
+    theta = rope.get("rope_theta") or (1e6 if kind == "qwen2_5_vl" else None)
+    if not isinstance(theta, int | float):
+        raise InputError(f"{path}: rope_theta must be a number, got {theta!r}")
+    return float(theta), _three(path, "mrope_section", rope.get("mrope_section", _ROPE[kind]))
+
+
+def _three(path: Path, name: str, values: Any) -> Any:
+    if not isinstance(values, list | tuple) or len(values) != 3:
+        raise InputError(f"{path}: {name} must be three numbers, got {values!r}")
+    return tuple(values)
+
+
+class _Fields:
+    """A section of a file; what it lacks or misspells is an InputError with the field's name."""
+
+    def __init__(self, path: Path, values: Mapping[str, Any], prefix: str = "") -> None:
+        self.path, self.values, self.prefix = path, values, prefix
+
+    def integer(self, *names: str) -> int:
+        """The first of several spellings that is there."""
+        value = next((self.values[name] for name in names if name in self.values), None)
+        if not isinstance(value, int) or value < 1:
+            raise InputError(f"{self.path}: {self.prefix}{names[0]} must be a positive integer, got {value!r}")
+        return value
+
+    def require(self, name: str, only: Any, default: Any = None) -> None:
+        value = self.values.get(name, default)
+        if value != only:
+            raise InputError(f"{self.path}: {self.prefix}{name} must be {only!r}, got {value!r}")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object from a file; raises InputError when it is none."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} must hold a JSON object, got {type(content).__name__}")
+    return content
+
+
+def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
+    """File name to content of the JSON files from which `transformers` rebuilds model and image processor.
+
+    Raises InputError when the config is none of its architectures.
+    """
+    kind, vision = family(config), config.vision
+    rope = {"rope_type": "default", "mrope_section": list(config.rope_sections)}
+    text: dict[str, Any] = {
+        "model_type": f"{kind}_text",
+        "vocab_size": config.vocabulary,
+        "hidden_size": config.width,
+        "num_hidden_layers": config.depth,
+        "num_attention_heads": config.query_heads,
+        "num_key_value_heads": config.kv_heads,
+        "hidden_act": "silu",
+        "rms_norm_eps": config.norm_epsilon,
+        "rope_theta": config.rope_theta,
+        "rope_scaling": rope if kind == "qwen2_5_vl" else {**rope, "mrope_interleaved": True},
+        "tie_word_embeddings": config.tied_embeddings,
+    }
+    seen: dict[str, Any] = {
+        "model_type": kind,
+        "depth": vision.depth,
+        "hidden_size": vision.width,
+        "out_hidden_size": config.width,
+        "intermediate_size": vision.mlp_width,
+        "num_heads": vision.heads,
+        "patch_size": vision.patch,
+        "spatial_merge_size": vision.merge,
+        "temporal_patch_size": vision.temporal,
+    }
+    if kind == "qwen2_5_vl":
+        seen |= {"window_size": vision.window, "fullatt_block_indexes": list(vision.whole_image_blocks)}
+        seen["hidden_act"] = "silu"
+    else:
+        text["head_dim"] = config.head_dim
+        seen |= {"num_position_embeddings": vision.grid**2, "deepstack_visual_indexes": list(vision.deepstack)}
+        seen["hidden_act"] = "gelu_pytorch_tanh"
+    if config.experts:
+        text |= {"num_experts": config.experts, "num_experts_per_tok": config.experts_per_token}
+        text |= {"moe_intermediate_size": config.expert_width, "decoder_sparse_step": 1, "mlp_only_layers": []}
+    else:
+        text["intermediate_size"] = config.mlp_width
+    main = {
+        "architectures": [ARCHITECTURES[kind]],
+        "model_type": kind,
+        "torch_dtype": dtype,
+        "tie_word_embeddings": config.tied_embeddings,
+        "text_config": text,
+        "vision_config": seen,
+    }
+    if config.image_token is not None:
+        main["image_token_id"] = config.image_token
+    preprocessor = {
+        "image_processor_type": "Qwen2VLImageProcessor",
+        "patch_size": vision.patch,
+        "merge_size": vision.merge,
+        "temporal_patch_size": vision.temporal,
+        "image_mean": list(vision.pixel_mean),
+        "image_std": list(vision.pixel_std),
+        "min_pixels": MIN_PIXELS,
+        "max_pixels": MAX_PIXELS,
+    }
+    return {CONFIG_FILE: main, PREPROCESSOR_FILE: preprocessor}

@@ -1,0 +1,93 @@
+"""Export: our parameters as a directory that `transformers` loads."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import jax
+import numpy as np
+from flax.traverse_util import flatten_dict
+from safetensors.numpy import save_file
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.huggingface.configuration import config_files, family
+from tars_jax.model.huggingface.names import Tensor, file_name, tensors
+from tars_jax.model.huggingface.reading import INDEX_FILE, SINGLE_FILE
+from tars_jax.model.policy import Parameters
+
+SHARD_BYTES = 4 * 2**30
+
+
+def export_checkpoint(
+    directory: Path, config: ModelConfig, parameters: Parameters, shard_bytes: int = SHARD_BYTES
+) -> None:
+    """Writes config.json, preprocessor_config.json and safetensors files of at most `shard_bytes`, unless one tensor
+    is larger. The directory appears when it is whole. One process must address all shards; the host holds one file's
+    tensors at a time.
+
+    Raises:
+        InputError: the directory exists, or `transformers` has no architecture for the config.
+    """
+    if directory.exists():
+        raise InputError(f"{directory} exists already; the export takes a new directory")
+    if config.scalar_head or not config.vocabulary_head:
+        raise InputError("transformers has no value models of these families; only policies can be exported")
+    leaves = flatten_dict(parameters, sep="/")
+    dtype = next(iter(leaves.values())).dtype
+    shapes = {path: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for path, leaf in leaves.items()}
+    kind = family(config)
+    shards = _shards(tensors(config), shapes, shard_bytes)
+    partial = directory.with_name(f".{directory.name}.saving")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        weight_map = {}
+        for number, shard in enumerate(shards, start=1):
+            name = f"model-{number:05d}-of-{len(shards):05d}.safetensors" if len(shards) > 1 else SINGLE_FILE
+            arrays = {file_name(tensor.theirs, kind): _gather(tensor, leaves) for tensor in shard}
+            save_file(arrays, partial / name, metadata={"format": "pt"})
+            weight_map |= dict.fromkeys(arrays, name)
+        contents = config_files(config, str(dtype))
+        if len(shards) > 1:
+            total = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves.values())
+            contents[INDEX_FILE] = {"metadata": {"total_size": total}, "weight_map": weight_map}
+        for name, content in contents.items():
+            (partial / name).write_text(json.dumps(content, indent=2))
+        for path in (*partial.iterdir(), partial):
+            _sync(path)
+        partial.rename(directory)
+        _sync(directory.parent)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def _shards(table: list[Tensor], shapes: dict[str, jax.ShapeDtypeStruct], shard_bytes: int) -> list[list[Tensor]]:
+    """The tensors in order, cut where a file would become larger than `shard_bytes`."""
+    shards: list[list[Tensor]] = [[]]
+    filled = 0
+    for tensor in table:
+        size = int(np.prod(tensor.shape(shapes))) * shapes[tensor.ours[0]].dtype.itemsize
+        if shards[-1] and filled + size > shard_bytes:
+            shards.append([])
+            filled = 0
+        shards[-1].append(tensor)
+        filled += size
+    return shards
+
+
+def _gather(tensor: Tensor, leaves: dict[str, jax.Array]) -> np.ndarray:
+    parts = [leaves[path] if tensor.layer is None else leaves[path][tensor.layer] for path in tensor.ours]
+    return np.ascontiguousarray(tensor.to_theirs([np.asarray(part) for part in parts]))
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,221 @@
+"""Checkpoints that transformers wrote, and what its models computed from them; see goldens/make.py."""
+
+import dataclasses
+import functools
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+pytest.importorskip("safetensors")
+from safetensors.numpy import load_file, save_file
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.huggingface import export_checkpoint, import_checkpoint, read_config, reading
+from tars_jax.model.huggingface.configuration import config_files
+from tars_jax.model.policy import Inputs, Output, Parameters, forward, init_parameters
+from tars_jax.model.positions import rope_positions
+from tars_jax.model.preprocessing import patches
+from tars_jax.model.presets import preset
+from tars_jax.model.sharding import make_mesh
+from tars_jax.training.state import value_parameters
+
+GOLDENS = Path(__file__).with_name("goldens")
+KINDS = ("qwen3_vl_moe", "qwen3_vl", "qwen2_5_vl")
+
+
+def mesh() -> jax.sharding.Mesh:
+    return make_mesh({}, jax.devices()[:1])
+
+
+def one_context(config: ModelConfig, tokens: np.ndarray, images: list[np.ndarray]) -> Inputs:
+    """One row; images of a size are batched, so image tokens point into the sizes one after another."""
+    grids = [config.vision.token_grid(*image.shape[:2]) for image in images]
+    sizes = sorted({image.shape for image in images})
+    order = [number for size in sizes for number, image in enumerate(images) if image.shape == size]
+    counts = np.array([rows * columns for rows, columns in grids])
+    first = np.zeros(len(images), int)
+    first[order] = np.cumsum(counts[order]) - counts[order]
+    is_image = tokens == config.image_token
+    image_tokens = np.full(tokens.shape, -1, np.int32)
+    image_tokens[is_image] = np.concatenate([start + np.arange(n) for start, n in zip(first, counts, strict=True)])
+    return Inputs(
+        tokens=tokens[None],
+        positions=rope_positions(is_image, grids)[0][:, None],
+        segments=np.ones((1, tokens.size), np.int32),
+        images=tuple(np.stack([image for image in images if image.shape == size])[None] for size in sizes),
+        image_tokens=image_tokens[None],
+    )
+
+
+def run(config: ModelConfig, parameters: Parameters, inputs: Inputs) -> Output:
+    return jax.jit(lambda parameters, inputs: forward(config, parameters, inputs))(parameters, inputs)
+
+
+def golden_context(kind: str, config: ModelConfig) -> tuple[Any, Inputs, list[np.ndarray]]:
+    golden = np.load(GOLDENS / kind / "golden.npz")
+    images = [golden[f"image_{number}"] for number in range(3)]
+    return golden, one_context(config, golden["tokens"], images), images
+
+
+@pytest.fixture(scope="module")
+def imported() -> Any:
+    return functools.cache(lambda kind: import_checkpoint(GOLDENS / kind, mesh()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hidden_states_and_logits_are_those_of_transformers(kind: str, imported: Any) -> None:
+    config, parameters = imported(kind)
+    golden, inputs, _ = golden_context(kind, config)
+    np.testing.assert_array_equal(inputs.positions[:, 0], golden["positions"])
+    output = run(config, parameters, inputs)
+    np.testing.assert_allclose(output.hidden[0], golden["hidden"], atol=1e-4)
+    others = np.arange(config.vocabulary) != config.image_token  # ours never writes an image token
+    np.testing.assert_allclose(output.logits[0][:, others], golden["logits"][:, others], atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_patches_are_those_of_transformers(kind: str) -> None:
+    config = read_config(GOLDENS / kind)
+    golden, _, images = golden_context(kind, config)
+    ours = np.concatenate([patches(image[None], config.vision)[0] for image in images])
+    np.testing.assert_array_equal(ours, golden["patches"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_export_and_import_give_the_same_tensors_config_and_log_probabilities(
+    kind: str, imported: Any, tmp_path: Path
+) -> None:
+    config, parameters = imported(kind)
+    export_checkpoint(tmp_path / "export", config, parameters, shard_bytes=40_000)
+    assert len(list((tmp_path / "export").glob("*.safetensors"))) > 3
+    again_config, again = import_checkpoint(tmp_path / "export", mesh())
+    assert again_config == config
+    jax.tree.map(np.testing.assert_array_equal, again, parameters)
+    _, inputs, _ = golden_context(kind, config)
+    log_probs = jax.jit(lambda parameters: jax.nn.log_softmax(forward(config, parameters, inputs).logits))
+    np.testing.assert_array_equal(log_probs(again), log_probs(parameters))
+
+
+def test_an_export_in_bfloat16_is_the_file_that_transformers_wrote(tmp_path: Path) -> None:
+    """But for experts, which it writes in another layout than it publishes."""
+    config, parameters = import_checkpoint(GOLDENS / "qwen3_vl", mesh(), dtype="bfloat16")
+    export_checkpoint(tmp_path / "export", config, parameters)
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (tmp_path / "export", GOLDENS / "qwen3_vl"))
+    assert ours.keys() == theirs.keys()
+    for name, tensor in theirs.items():
+        np.testing.assert_array_equal(ours[name], tensor, err_msg=name)
+    assert read_config(tmp_path / "export") == config
+
+
+def test_a_value_model_starts_from_a_checkpoint(imported: Any) -> None:
+    config, policy = imported("qwen2_5_vl")
+    value_model = dataclasses.replace(config, scalar_head=True, vocabulary_head=False)
+    fresh = jax.jit(lambda: init_parameters(value_model, jax.random.key(0)))()
+    value = value_parameters(policy, fresh)
+    assert "vocabulary_head" not in value
+    golden, inputs, _ = golden_context("qwen2_5_vl", config)
+    output = run(value_model, value, inputs)
+    np.testing.assert_allclose(output.hidden[0], golden["hidden"], atol=1e-4)
+    assert output.logits is None and (output.values == 0).all()
+
+
+def copied(tmp_path: Path, kind: str = "qwen3_vl_moe") -> Path:
+    return Path(shutil.copytree(GOLDENS / kind, tmp_path / "checkpoint"))
+
+
+def test_wrong_tensors_are_all_named_and_nothing_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = copied(tmp_path)
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["model.language_model.norm.weight"]
+    tensors["model.language_model.layers.7.mlp.gate.weight"] = np.zeros((4, 32), np.float32)
+    tensors["lm_head.weight"] = tensors["lm_head.weight"][:-1]
+    tensors["model.visual.merger.norm.bias"] = np.zeros(16, np.int32)
+    save_file(tensors, folder / "model.safetensors")
+    monkeypatch.setattr(reading, "_load", None)
+    message = (
+        r"1 missing: model\.language_model\.norm\.weight; "
+        r"1 unexpected: model\.language_model\.layers\.7\.mlp\.gate\.weight; "
+        r"2 of another shape or type: lm_head\.weight is BF16 \[39, 32\] instead of \[40, 32\], "
+        r"model\.visual\.merger\.norm\.bias is I32 \[16\] instead of \[16\]"
+    )
+    with pytest.raises(InputError, match=message):
+        import_checkpoint(folder, mesh())
+
+
+def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-10])
+    with pytest.raises(InputError, match="model.safetensors is not a whole safetensors file"):
+        import_checkpoint(folder, mesh())
+    weights.unlink()
+    with pytest.raises(InputError, match="there is no file model.safetensors"):
+        import_checkpoint(folder, mesh())
+    (folder / "config.json").unlink()
+    with pytest.raises(InputError, match=r"config.json cannot be read as JSON"):
+        import_checkpoint(folder, mesh())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model_type": "llama"}, "config.json: model_type must be one of qwen3_vl_moe, .*, got 'llama'"),
+        ({"hidden_size": "32"}, "config.json: hidden_size must be a positive integer, got '32'"),
+        ({"mlp_only_layers": [0]}, r"config.json: mlp_only_layers must be \[\], got \[0\]"),
+        ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu', got 'gelu'"),
+        ({"rope_parameters": {"rope_type": "yarn"}}, "must be of type default or mrope, got 'yarn'"),
+        ({"num_hidden_layers": 2}, r"checkpoint: .* 11 unexpected: model.language_model.layers.2"),
+    ],
+)
+def test_configs_that_are_not_ours(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    folder = copied(tmp_path)
+    config = json.loads((folder / "config.json").read_bytes())
+    for name, value in changes.items():
+        (config if name == "model_type" else config["text_config"])[name] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match=message):
+        import_checkpoint(folder, mesh())
+
+
+def test_a_flat_config_of_transformers_4_with_defaults_left_out(tmp_path: Path) -> None:
+    """As UI-TARS-1.5-7B has it: text fields at the top, `rope_scaling`, a vision section of differences only."""
+    config = {
+        "model_type": "qwen2_5_vl",
+        "hidden_size": 3584,
+        "intermediate_size": 18944,
+        "num_attention_heads": 28,
+        "num_hidden_layers": 28,
+        "num_key_value_heads": 4,
+        "rms_norm_eps": 1e-06,
+        "rope_scaling": {"mrope_section": [16, 24, 24], "rope_type": "default", "type": "default"},
+        "rope_theta": 1000000.0,
+        "tie_word_embeddings": False,
+        "vision_config": {"hidden_size": 1280, "in_chans": 3, "model_type": "qwen2_5_vl", "spatial_patch_size": 14},
+        "vocab_size": 152064,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert read_config(tmp_path) == preset("qwen2.5-vl-7b")
+
+
+@pytest.mark.parametrize("name", ["qwen3-vl-30b-a3b", "qwen3-vl-8b", "qwen2.5-vl-7b", "ui-tars-2", "nano"])
+def test_every_preset_has_a_config_of_transformers(name: str, tmp_path: Path) -> None:
+    for file, content in config_files(preset(name), "float32").items():
+        (tmp_path / file).write_text(json.dumps(content))
+    assert read_config(tmp_path) == preset(name)
+
+
+def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
+    config, parameters = imported("qwen3_vl")
+    with pytest.raises(InputError, match="none of the architectures"):
+        export_checkpoint(tmp_path / "a", dataclasses.replace(config, qkv_bias=True), parameters)
+    with pytest.raises(InputError, match="has no value models"):
+        export_checkpoint(tmp_path / "a", dataclasses.replace(config, scalar_head=True), parameters)
+    with pytest.raises(InputError, match="exists already"):
+        export_checkpoint(tmp_path, config, parameters)
+    assert not list(tmp_path.iterdir())
