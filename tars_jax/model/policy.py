@@ -76,7 +76,9 @@ class Policy(nn.Module):
         x, deepstack = embed(inputs.tokens), None
         sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
         if any(images.shape[1] for images in sizes):
-            encoder = VisionEncoder(config.vision, config.width, config.dtype, name="vision")
+            encoder = VisionEncoder(
+                config.vision, config.width, config.dtype, config.execution.remat != "none", name="vision"
+            )
             seen = jnp.concatenate([_see(encoder, images) for images in sizes if images.shape[1]], axis=2)
             chosen = jnp.maximum(inputs.image_tokens, 0)[None, ..., None]
             features, is_image = jnp.take_along_axis(seen, chosen, axis=2), inputs.image_tokens[..., None] >= 0

@@ -74,9 +74,10 @@ def load_slice(text: str) -> Slice:
             "config.topology needs the TPU compiler (libtpu), which is not installed: "
             "it comes with the extra tars_jax[pod], here: .venv/bin/pip install 'jax[tpu]==0.10.2'."
         )
-    # Without these, libtpu asks the cloud's metadata server which machine it is on, and jax looks for a TPU.
+    # Without these, libtpu asks the cloud which machine it is on, takes a lock, and jax looks for a TPU.
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
     os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
+    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")
     jax.config.update("jax_platforms", "cpu")
     from jax.experimental import topologies
 
