@@ -113,6 +113,17 @@ def mapped(
     return call
 
 
+def array_sharding(mesh: Mesh, shape: tuple[int, ...], *axes: str | None) -> NamedSharding:
+    """Where the rules put an array of this shape and these logical axes."""
+    return NamedSharding(mesh, _spec(mesh, shape, axes))
+
+
+def mesh_of(tree: Any) -> Mesh | None:
+    """The mesh that a tree of arrays lies on; None on a device without one."""
+    sharding = jax.tree.leaves(tree)[0].sharding
+    return sharding.mesh if isinstance(sharding, NamedSharding) else None
+
+
 def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
     """Rows of a batch over the data axes."""
     return NamedSharding(mesh, PartitionSpec(*[None] * batch_axis, AXIS_RULES["batch"]))
