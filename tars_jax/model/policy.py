@@ -35,7 +35,7 @@ class Inputs:
     tokens: Array  # [B, T] int32
     positions: Array  # [3, B, T] int32: time, row, column
     segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
-    images: Array | tuple[Array, ...]  # [B, I, height, width, 3] uint8; several such where there are several sizes
+    images: Array  # [B, I, height, width, 3] uint8; a tuple of such where there are several sizes
     image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens (size after size), -1 for text
 
 

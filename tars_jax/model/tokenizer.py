@@ -1,4 +1,7 @@
-"""The tokenizer of the agent's own language: byte-level BPE with special tokens for turns, images and calls."""
+"""The tokenizer of the agent's own language: byte-level BPE with special tokens for turns, images and calls.
+
+`load_tokenizer` reads the tokenizer.json of an open checkpoint as well.
+"""
 
 from __future__ import annotations
 
@@ -72,11 +75,16 @@ class Tokenizer:
 
     @functools.cached_property
     def image(self) -> int:
-        return self.id_of("<|image|>")
+        """Of our own tokenizer, or of the Qwen families'."""
+        return self._first_of("<|image|>", "<|image_pad|>")
 
     @functools.cached_property
     def end(self) -> int:
-        return self.id_of("<|end|>")
+        return self._first_of("<|end|>", "<|im_end|>")
+
+    def _first_of(self, *tokens: str) -> int:
+        known = (token for token in tokens if self._tokenizer.token_to_id(token) is not None)
+        return self.id_of(next(known, tokens[0]))
 
 
 def load_tokenizer(path: Path = COMMITTED) -> Tokenizer:

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,9 @@ def one_context(config: ModelConfig, tokens: np.ndarray, images: list[np.ndarray
     )
 
 
-def run(config: ModelConfig, parameters: Parameters, inputs: Inputs) -> Output:
-    return jax.jit(lambda parameters, inputs: forward(config, parameters, inputs))(parameters, inputs)
+@functools.cache
+def forward_fn(config: ModelConfig) -> Callable[[Parameters, Inputs], Output]:
+    return jax.jit(lambda parameters, inputs: forward(config, parameters, inputs))
 
 
 def golden_context(kind: str, config: ModelConfig) -> tuple[Any, Inputs, list[np.ndarray]]:
@@ -73,7 +75,7 @@ def test_hidden_states_and_logits_are_those_of_transformers(kind: str, imported:
     config, parameters = imported(kind)
     golden, inputs, _ = golden_context(kind, config)
     np.testing.assert_array_equal(inputs.positions[:, 0], golden["positions"])
-    output = run(config, parameters, inputs)
+    output = forward_fn(config)(parameters, inputs)
     np.testing.assert_allclose(output.hidden[0], golden["hidden"], atol=1e-4)
     others = np.arange(config.vocabulary) != config.image_token  # ours never writes an image token
     np.testing.assert_allclose(output.logits[0][:, others], golden["logits"][:, others], atol=1e-4)
@@ -98,8 +100,8 @@ def test_export_and_import_give_the_same_tensors_config_and_log_probabilities(
     assert again_config == config
     jax.tree.map(np.testing.assert_array_equal, again, parameters)
     _, inputs, _ = golden_context(kind, config)
-    log_probs = jax.jit(lambda parameters: jax.nn.log_softmax(forward(config, parameters, inputs).logits))
-    np.testing.assert_array_equal(log_probs(again), log_probs(parameters))
+    before, after = (jax.nn.log_softmax(forward_fn(config)(each, inputs).logits) for each in (parameters, again))
+    np.testing.assert_array_equal(after, before)
 
 
 def test_an_export_in_bfloat16_is_the_file_that_transformers_wrote(tmp_path: Path) -> None:
@@ -116,11 +118,12 @@ def test_an_export_in_bfloat16_is_the_file_that_transformers_wrote(tmp_path: Pat
 def test_a_value_model_starts_from_a_checkpoint(imported: Any) -> None:
     config, policy = imported("qwen2_5_vl")
     value_model = dataclasses.replace(config, scalar_head=True, vocabulary_head=False)
-    fresh = jax.jit(lambda: init_parameters(value_model, jax.random.key(0)))()
+    shapes = jax.eval_shape(lambda: init_parameters(value_model, jax.random.key(0)))
+    fresh = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), shapes)
     value = value_parameters(policy, fresh)
     assert "vocabulary_head" not in value
     golden, inputs, _ = golden_context("qwen2_5_vl", config)
-    output = run(value_model, value, inputs)
+    output = forward_fn(value_model)(value, inputs)
     np.testing.assert_allclose(output.hidden[0], golden["hidden"], atol=1e-4)
     assert output.logits is None and (output.values == 0).all()
 

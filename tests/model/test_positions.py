@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tars_jax import InputError
 from tars_jax.model.positions import rope_positions, rotary, rotate
 
 TEXT, IMAGE = False, True
@@ -90,3 +91,33 @@ def test_rotation_preserves_norms_and_sees_only_differences(seed: int, at: tuple
 def test_an_image_must_be_whole() -> None:
     with pytest.raises(ValueError, match="6 image tokens in a row"):
         rope_positions([TEXT, *[IMAGE] * 5, TEXT], (2, 3))
+
+
+def test_images_of_several_sizes() -> None:
+    run = [*[IMAGE] * 2, TEXT, *[IMAGE] * 3, *[IMAGE] * 2]
+    positions, following = rope_positions(run, grid=[(1, 2), (3, 1), (1, 2)])
+    # The images begin at 0, 3 and 6: the first takes two positions, the second three; the text stands at 2.
+    assert positions.tolist() == [[0, 0, 2, 3, 3, 3, 6, 6], [0, 0, 2, 3, 4, 5, 6, 6], [0, 1, 2, 3, 3, 3, 6, 7]]
+    assert following == 8
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ([(1, 2)], "the image at token 3 is one more than the 1 grids"),
+        ([(1, 2), (1, 2), (1, 2)], "there are 3 grids and fewer images"),
+        ([(1, 2), (2, 2)], "an image takes 4 image tokens in a row, the one at 3 has fewer"),
+    ],
+)
+def test_grids_that_are_not_those_of_the_images(grid: list[tuple[int, int]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        rope_positions([IMAGE, IMAGE, TEXT, IMAGE, IMAGE], grid)
+
+
+def test_frequencies_in_three_chunks() -> None:
+    """Qwen2.5-VL: the first two frequencies turn with time, the next three with rows, the last three with columns."""
+    positions = jnp.asarray([1, 10, 100], jnp.int32).reshape(3, 1, 1)
+    cosine, sine = rotary(positions, 16, 10_000.0, (2, 3, 3), interleaved=False)
+    angle = 10_000.0 ** (-np.arange(8) / 8) * [1, 1, 10, 10, 10, 100, 100, 100]
+    np.testing.assert_allclose(cosine[0, 0], np.cos(angle), atol=1e-5)
+    np.testing.assert_allclose(sine[0, 0], np.sin(angle), atol=1e-5)

@@ -19,7 +19,7 @@ GOLDEN = np.load(Path(__file__).with_name("goldens") / "preprocessing.npz")
 
 @pytest.mark.parametrize("patch", [14, 16])
 def test_sizes_are_those_of_transformers(patch: int) -> None:
-    got = [smart_size(*size, 2 * patch) for size in GOLDEN["sizes"].tolist()]
+    got = [smart_size(height, width, 2 * patch) for height, width in GOLDEN["sizes"].tolist()]
     assert got == [tuple(size) for size in GOLDEN[f"read_at_{patch}"].tolist()]
 
 

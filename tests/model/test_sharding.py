@@ -13,7 +13,7 @@ import pytest
 from jax.sharding import Mesh, PartitionSpec
 
 from tars_jax import InputError
-from tars_jax.model.config import VisionConfig
+from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.sharding import batch_sharding, make_mesh, parameter_shardings
@@ -36,9 +36,19 @@ MODEL = dataclasses.replace(
 MESHES = ({"data": 2, "fsdp": 2, "tensor": 2}, {"expert": 8})
 
 
-def test_rules_cover_every_large_parameter() -> None:
+DENSE = dataclasses.replace(
+    MODEL,
+    experts=0,
+    mlp_width=16,
+    qkv_bias=True,
+    vision=dataclasses.replace(MODEL.vision, gated=True, deepstack=(0,)),
+)
+
+
+@pytest.mark.parametrize("model", [MODEL, DENSE], ids=["experts", "dense"])
+def test_rules_cover_every_large_parameter(model: ModelConfig) -> None:
     """What no rule names stays whole on every device: only vectors and the vision's grid of positions may."""
-    shapes = jax.eval_shape(lambda: init_parameters(MODEL, jax.random.key(0)))
+    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
     mesh = make_mesh({}, jax.devices()[:1])
     whole = {
         jax.tree_util.keystr(path, simple=True, separator="/")

@@ -11,7 +11,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.preprocessing import patches
-from tars_jax.model.vision import VisionEncoder, _coordinates, _interpolation
+from tars_jax.model.vision import VisionEncoder, _attend, _coordinates, _interpolation, _windows
 
 CONFIG = VisionConfig(patch=4, merge=2, grid=3, width=8, depth=1, heads=2, mlp_width=16)
 
@@ -72,3 +72,36 @@ def test_sizes_that_do_not_divide(size: tuple[int, int]) -> None:
 def test_token_grid() -> None:
     assert CONFIG.token_grid(16, 24) == (2, 3)
     assert dataclasses.replace(CONFIG, merge=1).token_grid(16, 24) == (4, 6)
+
+
+def test_windows_by_hand() -> None:
+    """5 x 3 patches in windows of 2 x 2: the last row and the last column have windows of their own."""
+    row, column = _coordinates(5, 3, 1)
+    assert _windows(row, column, 2).tolist() == [
+        [0, 1, 3, 4],
+        [2, 5, -1, -1],
+        [6, 7, 9, 10],
+        [8, 11, -1, -1],
+        [12, 13, -1, -1],
+        [14, -1, -1, -1],
+    ]
+
+
+def test_attention_stays_in_its_window() -> None:
+    row, column = _coordinates(4, 6, 2)
+    windows = _windows(row, column, side=4)
+    q, k, v = (jax.random.normal(key, (2, 24, 2, 4)) for key in jax.random.split(jax.random.key(0), 3))
+    got = _attend(q, k, v, windows)
+    for window in windows:
+        members = window[window >= 0]
+        expected = jax.nn.dot_product_attention(q[:, members], k[:, members], v[:, members])
+        np.testing.assert_allclose(got[:, members], expected, atol=1e-6)
+
+
+def test_impossible_encoders() -> None:
+    with pytest.raises(InputError, match=r"vision.deepstack takes blocks 0 to 0, got \(1,\)"):
+        dataclasses.replace(CONFIG, deepstack=(1,))
+    with pytest.raises(InputError, match="vision.window 12 must be a multiple of 8 pixels"):
+        dataclasses.replace(CONFIG, window=12)
+    with pytest.raises(InputError, match=r"vision.width 8 must be a multiple of 4 \* vision.heads 4"):
+        dataclasses.replace(CONFIG, heads=4)

@@ -39,11 +39,11 @@ def import_checkpoint(directory: Path, mesh: Mesh, dtype: str = "float32") -> tu
         InputError: a file is missing or damaged, the config is none of the families, or tensors are missing,
             unexpected or of another shape or type; the message names them, and nothing is loaded.
     """
-    config = read_config(directory)
+    config, files = read_config(directory), _shard_files(directory)
+    found = _headers(directory, files)
     shapes = jax.eval_shape(lambda: init_parameters(config, jax.random.key(0)))
     flat_shapes = flatten_dict(shapes, sep="/")
-    files = _shard_files(directory)
-    table = _matching_table(directory, config, flat_shapes, _headers(directory, files))
+    table = _matching_table(directory, config, flat_shapes, found)
 
     shardings = flatten_dict(parameter_shardings(mesh, shapes), sep="/")
     parameters: dict[str, jax.Array] = {}
@@ -80,7 +80,9 @@ def _spread(array: np.ndarray, sharding: NamedSharding, dtype: str) -> jax.Array
     return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index].astype(jnp.dtype(dtype)))
 
 
+@functools.cache
 def _zeros(shape: tuple[int, ...], dtype: str, sharding: NamedSharding) -> Any:
+    """Jitted () -> an array of zeros that is never whole on one device."""
     return jax.jit(lambda: jnp.zeros(shape, dtype), out_shardings=sharding)
 
 

@@ -40,12 +40,14 @@ def export_checkpoint(
     dtype = next(iter(leaves.values())).dtype
     shapes = {path: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for path, leaf in leaves.items()}
     kind = family(config)
-    shards = _shards(tensors(config), shapes, shard_bytes)
+    # Transformers 5 tells the two layouts of experts apart by shape, and takes a square tensor for its own layout.
+    square = config.width in (config.expert_width, 2 * config.expert_width)
+    shards = _shards(tensors(config, experts_out_first=square), shapes, shard_bytes)
     partial = directory.with_name(f".{directory.name}.saving")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
-        weight_map = {}
+        weight_map: dict[str, str] = {}
         for number, shard in enumerate(shards, start=1):
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors" if len(shards) > 1 else SINGLE_FILE
             arrays = {file_name(tensor.theirs, kind): _gather(tensor, leaves) for tensor in shard}

@@ -109,7 +109,7 @@ def pixel_values(images: list[np.ndarray], kind: str) -> tuple[torch.Tensor, tor
 
 
 @torch.no_grad()
-def run(model: Any, tokens: np.ndarray, images: list[np.ndarray]) -> dict[str, np.ndarray]:
+def run(model: Any, tokens: np.ndarray, images: list[np.ndarray]) -> dict[str, Any]:
     """Positions [3, T], hidden states [T, D] after the last norm and logits [T, V], all of the float32 model."""
     ids = torch.tensor(tokens[None].astype(np.int64))
     is_image = (ids == IMAGE).int()
@@ -124,7 +124,7 @@ def run(model: Any, tokens: np.ndarray, images: list[np.ndarray]) -> dict[str, n
     }
 
 
-def make_preprocessing() -> dict[str, np.ndarray]:
+def make_preprocessing() -> dict[str, Any]:
     """Sizes that images are read at, and the bytes of two resized ones, in the patches' order."""
     rng = np.random.default_rng(9)
     sizes = [(1, 1), (1, 200), (28, 28), (48, 80), (1080, 1920), (2400, 1080), (5000, 30), (14, 14), (80, 16)]
@@ -152,7 +152,7 @@ def main() -> None:
         for name in ("generation_config.json", "README.md"):
             (folder / name).unlink(missing_ok=True)
         patches = pixel_values(images, kind)[0].numpy()
-        named = {f"image_{index}": image for index, image in enumerate(images)}
+        named: dict[str, Any] = {f"image_{index}": image for index, image in enumerate(images)}
         np.savez_compressed(folder / "golden.npz", tokens=tokens, patches=patches, **named, **golden)
 
 
