@@ -22,7 +22,8 @@ REMAT = {
     "products": checkpoint_policies.dots_with_no_batch_dims_saveable,
 }
 ATTENTION = ("auto", "dense", "splash", "cudnn")
-EXPERTS = ("auto", "buckets", "ragged", "tokamax")
+EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax")
+TRAVEL = ("tokens", "kernels")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +33,17 @@ class Execution:
     remat: str = "none"  # a key of REMAT, for each decoder layer
     attention: str = "auto"  # of the learner's rows; the engine's cache is always read densely
     experts: str = "auto"
+    travel: str = "tokens"  # what goes to the other on a mesh: tokens to experts, or kernels of experts to tokens
     capacity: float | None = None  # room for tokens between two expert shards, over an even share; None drops no token
     head_chunk: int = 64  # tokens of a row whose logits the learner holds at a time
 
     def __post_init__(self) -> None:
-        for name, known in (("remat", tuple(REMAT)), ("attention", ATTENTION), ("experts", EXPERTS)):
+        for name, known in (
+            ("remat", tuple(REMAT)),
+            ("attention", ATTENTION),
+            ("experts", EXPERTS),
+            ("travel", TRAVEL),
+        ):
             if getattr(self, name) not in known:
                 raise InputError(f"execution.{name} takes one of {', '.join(known)}, got {getattr(self, name)!r}")
         if self.capacity is not None and self.capacity <= 0:

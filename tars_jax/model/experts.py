@@ -19,6 +19,7 @@ from jax.ad_checkpoint import checkpoint_name
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.dispatch import can_dispatch, dispatched
 from tars_jax.model.execution import EXPERTS_OUT
+from tars_jax.model.gathered import can_gather, gathered
 from tars_jax.model.grouped import Weights, feed_forward, grouped
 
 FEW_TOKENS = 128
@@ -83,6 +84,8 @@ class Experts(nn.Module):
         execution, dropped = config.execution, jnp.float32(0)
         if x.shape[0] <= FEW_TOKENS:
             y = all_experts(x, gates, chosen, weights)
+        elif execution.travel == "kernels" and can_gather(x.shape[0], weights):
+            y = gathered(x, gates, chosen, weights, execution.experts_backend)
         elif can_dispatch(x.shape[0], weights):
             y, lost = dispatched(x, gates, chosen, weights, execution.experts_backend, execution.capacity)
             dropped = lost / jnp.maximum(counts.sum(), 1)

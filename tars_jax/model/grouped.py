@@ -6,7 +6,8 @@ Row r is token source[r] and goes through expert[r]; an expert E does not exist,
 
 buckets: one batched product over equal buckets (CPU). An expert takes as many buckets as its rows fill, so no routing
 is too uneven. ragged: rows sorted by expert, `jax.lax.ragged_dot` (native on TPU; on CPU and GPU it computes every
-expert on every row). tokamax: the same with the kernels of the tokamax package (GPU).
+expert on every row, and so does its gradient for the kernels on TPU). megablox: Pallas kernels for TPU, gradients too.
+tokamax: the same with the kernels of the tokamax package (GPU).
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jax.experimental.pallas.ops.tpu import megablox
 
 from tars_jax import InputError
 
 LARGEST_BUCKET = 256
+MEGABLOX_ROWS = (512, 256, 128, 64, 32, 16, 8)  # of a block; the first that divides
+MEGABLOX_BLOCK = (1024, 1024)  # of the product's inner and outer dimension
 RaggedDot = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 
 
@@ -43,7 +47,8 @@ def grouped(x: jax.Array, source: jax.Array, expert: jax.Array, weights: Weights
     if backend == "buckets":
         mean_load = expert.size // weights.gate.shape[0]
         return bucketed(x, source, expert, weights, min(LARGEST_BUCKET, 1 << max(mean_load // 4, 1).bit_length()))
-    return ragged(x, source, expert, weights, jax.lax.ragged_dot if backend == "ragged" else _tokamax())
+    dots = {"ragged": lambda: jax.lax.ragged_dot, "megablox": lambda: _megablox, "tokamax": _tokamax}
+    return ragged(x, source, expert, weights, dots[backend]())
 
 
 def bucketed(x: jax.Array, source: jax.Array, expert: jax.Array, weights: Weights, bucket: int) -> jax.Array:
@@ -74,6 +79,11 @@ def ragged(x: jax.Array, source: jax.Array, expert: jax.Array, weights: Weights,
     hidden = jnp.where(real, nn.silu(dot(rows, weights.gate, sizes)) * dot(rows, weights.up, sizes), 0)
     y = jnp.where(real, dot(hidden, weights.down, sizes), 0)
     return y[jnp.argsort(order)]
+
+
+def _megablox(rows: jax.Array, kernels: jax.Array, sizes: jax.Array) -> jax.Array:
+    block = next(size for size in MEGABLOX_ROWS if rows.shape[0] % size == 0)
+    return megablox.gmm(rows, kernels, sizes, rows.dtype, (block, *MEGABLOX_BLOCK))
 
 
 def _tokamax() -> RaggedDot:

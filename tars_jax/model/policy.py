@@ -6,6 +6,7 @@ F features that are added to an image token after the first layers.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import einops
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 from tars_jax.model.attention import up_to, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Attending, Cache, Decoder
+from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
 from tars_jax.model.vision import VisionEncoder
@@ -74,7 +76,9 @@ class Policy(nn.Module):
         x, deepstack = embed(inputs.tokens), None
         sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
         if any(images.shape[1] for images in sizes):
-            encoder = VisionEncoder(config.vision, config.width, config.dtype, name="vision")
+            encoder = VisionEncoder(
+                config.vision, config.width, config.dtype, config.execution.remat != "none", name="vision"
+            )
             seen = jnp.concatenate([_see(encoder, images) for images in sizes if images.shape[1]], axis=2)
             chosen = jnp.maximum(inputs.image_tokens, 0)[None, ..., None]
             features, is_image = jnp.take_along_axis(seen, chosen, axis=2), inputs.image_tokens[..., None] >= 0
@@ -152,6 +156,8 @@ def dummy_inputs(config: ModelConfig, tokens: int = 2) -> Inputs:
 
 def init_parameters(config: ModelConfig, key: jax.Array) -> Parameters:
     """Fresh parameters; call under jit with out_shardings so that nothing is whole on one device."""
+    # Kernels do not change the parameters, and do not take so few tokens.
+    config = dataclasses.replace(config, execution=Execution(attention="dense", experts="buckets"))
     return Policy(config).init(key, dummy_inputs(config))["params"]
 
 

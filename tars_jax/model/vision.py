@@ -93,6 +93,7 @@ class VisionEncoder(nn.Module):
     config: VisionConfig
     out_width: int
     dtype: str = "float32"
+    remat: bool = False  # blocks are computed again on the way back: attention of one block at a time is in memory
 
     @nn.compact
     def __call__(self, images: jax.Array) -> jax.Array:
@@ -116,10 +117,11 @@ class VisionEncoder(nn.Module):
         cosine, sine = jnp.asarray(np.cos(angle), jnp.float32), jnp.asarray(np.sin(angle), jnp.float32)
 
         windows = _windows(row, column, config.window // config.patch) if config.window else None
+        block = nn.remat(VisionBlock, static_argnums=(4,)) if self.remat else VisionBlock
         deepstack = []
         for layer in range(config.depth):
             seen = None if layer in config.whole_image_blocks else windows
-            x = VisionBlock(config, self.dtype, name=f"block_{layer}")(x, cosine, sine, seen)
+            x = block(config, self.dtype, name=f"block_{layer}")(x, cosine, sine, seen)
             if layer in config.deepstack:
                 name = f"deepstack_{config.deepstack.index(layer)}"
                 deepstack.append(self._merge(name, x, norm_first=False))

@@ -36,7 +36,7 @@ from tars_jax.rl import (
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, PackedBatch, Rows, select_rows
 from tars_jax.training.rewards import RewardConfig, token_rewards
-from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
+from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients, jit_update
 from tars_jax.training.value import ValueBatch, gather_actions, scatter_actions, shift_values
 from tars_jax.trajectory import Trajectory
 
@@ -142,7 +142,7 @@ def prepare(
 
 def make_policy_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
-) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
+) -> Update[PPOBatch]:
     """Step 4 for the policy: one minibatch. Jitted; the state is donated."""
 
     def loss_fn(parameters: Parameters, batch: PPOBatch) -> tuple[jax.Array, Metrics]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import flax.struct
 import jax
@@ -68,24 +68,49 @@ def apply_gradients(
     return TrainState(parameters, optimiser_state, state.step + 1), optax.global_norm(gradients)
 
 
-def jit_update(
-    update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]],
-) -> Callable[[TrainState, Batch], tuple[TrainState, Metrics]]:
-    """`jax.jit` for updates: the state is donated, and the new one has the shardings of the old one.
+class Update(Generic[Batch]):
+    """A jitted update: the state is donated, and the new one has the shardings of the old one.
 
     The compiler left to itself chooses other shardings for some of the outputs; they could then not take the place of
     what was donated, and the next update would be compiled once more.
     """
 
-    @functools.cache
-    def jitted(structure: jax.tree_util.PyTreeDef, shardings: tuple[Sharding, ...]) -> Any:
-        return jax.jit(update, donate_argnums=0, out_shardings=(structure.unflatten(shardings), None))
+    def __init__(self, update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]) -> None:
+        @functools.cache
+        def jitted(structure: jax.tree_util.PyTreeDef, shardings: tuple[Sharding, ...]) -> Any:
+            return jax.jit(update, donate_argnums=0, out_shardings=(structure.unflatten(shardings), None))
 
-    def call(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+        self._jitted = jitted
+
+    def __call__(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+        return self._for(state)(state, batch)
+
+    def lower(self, state: TrainState, batch: Batch) -> jax.stages.Lowered:
+        """The update for these shapes and shardings, not yet compiled; arrays or `jax.ShapeDtypeStruct`."""
+        return self._for(state).lower(state, batch)
+
+    def _for(self, state: TrainState) -> Any:
         leaves, structure = jax.tree.flatten(state)
-        return jitted(structure, tuple(leaf.sharding for leaf in leaves))(state, batch)
+        return self._jitted(structure, tuple(leaf.sharding for leaf in leaves))
 
-    return call
+
+def jit_update(update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]) -> Update[Batch]:
+    """`jax.jit` for updates."""
+    return Update(update)
+
+
+def abstract_state(model: ModelConfig, optimiser: optax.GradientTransformation, mesh: Mesh) -> TrainState:
+    """The shapes and shardings of `start(fresh_parameters(...), ...)`, without the arrays."""
+    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
+    parameters = jax.tree.map(_placed, shapes, parameter_shardings(mesh, shapes))
+    whole = NamedSharding(mesh, PartitionSpec())
+    moments = jax.eval_shape(optimiser.init, parameters)
+    step: Any = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)
+    return TrainState(parameters, jax.tree.map(_placed, moments, _like_parameters(moments, parameters, whole)), step)
+
+
+def _placed(shape: jax.ShapeDtypeStruct, sharding: Sharding) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
 
 
 def value_parameters(policy: Parameters, fresh: Parameters) -> Parameters:

@@ -21,7 +21,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import explained_variance, token_mean, value_loss
 from tars_jax.training.packing import Array, PackedBatch, Rows
-from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
+from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients, jit_update
 from tars_jax.trajectory import Trajectory
 
 
@@ -46,7 +46,7 @@ def value_model(model: ModelConfig) -> ModelConfig:
 
 def make_value_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, clip: float | None
-) -> Callable[[TrainState, ValueBatch], tuple[TrainState, Metrics]]:
+) -> Update[ValueBatch]:
     """The jitted update of a separate value model; the state is donated."""
     model = value_model(model)
 

@@ -1,0 +1,188 @@
+"""Compiles the updates and the decode step of a preset for a TPU slice, and writes down what they would cost there."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+from jax.sharding import Mesh
+
+from experiments.config import Rule, at_least, between, one_of
+from tars_jax import InputError
+from tars_jax.inference.ahead_of_time import lower_decode
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.execution import Execution
+from tars_jax.model.policy import count_parameters, init_parameters
+from tars_jax.model.presets import PRESETS, preset
+from tars_jax.model.sharding import MESH_AXES, make_mesh
+from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser
+from tars_jax.training.planning.chips import Slice, load_slice
+from tars_jax.training.planning.model_flops import decode_flops, update_flops
+from tars_jax.training.planning.plan import ProgramPlan, plan_program
+from tars_jax.training.planning.programs import (
+    BatchShape,
+    bytes_per_chip,
+    data_ways,
+    lower_policy_update,
+    lower_value_update,
+)
+from tars_jax.training.planning.report import PodPlan, as_json, as_markdown, verdict
+from tars_jax.training.planning.roofline import Assumptions
+from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.training.value import value_model
+from tars_jax.trajectory import write_atomic
+
+PROGRAMS = ("policy update", "value update", "decode step")
+
+RULES = {
+    "preset": one_of(*sorted(PRESETS)),
+    "depth": at_least(0),
+    "batch.rows": at_least(0),
+    "batch.row_length": at_least(2),
+    "batch.images_per_row": at_least(0),
+    "decode.slots": at_least(0),
+    "decode.cache_length": at_least(1),
+    "optimiser": one_of(*ALGORITHMS),
+    "dtype": one_of("float32", "bfloat16"),
+    "matmul_efficiency": between(0.01, 1),
+    "programs": Rule(lambda names: bool(names) and set(names) <= set(PROGRAMS), f"some of {', '.join(PROGRAMS)}"),
+}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    slice_ = load_slice(config.topology)
+    # A program from the cache of compilations has no text to read.
+    jax.config.update("jax_enable_compilation_cache", False)
+    plan = make_plan(config, slice_, run_directory)
+    write_json(run_directory.path / "plan.json", as_json(plan))
+    path = run_directory.path / "plan.md"
+    write_atomic(path, as_markdown(plan).encode())
+    print(verdict(plan))
+    print(path)
+
+
+def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPlan:
+    model = planned_model(config)
+    training = mesh_on(slice_, config.mesh, "mesh")
+    decoding = mesh_on(slice_, config.decode.mesh, "decode.mesh")
+    batch = BatchShape(
+        config.batch.rows or data_ways(training),
+        config.batch.row_length,
+        config.batch.images_per_row,
+        (config.batch.image_height, config.batch.image_width),
+    )
+    slots = config.decode.slots or 8 * data_ways(decoding)
+    optimiser = make_optimiser(OptimiserConfig(1e-6, algorithm=config.optimiser))
+    assumptions = Assumptions(config.matmul_efficiency)
+    sizes: dict[str, float] = {}
+
+    def policy() -> jax.stages.Lowered:
+        lowered, state = lower_policy_update(model, optimiser, PPOConfig(), batch, training)
+        sizes["policy parameters"] = bytes_per_chip(state.parameters)
+        sizes["policy optimiser"] = bytes_per_chip(state.optimiser)
+        return lowered
+
+    def value() -> jax.stages.Lowered:
+        lowered, state = lower_value_update(model, optimiser, batch, training)
+        sizes["value parameters"] = bytes_per_chip(state.parameters)
+        sizes["value optimiser"] = bytes_per_chip(state.optimiser)
+        return lowered
+
+    def decode() -> jax.stages.Lowered:
+        lowered, parameters, state = lower_decode(model, slots, config.decode.cache_length, decoding)
+        sizes["decode parameters"] = bytes_per_chip(parameters)
+        sizes["decode cache"] = bytes_per_chip(state.cache)
+        return lowered
+
+    def update(model: ModelConfig) -> float:
+        return update_flops(model, batch.rows, batch.row_length, batch.images, batch.image_size)
+
+    work: Mapping[str, tuple[Callable[[], jax.stages.Lowered], Any, float, int]] = {
+        "policy update": (policy, training, update(model), batch.tokens),
+        "value update": (value, training, update(value_model(model)), batch.tokens),
+        "decode step": (decode, decoding, decode_flops(model, slots, config.decode.cache_length), slots),
+    }
+    programs: list[ProgramPlan] = []
+    for name in PROGRAMS:
+        if name not in config.programs:
+            continue
+        lower, mesh, useful, tokens = work[name]
+        start = time.monotonic()
+        with jax.set_mesh(mesh):
+            lowered = lower()
+            seconds = time.monotonic() - start
+            print(f"{name}: lowered in {seconds:.0f} s; compiling ...", flush=True)
+            found, text = plan_program(
+                name,
+                lowered,
+                seconds,
+                mesh,
+                slice_,
+                assumptions,
+                useful_flops=useful,
+                tokens=tokens,
+                keep_text=config.keep_text,
+            )
+        print(f"{name}: compiled in {found.compile_seconds:.0f} s", flush=True)
+        if text:
+            write_atomic(run_directory.path / f"{name.replace(' ', '_')}.hlo", text.encode())
+        programs.append(found)
+
+    total, active = count_parameters(model)
+    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
+    return PodPlan(
+        config.preset,
+        config.topology,
+        slice_,
+        total,
+        active,
+        sum(leaf.size for leaf in jax.tree.leaves(shapes["vision"])),
+        {"training": dict(training.shape), "decoding": dict(decoding.shape)},
+        {
+            "minibatch": f"{batch.rows} windows of {batch.row_length} tokens, each with {batch.images_per_row} images "
+            f"of {batch.image_size[1]}x{batch.image_size[0]} pixels",
+            "decoding": f"{slots} slots of {config.decode.cache_length} tokens",
+            "precision": f"parameters and moments in float32, activations and cache in {config.dtype}",
+            "optimiser": config.optimiser,
+        },
+        sizes,
+        programs,
+        assumptions,
+    )
+
+
+def planned_model(config: Any) -> ModelConfig:
+    model = preset(config.preset)
+    execution = Execution(**config.execution.to_dict())
+    return dataclasses.replace(model, depth=config.depth or model.depth, dtype=config.dtype, execution=execution)
+
+
+def mesh_on(slice_: Slice, sizes: Mapping[str, int], field: str) -> Mesh:
+    """The mesh, laid on the grid so that the chips of an axis are neighbours. Raises InputError."""
+    shape = filled(sizes, len(slice_.devices), field)
+    try:
+        return make_mesh(shape, list(slice_.devices))
+    except NotImplementedError as error:
+        raise InputError(
+            f"config.{field} got {shape}; it takes sizes that are products of sides of the topology, "
+            f"{'x'.join(map(str, slice_.sides))}."
+        ) from error
+
+
+def filled(mesh: Mapping[str, int], devices: int, field: str) -> dict[str, int]:
+    """A mesh whose one axis of size 0 takes the devices that the others leave. Raises InputError."""
+    sizes = {axis: mesh[axis] for axis in MESH_AXES}
+    free = [axis for axis, size in sizes.items() if size == 0]
+    taken = 1
+    for size in sizes.values():
+        taken *= size or 1
+    if len(free) > 1 or min(sizes.values()) < 0 or (free and devices % taken):
+        raise InputError(
+            f"config.{field} got {sizes}; it takes sizes whose product is {devices}, the chips of the topology, and "
+            "0 for at most one axis that takes what the others leave."
+        )
+    return {axis: size or devices // taken for axis, size in sizes.items()}

@@ -1,0 +1,42 @@
+"""The decode step, lowered for shapes alone.
+
+Axes: L layers, S slots, M cache length, K key-value heads, H head dimension.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+from jax.sharding import Mesh
+
+from tars_jax.inference.slots import CACHE_AXES, SlotState, make_slot_functions
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import init_parameters
+from tars_jax.model.sharding import array_sharding, parameter_shardings
+
+
+def lower_decode(
+    model: ModelConfig, slots: int, cache_length: int, mesh: Mesh
+) -> tuple[jax.stages.Lowered, dict[str, Any], SlotState]:
+    """One decode step of all slots, with the parameters in the dtype of the activations, and the state.
+
+    The state lies as the engine lays it: slots over the batch's axes, heads of the cache over the tensor axis.
+    """
+    model = dataclasses.replace(model, scalar_head=False, vocabulary_head=True)
+    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
+    parameters = jax.tree.map(
+        lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, model.dtype, sharding=sharding),
+        shapes,
+        parameter_shardings(mesh, shapes),
+    )
+
+    def placed(shape: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+        axes = CACHE_AXES if len(shape.shape) == len(CACHE_AXES) else ()
+        return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=array_sharding(mesh, shape.shape, *axes))
+
+    state = jax.tree.map(placed, jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length)))
+    functions = make_slot_functions(model, stop=0, temperature=1.0, chunk=1, base_seed=0)
+    jitted: Any = functions.decode
+    return jitted.lower(parameters, state), parameters, state

@@ -1,0 +1,64 @@
+"""Experts on several devices, the other way round from `dispatch`: kernels travel to the tokens, and no token moves.
+
+Axes: G tokens of one device, K experts of a token, D width, E experts, F expert width.
+
+Each device gathers the kernels of a layer, uses them on its own tokens and forgets them; gradients are summed and
+scattered on the way back. A layer's kernels are 3 E D F numbers, its tokens K G D, there and back: with 32768 tokens a
+device and 128 experts of 1536, kernels are less, and they need no capacity. The gathers stand here in the open, one
+mesh axis after the other: left to the compiler, they become all-reduces of whole kernels, twice the bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import PartitionSpec
+
+from tars_jax.model.grouped import Weights, grouped
+from tars_jax.model.sharding import AXIS_RULES
+
+BATCH, EXPERT, FSDP, TENSOR = AXIS_RULES["batch"], "expert", "fsdp", "tensor"
+
+
+def can_gather(num_tokens: int, weights: Weights) -> bool:
+    """Whether there is a mesh of several devices, and its axes divide what lies on them."""
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty or mesh.size == 1:
+        return False
+    num_experts, depth, width = weights.gate.shape
+    holders = mesh.shape["data"] * mesh.shape[FSDP] * mesh.shape[EXPERT]
+    return not (
+        num_tokens % holders
+        or num_experts % mesh.shape[EXPERT]
+        or depth % mesh.shape[FSDP]
+        or width % mesh.shape[TENSOR]
+    )
+
+
+def gathered(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
+    """x [G, D], gates [G, K], chosen [G, K] of all devices -> [G, D]; an expert beyond the last stands for none."""
+    tokens = PartitionSpec(BATCH, None)
+    wide, narrow = PartitionSpec(EXPERT, FSDP, TENSOR), PartitionSpec(EXPERT, TENSOR, FSDP)
+    return jax.shard_map(
+        functools.partial(_on_one_device, backend=backend),
+        in_specs=(tokens, tokens, tokens, Weights(wide, wide, narrow)),
+        out_specs=tokens,
+        check_vma=False,
+    )(x, gates, chosen, weights)
+
+
+def _on_one_device(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
+    whole = Weights(*(_whole(kernel, axis) for kernel, axis in zip(weights, (1, 1, 2), strict=True)))
+    y = grouped(x, jnp.arange(chosen.size) // chosen.shape[1], chosen.ravel(), whole, backend)
+    mixed = jnp.einsum("GK,GKD->GD", gates, y.reshape(*chosen.shape, -1))
+    return jax.lax.psum(mixed, TENSOR) if jax.lax.axis_size(TENSOR) > 1 else mixed
+
+
+def _whole(kernel: jax.Array, depth_axis: int) -> jax.Array:
+    """[E, D, F] or [E, F, D] over fsdp and expert to all of it; the longer way, over the experts, last."""
+    for name, axis in ((FSDP, depth_axis), (EXPERT, 0)):
+        if jax.lax.axis_size(name) > 1:
+            kernel = jax.lax.all_gather(kernel, name, axis=axis, tiled=True)
+    return kernel

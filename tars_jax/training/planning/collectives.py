@@ -1,0 +1,133 @@
+"""What chips send each other in a compiled program, and how long the wires take.
+
+A collective's payload is the array of one group: of an all-gather what a chip has afterwards, of the others what it has
+before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from tars_jax.training.planning.chips import Slice
+from tars_jax.training.planning.hlo import Computation, Instruction, Program
+
+KINDS = ("all-gather", "reduce-scatter", "all-reduce", "all-to-all", "ragged-all-to-all", "collective-permute")
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """One collective of the program's text."""
+
+    kind: str
+    group: tuple[int, ...]  # devices of the first group, as numbered by the mesh
+    payload: float  # bytes
+    runs: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Wires:
+    """How a group lies on the grid: one entry for each direction of the grid in which its chips differ."""
+
+    lengths: tuple[int, ...]  # chips
+    bandwidths: tuple[float, ...]  # bytes/s into one chip
+
+    @property
+    def bandwidth(self) -> float:
+        return sum(self.bandwidths)
+
+
+def find_collectives(program: Program, devices: int) -> tuple[Collective, ...]:
+    """Each collective of more than one chip once, though the compiler cuts some into pieces among other work."""
+    found = []
+    for computation, instruction, runs in program.instructions():
+        kind = _kind(computation, instruction)
+        if kind is None or _continues(computation):
+            continue
+        payload = sum(shape.bytes for shape in computation.shapes(instruction))
+        group = replica_group(instruction.attributes, devices)
+        if kind == "all-gather":
+            payload *= len(group)
+        if len(group) > 1:
+            found.append(Collective(kind, group, payload, runs))
+    return tuple(found)
+
+
+def _continues(computation: Computation) -> bool:
+    """Whether a fusion holds a later piece of a collective, whose first piece is the fusion that starts it."""
+    targets = (each.attributes for each in computation.instructions.values() if each.opcode == "custom-call")
+    return computation.name.startswith("async_collective_fusion") or any("AsyncCollectiveDone" in it for it in targets)
+
+
+def _kind(computation: Computation, instruction: Instruction) -> str | None:
+    kind = instruction.opcode.removesuffix("-start")
+    if kind == "all-reduce" and computation.name.startswith("all-reduce-scatter"):
+        return "reduce-scatter"  # the TPU compiler's form of it: an all-reduce and a slice in one fusion
+    return kind if kind in KINDS else None
+
+
+def replica_group(attributes: str, devices: int) -> tuple[int, ...]:
+    """The first group of devices that a collective joins, from any of the forms that the text has for it."""
+    if found := re.search(r"source_target_pairs=\{\{(\d+),(\d+)\}", attributes):
+        return int(found.group(1)), int(found.group(2))
+    if found := re.search(r"replica_groups=\{\{([\d,]+)\}", attributes):
+        return tuple(map(int, found.group(1).split(",")))
+    if found := re.search(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", attributes):
+        shape, sizes = (tuple(map(int, found.group(number).split(","))) for number in (1, 2))
+        ids = np.arange(math.prod(sizes)).reshape(sizes)
+        if found.group(3):
+            ids = ids.transpose(tuple(map(int, found.group(3).split(","))))
+        return tuple(ids.reshape(shape[0], -1)[0].tolist())
+    if found := re.search(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}", attributes):
+        return _mesh_group(found.group(1), found.group(2))
+    return tuple(range(devices))
+
+
+def _mesh_group(mesh: str, axes: str) -> tuple[int, ...]:
+    """Of the form mesh['a'=2,'b'=4] {'b'}; an axis may be split, 'b':(1)2 being its first half."""
+    sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", mesh)}
+    wanted = {name: (before, size) for name, before, size in re.findall(r"'(\w+)'(?::\((\d+)\)(\d+))?", axes)}
+    shape, chosen = [], []
+    for name, size in sizes.items():
+        before, part = wanted.get(name, ("", ""))
+        split = (int(before), int(part), size // int(before) // int(part)) if part else (1, size, 1)
+        chosen += [False, name in wanted, False]
+        shape += split
+    ids = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    return tuple(ids[tuple(slice(None) if keep else 0 for keep in chosen)].ravel().tolist())
+
+
+def wires(group: Sequence[int], places: np.ndarray, slice_: Slice) -> Wires:
+    """How a group of devices lies on the grid; `places` [devices, dimensions] in the order of the mesh."""
+    at = places[list(group)]
+    lengths, bandwidths = [], []
+    for dimension, side in enumerate(slice_.sides):
+        values = np.unique(at[:, dimension])
+        if values.size > 1:
+            # A group that fills a side which closes to a ring hears from both neighbours. Groups whose chips do not
+            # stand beside each other share the wires between them.
+            ring = values.size == side and side % slice_.chip.ring_multiple == 0
+            lengths.append(values.size)
+            bandwidths.append(slice_.chip.link_bandwidth * (2 if ring else 1) / int(np.diff(values).min()))
+    return Wires(tuple(lengths), tuple(bandwidths))
+
+
+def seconds(kind: str, payload: float, size: int, on: Wires) -> float:
+    """Of one collective of `size` chips, limited by bandwidth alone.
+
+    all-gather, reduce-scatter: V (n - 1) / n bytes enter each chip. all-reduce: one after the other.
+    all-to-all: in the longest direction of n chips, half of V crosses the middle, n V / 4 bytes a wire on a line and
+    half of that on a ring, which has twice the bandwidth: V n / (4 W) in both cases.
+    collective-permute: V over one wire.
+    """
+    if not on.lengths:
+        return 0.0
+    if kind == "collective-permute":
+        return payload / min(on.bandwidths)
+    if kind.endswith("all-to-all"):
+        return max(payload * n / (4 * w) for n, w in zip(on.lengths, on.bandwidths, strict=True))
+    return payload * (size - 1) / size / on.bandwidth * (2 if kind == "all-reduce" else 1)

@@ -1,0 +1,202 @@
+"""Floating-point operations and memory traffic of a compiled program, for one chip, all loops included.
+
+`compiled.cost_analysis()` counts the body of a loop once and knows nothing of Pallas kernels, so it cannot be used for
+a model whose layers are scanned. Here every matrix product counts as often as it runs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import numpy as np
+
+from tars_jax.training.planning.hlo import FAST_MEMORY, Computation, Instruction, Program, Shape
+
+# Pallas attention kernels (splash attention) state no cost: matrix products of queries by keys in each of them. Half of
+# the products is masked by causality and skipped in whole blocks.
+ATTENTION_KERNELS: tuple[tuple[str, int], ...] = (
+    (r"splash_m[hq]a_fwd", 2),
+    (r"splash_m[hq]a_dkv", 4),
+    (r"splash_m[hq]a_dq", 3),
+)
+CAUSAL = 0.5
+
+# Instructions that move nothing by themselves.
+_FREE = frozenset(
+    [
+        *(
+            "parameter",
+            "constant",
+            "tuple",
+            "get-tuple-element",
+            "bitcast",
+            "while",
+            "conditional",
+            "call",
+            "copy-done",
+        ),
+        *("after-all", "partition-id", "replica-id", "iota", "opt-barrier", "async-done", "async-update"),
+    ]
+)
+_SLICES = ("dynamic-slice", "slice", "gather")
+
+
+def count_flops(program: Program) -> float:
+    """Of all matrix products: two for each multiplication and addition."""
+    return sum(runs * _flops(computation, instruction) for computation, instruction, runs in program.instructions())
+
+
+def silent_kernels(program: Program) -> tuple[str, ...]:
+    """Pallas kernels whose operations cannot be counted: they state no cost and are none that we know."""
+    return tuple(
+        sorted(
+            instruction.name
+            for _, instruction, _ in program.instructions()
+            if _is_kernel(instruction)
+            and any("f" in shape.dtype for shape in instruction.outputs)
+            and not _stated(instruction, "bytes_accessed")
+            and _attention(instruction) is None
+        )
+    )
+
+
+def count_traffic(program: Program) -> float:
+    """Bytes that cross between HBM and the chip: what instructions outside of fusions read and write there.
+
+    An upper bound, as if every instruction read its operands anew; of an array that is only sliced, the slice counts.
+    """
+    return sum(
+        runs * _traffic(program.computations, computation, instruction)
+        for computation, instruction, runs in program.instructions()
+        if computation.name not in program.fused
+    )
+
+
+def _flops(computation: Computation, instruction: Instruction) -> float:
+    if instruction.opcode == "convolution":
+        return convolution_flops(instruction, *computation.shapes(instruction)[:2])
+    if instruction.opcode == "dot":
+        left = computation.shapes(instruction)[0]
+        found = re.search(r"lhs_contracting_dims=\{([\d,]*)\}", instruction.attributes)
+        contracted = [int(dim) for dim in found.group(1).split(",") if dim] if found else []
+        return 2 * instruction.outputs[0].size * math.prod(left.dims[dim] for dim in contracted)
+    if _is_kernel(instruction):
+        products = _attention(instruction)
+        if products is None:
+            return _stated(instruction, "flops")
+        # Behind integer arrays that say which blocks to visit.
+        floats = [shape for shape in computation.shapes(instruction) if "f" in shape.dtype and len(shape.dims) > 2]
+        queries, keys = floats[:2]
+        return products * 2 * queries.size * keys.dims[-2] * CAUSAL
+    return 0.0
+
+
+def _is_kernel(instruction: Instruction) -> bool:
+    return instruction.opcode == "custom-call" and 'custom_call_target="tpu_custom_call"' in instruction.attributes
+
+
+def _stated(instruction: Instruction, name: str) -> float:
+    found = re.search(rf'"{name}":"(\d+)"', instruction.attributes)
+    return float(found.group(1)) if found else 0.0
+
+
+def _attention(instruction: Instruction) -> int | None:
+    return next((number for pattern, number in ATTENTION_KERNELS if re.match(pattern, instruction.name)), None)
+
+
+def convolution_flops(instruction: Instruction, left: Shape, right: Shape) -> float:
+    """The TPU compiler writes every matrix product as a convolution, a batch of them as a dilated one.
+
+    Only positions of the window that meet an element of the input count, which leaves the batch's own products.
+    """
+    labels = re.search(r"dim_labels=(\w+)_(\w+)->(\w+)", instruction.attributes)
+    assert labels is not None, instruction.name
+    left_of = dict(zip(labels.group(1), left.dims, strict=True))
+    right_of = dict(zip(labels.group(2), right.dims, strict=True))
+    output_of = dict(zip(labels.group(3), instruction.outputs[0].dims, strict=True))
+    window = _window(instruction.attributes)
+    groups = _integer(instruction.attributes, "batch_group_count")
+    positions = 1
+    for number, dim in enumerate(sorted(label for label in right_of if label.isdigit())):
+        options = {name: values[number] for name, values in window.items() if number < len(values)}
+        positions *= _positions(left_of[dim], right_of[dim], output_of[dim], options)
+    return 2 * positions * right_of["i"] * right_of["o"] * left_of["b"] / groups
+
+
+def _positions(size: int, kernel: int, outputs: int, options: Mapping[str, str]) -> int:
+    """Pairs of a window's element and an output that read an element of the input, along one dimension."""
+    stride, dilate = int(options.get("stride", 1)), int(options.get("lhs_dilate", 1))
+    right_dilate, low = int(options.get("rhs_dilate", 1)), int(options.get("pad", "0_0").split("_")[0])
+    if kernel == 1 and dilate == 1 and low == 0:
+        return outputs
+    at = np.arange(kernel)[:, None] * right_dilate + np.arange(outputs)[None] * stride - low
+    return int(((at % dilate == 0) & (at >= 0) & (at < (size - 1) * dilate + 1)).sum())
+
+
+def _window(attributes: str) -> dict[str, list[str]]:
+    found = re.search(r"window=\{([^}]*)\}", attributes)
+    fields = (field.split("=") for field in found.group(1).split()) if found else ()
+    return {name: values.split("x") for name, values in fields}
+
+
+def _integer(attributes: str, name: str) -> int:
+    found = re.search(rf"\b{name}=(\d+)", attributes)
+    return int(found.group(1)) if found else 1
+
+
+def _traffic(computations: Mapping[str, Computation], computation: Computation, instruction: Instruction) -> float:
+    if instruction.opcode in _FREE or instruction.opcode.endswith("-done"):
+        return 0.0
+    if instruction.opcode == "copy-start":
+        return sum(_bytes(shape) for shape in instruction.outputs[:2])
+    if instruction.opcode != "fusion":
+        return _read(computation, instruction) + _written(computation, instruction)
+    inner = computations[dict(instruction.called)["calls"]]
+    roots = [inner.instructions[name] for name in inner.root.operands] if inner.root.opcode == "tuple" else [inner.root]
+    total = sum(
+        _written(inner, root) if outer.memory == 0 else 0.0
+        for root, outer in zip(roots, instruction.outputs, strict=False)  # a root may itself be a tuple, of a kernel
+    )
+    parameters = {int(each.argument): each for each in inner.instructions.values() if each.opcode == "parameter"}
+    for number, name in enumerate(instruction.operands):
+        outer = computation.instructions[name].outputs
+        users = [each for each in inner.instructions.values() if parameters[number].name in each.operands]
+        sliced = [each for each in users if _only_sliced(each, parameters[number].name)]
+        if users and len(sliced) == len(users) and len(outer) == 1:
+            read = sum(shape.bytes for each in sliced if each.opcode in _SLICES for shape in each.outputs)
+            total += 0.0 if outer[0].memory == FAST_MEMORY else read
+        else:
+            total += sum(map(_bytes, outer))
+    return total
+
+
+def _only_sliced(user: Instruction, name: str) -> bool:
+    return user.opcode in (*_SLICES, "dynamic-update-slice") and user.operands[0] == name
+
+
+def _read(computation: Computation, instruction: Instruction) -> float:
+    if instruction.opcode in _SLICES:
+        source = computation.instructions[instruction.operands[0]].outputs[0]
+        return 0.0 if source.memory == FAST_MEMORY else sum(shape.bytes for shape in instruction.outputs)
+    if instruction.opcode == "dynamic-update-slice":
+        return sum(map(_bytes, computation.instructions[instruction.operands[1]].outputs))
+    return sum(map(_bytes, computation.shapes(instruction)))
+
+
+def _written(computation: Computation, instruction: Instruction) -> float:
+    """What an instruction, or the root of a fusion, puts into HBM; an update in place writes only what is new."""
+    if instruction.opcode == "bitcast" and instruction.operands[0] in computation.instructions:
+        source = computation.instructions[instruction.operands[0]]
+        if source.opcode == "dynamic-update-slice":
+            return _written(computation, source)
+    if instruction.opcode == "dynamic-update-slice":
+        if instruction.outputs[0].memory == FAST_MEMORY:
+            return 0.0
+        return sum(shape.bytes for shape in computation.instructions[instruction.operands[1]].outputs)
+    return sum(map(_bytes, instruction.outputs))
+
+
+def _bytes(shape: Shape) -> float:
+    return 0.0 if shape.memory != 0 else shape.bytes

@@ -1,0 +1,110 @@
+"""The real updates, lowered for shapes alone.
+
+Axes: R rows of a minibatch, T tokens of a row, I images of a row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import Mesh
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Inputs
+from tars_jax.model.sharding import AXIS_RULES, batch_sharding
+from tars_jax.training.packing import Rows
+from tars_jax.training.ppo import PPOBatch, PPOConfig, make_policy_update
+from tars_jax.training.state import TrainState, abstract_state
+from tars_jax.training.value import ValueBatch, make_value_update, value_model
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchShape:
+    """One minibatch."""
+
+    rows: int
+    row_length: int  # tokens
+    images_per_row: int
+    image_size: tuple[int, int]  # height, width in pixels
+
+    @property
+    def tokens(self) -> int:
+        return self.rows * self.row_length
+
+    @property
+    def images(self) -> int:
+        return self.rows * self.images_per_row
+
+
+def lower_policy_update(
+    model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig, batch: BatchShape, mesh: Mesh
+) -> tuple[jax.stages.Lowered, TrainState]:
+    """The PPO update of one minibatch, and the state that it takes."""
+    state = abstract_state(model, optimiser, mesh)
+    rows, per_token = _abstract_rows(model, batch, mesh), _like(batch, mesh)
+    update = make_policy_update(model, optimiser, config)
+    minibatch = PPOBatch(rows, per_token(), per_token(), per_token(jnp.bool_), per_token(), per_token())
+    return update.lower(state, minibatch), state
+
+
+def lower_value_update(
+    model: ModelConfig, optimiser: optax.GradientTransformation, batch: BatchShape, mesh: Mesh
+) -> tuple[jax.stages.Lowered, TrainState]:
+    """The update of a separate value model, and the state that it takes."""
+    state = abstract_state(value_model(model), optimiser, mesh)
+    per_token = _like(batch, mesh)
+    minibatch = ValueBatch(_abstract_rows(model, batch, mesh), per_token(), per_token())
+    return make_value_update(model, optimiser, None).lower(state, minibatch), state
+
+
+def data_ways(mesh: Mesh) -> int:
+    """Over how many chips the rows of a batch lie."""
+    return math.prod(mesh.shape[axis] for axis in AXIS_RULES["batch"] or ())
+
+
+def bytes_per_chip(tree: Any) -> float:
+    """Of one chip's share of a tree of arrays or shapes with shardings."""
+    return float(
+        sum(
+            jnp.dtype(leaf.dtype).itemsize
+            * jax.ShapeDtypeStruct(leaf.sharding.shard_shape(leaf.shape), leaf.dtype).size
+            for leaf in jax.tree.leaves(tree)
+        )
+    )
+
+
+def _like(batch: BatchShape, mesh: Mesh) -> Any:
+    """per_token(dtype): an array [R, T], rows over the data axes. Raises InputError if they do not divide."""
+    ways = data_ways(mesh)
+    if batch.rows % ways:
+        raise InputError(
+            f"config.batch.rows got {batch.rows}; it takes a multiple of {ways}, the mesh's {AXIS_RULES['batch']}."
+        )
+
+    def per_token(dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((batch.rows, batch.row_length), dtype, sharding=batch_sharding(mesh))
+
+    return per_token
+
+
+def _abstract_rows(model: ModelConfig, batch: BatchShape, mesh: Mesh) -> Rows:
+    per_token = _like(batch, mesh)
+    height, width = batch.image_size
+    model.vision.token_grid(height, width)
+    images = (batch.rows, batch.images_per_row, height, width, 3)
+    inputs = Inputs(
+        tokens=per_token(jnp.int32),
+        positions=jax.ShapeDtypeStruct(
+            (3, batch.rows, batch.row_length), jnp.int32, sharding=batch_sharding(mesh, batch_axis=1)
+        ),
+        segments=per_token(jnp.int32),
+        images=jax.ShapeDtypeStruct(images, jnp.uint8, sharding=batch_sharding(mesh)),
+        image_tokens=per_token(jnp.int32),
+    )
+    return Rows(inputs, per_token(jnp.bool_), per_token(), per_token(jnp.int32))

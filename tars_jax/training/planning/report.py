@@ -1,0 +1,206 @@
+"""A plan as a page to read and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax.training.planning.chips import GIB, Slice
+from tars_jax.training.planning.model_flops import human
+from tars_jax.training.planning.plan import ProgramPlan
+from tars_jax.training.planning.roofline import Assumptions
+
+
+@dataclasses.dataclass(frozen=True)
+class PodPlan:
+    """Everything that one run of pod_plan found."""
+
+    preset: str
+    topology: str
+    slice_: Slice
+    total_parameters: int
+    active_parameters: int
+    vision_parameters: int
+    meshes: Mapping[str, Mapping[str, int]]  # of training, of decoding
+    setting: Mapping[str, Any]  # batch, cache, precision, in words for the page
+    bytes_per_chip: Mapping[str, float]  # parameters, optimiser, cache, by owner
+    programs: Sequence[ProgramPlan]
+    assumptions: Assumptions
+
+    @property
+    def learner_bytes(self) -> float:
+        """Policy and value state on the same chips, with the larger update's temporaries; inf if one was refused."""
+        known = [each.memory for each in self.programs if each.name != "decode step"]
+        resident = sum(size for name, size in self.bytes_per_chip.items() if not name.startswith("decode"))
+        return resident + max((m.total - m.arguments if m else float("inf") for m in known), default=0.0)
+
+    @property
+    def fits(self) -> bool:
+        return self.learner_bytes <= self.slice_.chip.hbm_bytes and not any(each.refused for each in self.programs)
+
+
+def as_json(plan: PodPlan) -> dict[str, Any]:
+    """Plain data; bytes, FLOPs and seconds without units of a thousand."""
+    chip = dataclasses.asdict(plan.slice_.chip)
+    return {
+        "preset": plan.preset,
+        "topology": plan.topology,
+        "chips": len(plan.slice_.devices),
+        "chip": chip,
+        "parameters": {
+            "total": plan.total_parameters,
+            "active": plan.active_parameters,
+            "vision": plan.vision_parameters,
+        },
+        "meshes": {name: dict(mesh) for name, mesh in plan.meshes.items()},
+        "setting": dict(plan.setting),
+        "assumptions": dataclasses.asdict(plan.assumptions),
+        "bytes_per_chip": dict(plan.bytes_per_chip),
+        "learner_bytes_per_chip": None if plan.learner_bytes == float("inf") else plan.learner_bytes,
+        "fits": plan.fits,
+        "programs": [dataclasses.asdict(each) for each in plan.programs],
+    }
+
+
+def as_markdown(plan: PodPlan) -> str:
+    return "\n".join([*_head(plan), *_memory(plan), *_time(plan), *_collectives(plan), *_small_print(plan)]) + "\n"
+
+
+def verdict(plan: PodPlan) -> str:
+    """One line: whether it fits, and how busy the policy update keeps the chips."""
+    hbm = plan.slice_.chip.hbm_bytes
+    if plan.fits:
+        share = plan.learner_bytes / hbm
+        words = f"fits: the learner takes {_size(plan.learner_bytes)} of {_size(hbm)} a chip ({share:.0%})"
+    elif plan.learner_bytes < float("inf"):
+        words = f"does not fit: the learner takes {_size(plan.learner_bytes)} of {_size(hbm)} a chip"
+    else:
+        words = "does not fit: " + "; ".join(f"{each.name}: {each.refused}" for each in plan.programs if each.refused)
+    times = [
+        f"{each.name} {each.roofline.serial:.3g} s, utilisation {each.roofline.utilisation:.0%}"
+        for each in plan.programs
+        if each.roofline and each.name != "decode step"
+    ]
+    return "; ".join([words, *times])
+
+
+def _head(plan: PodPlan) -> list[str]:
+    lines = [
+        f"# {plan.preset} on {plan.topology}: {len(plan.slice_.devices)} chips",
+        "",
+        verdict(plan)[0].upper() + verdict(plan)[1:] + ".",
+        "",
+        f"Parameters: {human(plan.total_parameters)} in all, {human(plan.active_parameters)} active for a token, "
+        f"{human(plan.vision_parameters)} in the vision encoder.",
+        "",
+    ]
+    lines += [f"- mesh of {name}: {_mesh(mesh)}" for name, mesh in plan.meshes.items()]
+    return [*lines, *(f"- {name}: {value}" for name, value in plan.setting.items()), ""]
+
+
+def _memory(plan: PodPlan) -> list[str]:
+    rows = [(name, _size(size)) for name, size in plan.bytes_per_chip.items()]
+    rows += [("learner in all (policy, value, the larger update's temporaries)", _size(plan.learner_bytes))]
+    rows += [("HBM of a chip", _size(plan.slice_.chip.hbm_bytes))]
+    lines = ["## Memory", "", *_table(("on one chip", "bytes"), rows), ""]
+    compiled = [
+        (
+            each.name,
+            *(_size(size) for size in (each.memory.arguments, each.memory.temporaries, each.memory.outputs)),
+            _size(each.memory.total),
+        )
+        for each in plan.programs
+        if each.memory
+    ]
+    header = ("program, on one chip", "arguments", "temporaries (activations, gradients)", "outputs", "in all")
+    return [*lines, *_table(header, compiled), ""] if compiled else lines
+
+
+def _time(plan: PodPlan) -> list[str]:
+    rows = []
+    for each in plan.programs:
+        if each.roofline is None:
+            rows.append((each.name, *[""] * 8, each.refused))
+            continue
+        roof, chips = each.roofline, len(plan.slice_.devices)
+        rows.append(
+            (
+                each.name,
+                f"{roof.compute:.3g}",
+                f"{roof.memory:.3g}",
+                f"{roof.wires:.3g}",
+                f"{roof.overlapped:.3g} to {roof.serial:.3g}",
+                human(each.tokens / roof.serial),
+                human(each.useful_flops / chips),
+                human(each.flops),
+                f"{roof.utilisation:.1%} to {roof.utilisation_overlapped:.1%}",
+                "; ".join(each.notes),
+            )
+        )
+    header = (
+        "program",
+        "compute s",
+        "HBM s",
+        "wires s",
+        "step s",
+        "tokens/s",
+        "useful FLOP/chip",
+        "executed FLOP/chip",
+    )
+    return ["## Time (a roofline, not a measurement)", "", *_table((*header, "utilisation", "notes"), rows), ""]
+
+
+def _collectives(plan: PodPlan) -> list[str]:
+    lines = []
+    for each in plan.programs:
+        rows = [
+            (
+                found.kind,
+                " ".join(found.axes),
+                str(found.chips),
+                str(found.count),
+                _size(found.payload),
+                f"{found.seconds:.3g}",
+            )
+            for found in each.collectives
+        ]
+        if rows:
+            header = ("kind", "over", "chips", "count", "payload", "seconds")
+            lines += [f"## Collectives of the {each.name}", "", *_table(header, rows), ""]
+    return lines
+
+
+def _small_print(plan: PodPlan) -> list[str]:
+    chip = plan.slice_.chip
+    return [
+        "## Assumptions",
+        "",
+        f"- A {chip.name}: {chip.peak_flops / 1e12:.0f} TFLOP/s in bf16, {_size(chip.hbm_bytes)} of HBM at "
+        f"{chip.hbm_bandwidth / 1e9:.0f} GB/s, {chip.link_bandwidth / 1e9:.0f} GB/s a link in one direction "
+        "(docs.cloud.google.com/tpu/docs, table of each chip).",
+        f"- Matrix products reach {plan.assumptions.matmul_efficiency:.0%} of the peak. Assumed, not measured.",
+        "- Memory traffic is an upper bound: every instruction outside of fusions reads its operands anew.",
+        "- Collectives take the bandwidth of their wires and no latency. A side of the slice is a ring where it is a "
+        f"multiple of {chip.ring_multiple}.",
+        "- The step takes at least the longest of compute, HBM and wires (everything overlaps), and the longer of "
+        "compute and HBM plus the wires if nothing overlaps. The lower utilisation is the one to plan with.",
+        "- Useful FLOPs are those of a forward and a backward pass: no recomputation, no padding, causal attention.",
+        "",
+    ]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _mesh(mesh: Mapping[str, int]) -> str:
+    return ", ".join(f"{axis} {size}" for axis, size in mesh.items())
+
+
+def _size(size: float) -> str:
+    """Bytes for people."""
+    if size == float("inf"):
+        return "unknown"
+    return f"{size / GIB:.2f} GiB" if size >= GIB / 100 else f"{size / 2**20:.2f} MiB"

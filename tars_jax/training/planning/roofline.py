@@ -1,0 +1,91 @@
+"""How long a compiled program must take at least, and what share of the chips' peak is then useful work."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from jax.sharding import Mesh
+
+from tars_jax.training.planning.chips import Slice
+from tars_jax.training.planning.collectives import Collective, seconds, wires
+
+
+@dataclasses.dataclass(frozen=True)
+class Assumptions:
+    """What the text of a program cannot say."""
+
+    matmul_efficiency: float = 0.8  # share of the peak that matrix products reach; assumed, not measured
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectiveSum:
+    """All collectives of one kind over the same axes of the mesh."""
+
+    kind: str
+    axes: tuple[str, ...]  # of the mesh
+    chips: int  # in a group
+    count: int  # in one run of the program
+    payload: float  # bytes, in one run of the program
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Roofline:
+    """Seconds of one run. Utilisation is useful operations over what all chips could do in that time."""
+
+    compute: float
+    memory: float  # HBM
+    wires: float  # collectives, one after the other
+    overlapped: float  # the longest of the three: collectives hide behind computation
+    serial: float  # nothing hides: the longer of compute and memory, then the collectives
+    utilisation_overlapped: float
+    utilisation: float  # of the serial time: the one to plan with
+
+
+def sum_collectives(collectives: Sequence[Collective], mesh: Mesh, slice_: Slice) -> tuple[CollectiveSum, ...]:
+    """By kind and mesh axes, the slowest first."""
+    dimensions = len(slice_.sides)
+    places = np.array([device.coords[:dimensions] for device in mesh.devices.flat])
+    sums: dict[tuple[str, tuple[str, ...], int], np.ndarray] = defaultdict(lambda: np.zeros(3))
+    for each in collectives:
+        on = wires(each.group, places, slice_)
+        one = seconds(each.kind, each.payload, len(each.group), on)
+        key = (each.kind, mesh_axes(each.group, mesh), len(each.group))
+        sums[key] += each.runs * np.array([1, each.payload, one])
+    found = (CollectiveSum(*key, int(count), payload, time) for key, (count, payload, time) in sums.items())
+    return tuple(sorted(found, key=lambda each: -each.seconds))
+
+
+def mesh_axes(group: Sequence[int], mesh: Mesh) -> tuple[str, ...]:
+    """The axes along which the devices of a group differ."""
+    at = np.array(np.unravel_index(list(group), mesh.devices.shape))
+    return tuple(name for name, line in zip(mesh.axis_names, at, strict=True) if np.unique(line).size > 1)
+
+
+def roofline(
+    flops: float,
+    traffic: float,
+    collectives: Sequence[CollectiveSum],
+    useful_flops: float,
+    slice_: Slice,
+    assumptions: Assumptions,
+) -> Roofline:
+    """`flops` and `traffic` (bytes) are those of one chip, `useful_flops` of all chips."""
+    chip = slice_.chip
+    compute = flops / (chip.peak_flops * assumptions.matmul_efficiency)
+    memory = traffic / chip.hbm_bandwidth
+    wires_ = sum(each.seconds for each in collectives)
+    overlapped, serial = max(compute, memory, wires_), max(compute, memory) + wires_
+    possible = chip.peak_flops * len(slice_.devices)
+    return Roofline(
+        compute,
+        memory,
+        wires_,
+        overlapped,
+        serial,
+        useful_flops / (possible * overlapped) if overlapped else 0.0,
+        useful_flops / (possible * serial) if serial else 0.0,
+    )

@@ -1,0 +1,97 @@
+"""The plan of a pod: what cannot be planned, and a small slice for which everything is compiled for real."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from experiments.__main__ import ROOT
+from experiments.config import load_config
+from experiments.pod_plan import RULES, filled, mesh_on, run
+from tars_jax import InputError
+from tars_jax.training.planning import chips
+from tars_jax.training.run_directory import RunDirectory
+
+SMALL = ("--config.execution.attention=dense", "--config.execution.experts=ragged", "--config.batch.row_length=128")
+
+
+def test_the_missing_compiler_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chips, "compiler_installed", lambda: False)
+    config = load_config("pod_plan", [f"--config.run={tmp_path / 'run'}"], root=ROOT, rules=RULES)
+    with (
+        RunDirectory.create(config.run, config.to_dict(), "pod_plan") as run_directory,
+        pytest.raises(InputError, match=r"the TPU compiler \(libtpu\).*not installed.*tars_jax\[pod\]"),
+    ):
+        run(config, run_directory)
+    assert not (tmp_path / "run" / "plan.json").exists()
+
+
+def test_an_axis_takes_what_the_others_leave() -> None:
+    assert filled({"data": 1, "fsdp": 0, "expert": 4, "tensor": 2}, 32, "mesh") == {
+        "data": 1,
+        "fsdp": 4,
+        "expert": 4,
+        "tensor": 2,
+    }
+
+
+@pytest.mark.parametrize("sizes", [(0, 0, 1, 1), (1, 0, 3, 1), (-1, 1, 1, 1)])
+def test_axes_that_do_not_fit(sizes: tuple[int, int, int, int]) -> None:
+    with pytest.raises(InputError, match=r"config\.mesh got .*; it takes sizes whose product is 32"):
+        filled(dict(zip(("data", "fsdp", "expert", "tensor"), sizes, strict=True)), 32, "mesh")
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--config.preset=huge", r"config\.preset got 'huge'; it takes one of"),
+        ("--config.programs=(training,)", r"config\.programs got .*; it takes some of policy update"),
+        ("--config.matmul_efficiency=2", r"config\.matmul_efficiency got 2\.0; it takes a value from 0\.01 to 1"),
+    ],
+)
+def test_impossible_fields(flag: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_config("pod_plan", [flag], root=ROOT, rules=RULES)
+
+
+@pytest.mark.multiprocess
+@pytest.mark.skipif(not chips.compiler_installed(), reason="libtpu is not installed: pip install 'jax[tpu]==0.10.2'")
+def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
+    """In a process of its own: libtpu takes a lock and prints on its own."""
+    command = [sys.executable, "-m", "experiments", "pod_plan", "--config.depth=1", "--config.topology=v5e:2x2"]
+    done = subprocess.run(
+        [*command, *SMALL, f"--config.run={tmp_path / 'run'}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    plan = json.loads((tmp_path / "run" / "plan.json").read_text())
+    assert plan["chips"] == 4 and plan["fits"]
+    sizes = plan["bytes_per_chip"]
+    assert sizes["policy optimiser"] == pytest.approx(2 * sizes["policy parameters"], rel=0.01)  # AdamW's two moments
+    policy, value, decode = plan["programs"]
+    for program in (policy, value, decode):
+        assert program["memory"]["temporaries"] > 0
+        assert program["flops"] > program["useful_flops"] / 4 / 2
+        assert 0 < program["roofline"]["utilisation"] < 1
+    assert policy["useful_flops"] > value["useful_flops"] > decode["useful_flops"]
+    kinds = {each["kind"] for each in policy["collectives"] if "fsdp" in each["axes"]}
+    assert "all-gather" in kinds and kinds & {"reduce-scatter", "all-reduce"}
+    page = (tmp_path / "run" / "plan.md").read_text()
+    assert page.startswith("# nano on v5e:2x2: 4 chips") and "Fits" in page and "| all-gather | fsdp |" in page
+
+
+def test_a_mesh_that_the_grid_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    monkeypatch.setattr("experiments.pod_plan.make_mesh", refuse)
+    slice_ = chips.Slice(chips.CHIPS["v5p"], (4, 4, 4), tuple(range(64)))
+    with pytest.raises(InputError, match=r"config\.mesh got .*; it takes sizes that are products of sides.* 4x4x4"):
+        mesh_on(slice_, {"data": 1, "fsdp": 8, "expert": 8, "tensor": 1}, "mesh")

@@ -1,0 +1,71 @@
+"""Kernels that travel to the tokens, on eight devices: in a process of its own, this file run as a script."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax.model.experts import own_experts
+from tars_jax.model.gathered import can_gather, gathered
+from tars_jax.model.grouped import Weights
+from tars_jax.model.sharding import make_mesh
+
+TOKENS, WIDTH, EXPERTS, EXPERT_WIDTH, TOP_K = 64, 8, 8, 16, 2
+
+
+def layer() -> tuple[jax.Array, jax.Array, jax.Array, Weights]:
+    """Tokens, gates, choices and kernels; the last tokens are padding, which chooses nobody."""
+    keys = jax.random.split(jax.random.key(0), 6)
+    x = jax.random.normal(keys[0], (TOKENS, WIDTH))
+    gates = jax.nn.softmax(jax.random.normal(keys[1], (TOKENS, TOP_K)))
+    chosen = jax.lax.top_k(jax.random.normal(keys[2], (TOKENS, EXPERTS)), TOP_K)[1]
+    chosen = jnp.where(jnp.arange(TOKENS)[:, None] < 56, chosen, EXPERTS)
+    wide = (EXPERTS, WIDTH, EXPERT_WIDTH)
+    weights = Weights(*(jax.random.normal(key, wide) for key in keys[3:5]), jax.random.normal(keys[5], (8, 16, 8)))
+    return x, gates, chosen, weights
+
+
+def test_one_device_has_nothing_to_gather() -> None:
+    x, *_, weights = layer()
+    assert not can_gather(x.shape[0], weights)
+    with jax.set_mesh(make_mesh({}, jax.devices()[:1])):
+        assert not can_gather(x.shape[0], weights)
+
+
+@pytest.mark.multiprocess
+def test_eight_devices_compute_what_one_does() -> None:
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, __file__], env=environment, cwd=root, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["same"] * 2
+
+
+def main() -> None:
+    x, gates, chosen, weights = layer()
+    target = jax.random.normal(jax.random.key(9), x.shape)
+
+    def loss(x: jax.Array, gates: jax.Array, weights: Weights, on_mesh: bool) -> jax.Array:
+        y = (gathered if on_mesh else own_experts)(x, gates, chosen, weights, "buckets")
+        return (y * target).sum()
+
+    gradients = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)), static_argnums=3)
+    expected = gradients(x, gates, weights, False)
+    for shape in ({"fsdp": 2, "expert": 4}, {"data": 2, "fsdp": 2, "tensor": 2}):
+        with jax.set_mesh(make_mesh(shape)):
+            assert can_gather(TOKENS, weights) and not can_gather(TOKENS - 1, weights)
+            found = gradients(x, gates, weights, True)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-3, rtol=1e-4), found, expected)
+        print("same")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""A program written by hand: four layers, each a product and two collectives, then a product of the whole."""
+
+import pytest
+
+from tars_jax.training.planning.collectives import Collective, find_collectives
+from tars_jax.training.planning.hlo import Program, Shape, parse, shapes_in
+from tars_jax.training.planning.operations import count_flops, count_traffic, silent_kernels
+
+TEXT = """HloModule jit_update, is_scheduled=true
+
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[]{:T(128)} parameter(0)
+  %b = f32[]{:T(128)} parameter(1)
+  ROOT %sum = f32[]{:T(128)} add(%a, %b)
+}
+
+%fused_product (param_0: bf16[4,8,16], param_1: s32[], param_2: bf16[32,8]) -> bf16[32,16] {
+  %param_0 = bf16[4,8,16]{2,1,0:T(8,128)(2,1)} parameter(0)
+  %param_1 = s32[]{:T(128)} parameter(1)
+  %zero = s32[] constant(0)
+  %slice = bf16[1,8,16]{2,1,0:T(8,128)} dynamic-slice(%param_0, %param_1, %zero, %zero), dynamic_slice_sizes={1,8,16}
+  %weights = bf16[8,16]{1,0:T(8,128)(2,1)} bitcast(%slice)
+  %param_2 = bf16[32,8]{1,0:T(8,128)(2,1)} parameter(2)
+  ROOT %convolution.1 = bf16[32,16]{1,0:T(8,128)(2,1)} convolution(%param_2, %weights), dim_labels=bf_io->bf
+}
+
+%first (param_0: bf16[8,8]) -> bf16[32,8] {
+  %param_0.1 = bf16[8,8]{1,0:T(8,128)(2,1)} parameter(0)
+  %all-gather.2 = bf16[32,8]{1,0:T(8,128)(2,1)} all-gather(%param_0.1), replica_groups=[2,4]<=[8], dimensions={0}
+  ROOT %begun = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} custom-call(%all-gather.2), custom_call_target="AsyncCollectiveStart"
+}
+
+%last (param_0: bf16[8,8]) -> bf16[32,8] {
+  %param_0.3 = bf16[8,8]{1,0:T(8,128)(2,1)} parameter(0)
+  %all-gather.3 = bf16[32,8]{1,0:T(8,128)(2,1)} all-gather(%param_0.3), replica_groups=[2,4]<=[8], dimensions={0}
+  ROOT %ended = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} custom-call(%all-gather.3), custom_call_target="AsyncCollectiveDone"
+}
+
+%all-reduce-scatter (param_0: bf16[32,16]) -> bf16[8,16] {
+  %param_0.2 = bf16[32,16]{1,0:T(8,128)(2,1)} parameter(0)
+  %all-reduce.3 = bf16[32,16]{1,0:T(8,128)(2,1)} all-reduce(%param_0.2), replica_groups=[2,4]<=[8], to_apply=%add
+  %here = s32[]{:T(128)} constant(0)
+  ROOT %mine = bf16[8,16]{1,0:T(8,128)(2,1)} dynamic-slice(%all-reduce.3, %here, %here), dynamic_slice_sizes={8,16}
+}
+
+%condition (c: (s32[], bf16[8,8], bf16[4,8,16])) -> pred[] {
+  %layers = s32[]{:T(128)} constant(4)
+  %c = (s32[]{:T(128)}, bf16[8,8]{1,0}, bf16[4,8,16]{2,1,0}) parameter(0)
+  %number = s32[]{:T(128)} get-tuple-element(%c), index=0
+  ROOT %less = pred[]{:T(512)} compare(%number, %layers), direction=LT
+}
+
+%body (b: (s32[], bf16[8,8], bf16[4,8,16])) -> (s32[], bf16[8,8], bf16[4,8,16]) {
+  %b.1 = (s32[]{:T(128)}, bf16[8,8]{1,0:T(8,128)(2,1)}, /*index=2*/bf16[4,8,16]{2,1,0:T(8,128)(2,1)}) parameter(0)
+  %layer = s32[]{:T(128)} get-tuple-element(%b.1), index=0
+  %x = bf16[8,8]{1,0:T(8,128)(2,1)} get-tuple-element(%b.1), index=1
+  %stack = bf16[4,8,16]{2,1,0:T(8,128)(2,1)} get-tuple-element(%b.1), index=2
+  %start = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} fusion(%x), kind=kCustom, calls=%first
+  %done = bf16[32,8]{1,0:T(8,128)(2,1)S(1)} fusion(%x), kind=kCustom, calls=%last
+  %y = bf16[32,16]{1,0:T(8,128)(2,1)} fusion(%stack, %layer, %done), kind=kOutput, calls=%fused_product
+  %scattered = bf16[8,16]{1,0:T(8,128)(2,1)} fusion(%y), kind=kCustom, calls=%all-reduce-scatter
+  %left = bf16[8,8]{1,0:T(8,128)(2,1)} slice(%scattered), slice={[0:8], [0:8]}
+  ROOT %next = (s32[]{:T(128)}, bf16[8,8]{1,0}, bf16[4,8,16]{2,1,0}) tuple(%layer, %left, %stack)
+}
+
+ENTRY %main (x.1: bf16[8,8], stack.1: bf16[4,8,16]) -> f32[8,8] {
+  %zero.1 = s32[]{:T(128)} constant(0)
+  %x.1 = bf16[8,8]{1,0:T(8,128)(2,1)} parameter(0)
+  %stack.1 = bf16[4,8,16]{2,1,0:T(8,128)(2,1)} parameter(1)
+  %carry = (s32[]{:T(128)}, bf16[8,8]{1,0}, bf16[4,8,16]{2,1,0}) tuple(%zero.1, %x.1, %stack.1)
+  %loop = (s32[]{:T(128)}, bf16[8,8]{1,0}, bf16[4,8,16]{2,1,0}) while(%carry), condition=%condition, body=%body
+  %last = bf16[8,8]{1,0:T(8,128)(2,1)} get-tuple-element(%loop), index=1
+  %product = f32[8,8]{1,0:T(8,128)} dot(%last, %last), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT %total = f32[8,8]{1,0:T(8,128)} all-reduce(%product), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=%add
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return parse(TEXT)
+
+
+def test_shapes() -> None:
+    found = shapes_in("(bf16[2,3]{1,0:T(8,128)(2,1)S(1)}, /*index=1*/s4[5]{0}, f32[]{:T(128)}, pred[7]{0})")
+    assert found == (Shape("bf16", (2, 3), 1), Shape("s4", (5,)), Shape("f32", ()), Shape("pred", (7,)))
+    assert [shape.bytes for shape in found] == [12, 2.5, 4, 7]
+
+
+def test_a_loop_runs_as_often_as_its_condition_says(program: Program) -> None:
+    assert program.runs["main"] == 1
+    assert program.runs["body"] == program.runs["fused_product"] == program.runs["all-reduce-scatter"] == 4
+    assert program.unknown_loops == 0
+    assert program.fused == {"fused_product", "first", "last", "all-reduce-scatter"}
+
+
+def test_a_loop_of_unknown_length_is_counted_once_and_said() -> None:
+    program = parse(TEXT.replace("%layers = s32[]{:T(128)} constant(4)", "%layers = s32[] custom-call()"))
+    assert program.unknown_loops == 1
+    assert program.runs["body"] == 1
+
+
+def test_operations_of_all_layers(program: Program) -> None:
+    """Four products [32, 8] x [8, 16], one [8, 8] x [8, 8]."""
+    assert count_flops(program) == 4 * 2 * 32 * 8 * 16 + 2 * 8 * 8 * 8
+
+
+def test_traffic_leaves_out_what_stays_on_the_chip(program: Program) -> None:
+    """A layer: x for each of its two fusions (128 bytes each, their outputs stay); one layer of the stack (256), its
+    number (4) and y out (1024); y in and a quarter of it out (1024 + 256); the slice read and written (128 + 128). At
+    the end two readings of x (256), the product out (256), and in and out of the all-reduce (512).
+    """
+    assert count_traffic(program) == 4 * (2 * 128 + 256 + 4 + 1024 + 1280 + 256) + 256 + 256 + 512
+
+
+def test_collectives_once_though_in_pieces(program: Program) -> None:
+    """The two fusions are one all-gather of a layer; an all-reduce with a slice is a reduce-scatter."""
+    assert set(find_collectives(program, 8)) == {
+        Collective("all-gather", (0, 1, 2, 3), 8 * 8 * 2 * 4, 4),
+        Collective("reduce-scatter", (0, 1, 2, 3), 32 * 16 * 2, 4),
+        Collective("all-reduce", tuple(range(8)), 8 * 8 * 4, 1),
+    }
+
+
+def _only(instruction: str, *operands: str) -> Program:
+    lines = [f"  %p{number} = {shape} parameter({number})" for number, shape in enumerate(operands)]
+    return parse("\n".join(["ENTRY %main () -> f32[] {", *lines, f"  ROOT %{instruction}", "}"]))
+
+
+def test_a_batch_of_products_written_as_a_dilated_convolution() -> None:
+    """Six products [3, 5] x [5, 7]: of the window's 6 x 6 positions only the diagonal meets an element."""
+    program = _only(
+        "c = f32[6,3,7] convolution(%p0, %p1), window={size=6 stride=5 lhs_dilate=6}, dim_labels=0bf_0io->0bf",
+        "f32[6,3,5]",
+        "f32[6,5,7]",
+    )
+    assert count_flops(program) == 6 * 2 * 3 * 5 * 7
+
+
+def test_a_padded_convolution() -> None:
+    """One line of 4, a window of 3 with 1 of padding: 2 + 3 + 3 + 2 pairs."""
+    program = _only(
+        "c = f32[1,4,1] convolution(%p0, %p1), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f",
+        "f32[1,4,1]",
+        "f32[3,1,1]",
+    )
+    assert count_flops(program) == 2 * 10
+
+
+def test_kernels() -> None:
+    """A kernel says its operations; of splash attention they are known; others are named."""
+    call = 'f32[4,4] custom-call(%p0), custom_call_target="tpu_custom_call", backend_config={"x":1'
+    stated = _only(f'k = {call},"cost_estimate":{{"flops":"123","bytes_accessed":"9"}}}}', "f32[4,4]")
+    assert (count_flops(stated), silent_kernels(stated)) == (123, ())
+    silent = _only(f"k = {call}}}", "f32[4,4]")
+    assert (count_flops(silent), silent_kernels(silent)) == (0, ("k",))
+    splash = _only(
+        'splash_mha_fwd_residuals.1 = f32[2,64,16] custom-call(%p0, %p1, %p2), custom_call_target="tpu_custom_call"',
+        "s8[1,4,4]",
+        "bf16[2,64,16]",
+        "bf16[2,64,16]",
+    )
+    assert count_flops(splash) == 2 * (2 * 2 * 64 * 64 * 16) / 2
+    assert silent_kernels(splash) == ()
