@@ -206,7 +206,7 @@ def pretrain(lab: Lab) -> None:
         seed=lab.config.seed,
         on_evaluation=on_evaluation,
     )
-    save_parameters(lab.path / "value", result.parameters)
+    save_parameters(lab.path / "value", result.parameters, parent=lab.path / "supervised")
     explained = {
         "explained_variance": result.explained_variance,
         "simulator_explained_variance": result.simulator_explained_variance,
@@ -281,7 +281,7 @@ def improve(lab: Lab) -> None:
                 "distance",
             )
             progress.update(version, **{name: metrics[name] for name in shown})
-    save_parameters(lab.path / "policy", policy.parameters)
+    save_parameters(lab.path / "policy", policy.parameters, parent=lab.path / "supervised")
     counts = pool.counts()
     lab.record("ppo", {"updates": version, **counts})
 
