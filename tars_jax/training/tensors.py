@@ -36,7 +36,7 @@ class StoredTensors:
         stored = self.open(leaf)
         steps = stored.chunk_layout.write_chunk.shape or ()  # None for a scalar
         ranges = [
-            [slice(start, min(start + step, size)) for start in range(0, size, step)]
+            [slice(start, min(start + (step or size), size)) for start in range(0, size, step or size)]
             for size, step in zip(stored.shape, steps, strict=True)
         ]
         return itertools.product(*ranges)

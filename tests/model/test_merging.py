@@ -24,7 +24,7 @@ def agent(vision: float, expert: float, rest: float) -> dict[str, Any]:
     }
 
 
-def values(tree: dict[str, Any]) -> tuple[float, float, float]:
+def values(tree: dict[str, Any]) -> tuple[float, ...]:
     decoder = tree["decoder"]
     return tuple(
         float(leaf.ravel()[0]) for leaf in (tree["vision"]["position"], decoder["experts"]["gate"], decoder["norm"])
