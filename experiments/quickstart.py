@@ -24,6 +24,7 @@ import numpy as np
 from experiments.config import at_least, between, each, more_than, one_of
 from experiments.stages import Lab, decaying, supervise
 from tars_jax.evaluation import ReportData, verdict, write_report
+from tars_jax.inference.engine import WEIGHTS
 from tars_jax.rollout.curriculum import Curriculum, CurriculumConfig
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
@@ -57,6 +58,7 @@ RULES = {
     "packing.images_per_row": at_least(1),
     "engine.chunk": at_least(1),
     "engine.max_new_tokens": at_least(1),
+    "engine.weights": one_of(*WEIGHTS),
     "demonstrations.episodes": at_least(1),
     "demonstrations.distances": each(at_least(1)),
     "demonstrations.skill": between(0, 1),
