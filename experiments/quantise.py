@@ -26,6 +26,7 @@ from tars_jax.evaluation import bootstrap_difference
 from tars_jax.inference import Engine
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantisation import quantise, weight_errors
+from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import engine_player
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.packing import select_rows
@@ -68,7 +69,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
         lab.engine.set_weights(parameters, 0)
         before = play(lab, "float", lab.engine)
-        tokenizer = lab.writer.codec
+        tokenizer = load_tokenizer()
         engine_config = dataclasses.replace(lab.engine.config, weights="w4a8")
         with Engine(
             lab.model, quantised, engine_config, image=tokenizer.image, stop=tokenizer.end, seed=config.seed
@@ -104,13 +105,13 @@ def finish(
         divergences[part] = divergence(lab.model, parameters, alone, rows)
     for part, (kl, agreement) in divergences.items():
         print(f"{part:10} KL {kl:.4f} nats a token, the same best token in {agreement:.1%}")
-    scores = [np.array([each.reward > 0 for each in played], float) for played in (before, after)]
+    scores = [[float(each.reward > 0) for each in played] for played in (before, after)]
     paired = len(before) == len(after)  # not where the infrastructure lost an episode
     difference = bootstrap_difference(scores[0], scores[1], paired=paired)
     sizes = {"float": bytes_on_disk(lab.config.checkpoint), "w4a8": bytes_on_disk(output)}
     result = {
-        "score_float": float(scores[0].mean()),
-        "score_w4a8": float(scores[1].mean()),
+        "score_float": float(np.mean(scores[0])),
+        "score_w4a8": float(np.mean(scores[1])),
         "difference": difference._asdict(),
         "episodes": min(map(len, scores)),
         "bytes": sizes,

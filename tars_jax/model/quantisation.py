@@ -150,27 +150,26 @@ def _provider() -> Any:
     """Tells qwix to quantise whatever meets an int4 kernel, and nothing else."""
     qwix = _qwix()
 
-    class Provider(qwix.PtqProvider):  # type: ignore[misc]
-        def dot_general(self, lhs: Any, rhs: Any, dimension_numbers: Any, *args: Any, **kwargs: Any) -> jax.Array:
-            kernel = getattr(rhs, "array", rhs)
-            if not isinstance(kernel, qwix.QArray):
-                return jax.lax.dot_general(lhs, rhs, dimension_numbers, *args, **kwargs)
-            contracted = dimension_numbers[0][0]
-            return qwix.dot_general(_int8(lhs, contracted), kernel, dimension_numbers)
-
-        def einsum(self, equation: str, *operands: Any, **kwargs: Any) -> jax.Array:
-            kernel = getattr(operands[-1], "array", operands[-1])
-            if not isinstance(kernel, qwix.QArray):
-                return jnp.einsum(equation, *operands, **kwargs)
-            first, output = equation.split(",")[0], equation.split("->")[1]
-            contracted = [axis for axis, name in enumerate(first) if name not in output]
-            return qwix.einsum(equation, _int8(operands[0], contracted), kernel)
-
-    def _int8(activations: jax.Array, contracted: Sequence[int]) -> Any:
+    def int8(activations: jax.Array, contracted: Sequence[int]) -> Any:
         channels = [axis for axis in range(activations.ndim) if axis not in contracted]
         return qwix.quantize(activations, jnp.int8, channelwise_axes=channels)
 
-    return Provider([qwix.QuantizationRule(weight_qtype=jnp.int4, act_qtype=jnp.int8)])
+    def dot_general(self: Any, lhs: Any, rhs: Any, dimension_numbers: Any, *args: Any, **kwargs: Any) -> jax.Array:
+        kernel = getattr(rhs, "array", rhs)
+        if not isinstance(kernel, qwix.QArray):
+            return jax.lax.dot_general(lhs, rhs, dimension_numbers, *args, **kwargs)
+        return qwix.dot_general(int8(lhs, dimension_numbers[0][0]), kernel, dimension_numbers)
+
+    def einsum(self: Any, equation: str, *operands: Any, **kwargs: Any) -> jax.Array:
+        kernel = getattr(operands[-1], "array", operands[-1])
+        if not isinstance(kernel, qwix.QArray):
+            return jnp.einsum(equation, *operands, **kwargs)
+        first, output = equation.split(",")[0], equation.split("->")[1]
+        contracted = [axis for axis, name in enumerate(first) if name not in output]
+        return qwix.einsum(equation, int8(operands[0], contracted), kernel)
+
+    provider = type("Provider", (qwix.PtqProvider,), {"dot_general": dot_general, "einsum": einsum})
+    return provider([qwix.QuantizationRule(weight_qtype=jnp.int4, act_qtype=jnp.int8)])
 
 
 def _is_kernel(leaf: Any) -> bool:
