@@ -15,7 +15,7 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.model.config import preset
+from tars_jax.model.presets import preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import Player

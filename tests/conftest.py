@@ -8,8 +8,9 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llv
 import jax
 import pytest
 
-from tars_jax.model.config import ModelConfig, VisionConfig, preset
+from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.presets import preset
 
 
 @pytest.fixture(scope="session")

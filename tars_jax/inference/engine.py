@@ -30,6 +30,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.quantisation import is_quantised, quantise
+from tars_jax.model.sharding import mesh_of
 
 WEIGHTS = ("float", "w4a8")
 
@@ -96,7 +97,10 @@ class Session:
 
 
 class Engine:
-    """Batched sampling from one model. Use as a context manager: the thread ends with it."""
+    """Batched sampling from one model. Use as a context manager: the thread ends with it.
+
+    The cache lies on the parameters' mesh; new weights must come in the same shardings.
+    """
 
     def __init__(
         self, model: ModelConfig, parameters: Parameters, config: EngineConfig, *, image: int, stop: int, seed: int
@@ -116,7 +120,8 @@ class Engine:
             quantised=config.weights == "w4a8",
         )
         self._stop = stop
-        self._state = SlotState.empty(model, config.slots, config.max_length)
+        self._mesh = mesh_of(parameters)
+        self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh)
         self._free = collections.deque(range(config.slots))
         self._queue: collections.deque[_Request] = collections.deque()
         self._wake = threading.Condition()
@@ -195,6 +200,11 @@ class Engine:
         return request.answer
 
     def _run(self) -> None:
+        # A mesh belongs to a thread; the caller's is not this one's.
+        with contextlib.nullcontext() if self._mesh is None else jax.set_mesh(self._mesh):
+            self._serve()
+
+    def _serve(self) -> None:
         open_requests: dict[int, _Request] = {}
         arrived: list[_Request] | None = None
         reason: BaseException = RuntimeError("the engine was closed")

@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 import flax.struct
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
 from tars_jax.model.quantisation import quantised_forward
+from tars_jax.model.sharding import array_sharding, constrain
 
 
 @flax.struct.dataclass
@@ -37,12 +39,34 @@ class SlotState:
     drawn: jax.Array  # [S] int32: tokens drawn from that stream
 
     @staticmethod
-    def empty(config: ModelConfig, slots: int, length: int) -> SlotState:
+    def empty(config: ModelConfig, slots: int, length: int, mesh: Mesh | None = None) -> SlotState:
+        """All slots idle. On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere."""
+
         def zeros() -> jax.Array:
             return jnp.zeros(slots, jnp.int32)
 
-        cache = Cache.empty(config, slots, length)
-        return SlotState(cache, zeros(), zeros(), zeros(), zeros(), jnp.zeros(slots, jnp.uint32), zeros())
+        def fresh() -> SlotState:
+            cache = Cache.empty(config, slots, length)
+            return SlotState(cache, zeros(), zeros(), zeros(), zeros(), jnp.zeros(slots, jnp.uint32), zeros())
+
+        if mesh is None:
+            return fresh()
+        return jax.jit(fresh, out_shardings=_shardings(mesh, jax.eval_shape(fresh)))()
+
+
+CACHE_AXES = ("layers", "batch", None, "heads", None)
+
+
+def _shardings(mesh: Mesh, state: SlotState) -> SlotState:
+    def leaf(shape: jax.ShapeDtypeStruct) -> NamedSharding:
+        return array_sharding(mesh, shape.shape, *(CACHE_AXES if len(shape.shape) == len(CACHE_AXES) else ()))
+
+    return jax.tree.map(leaf, state)
+
+
+def _in_place(state: SlotState) -> SlotState:
+    """The new state where the donated one was, else it could not take its memory."""
+    return jax.tree.map(lambda leaf: constrain(leaf, *(CACHE_AXES if leaf.ndim == len(CACHE_AXES) else ())), state)
 
 
 @flax.struct.dataclass
@@ -121,7 +145,7 @@ def make_slot_functions(
             seed=put(state.seed, new.seed),
             drawn=put(state.drawn, new.drawn + 1),
         )
-        return state, Drawn(tokens, log_probs)
+        return _in_place(state), Drawn(tokens, log_probs)
 
     @functools.partial(jax.jit, donate_argnums=1)
     def decode(parameters: Parameters, state: SlotState) -> tuple[SlotState, Drawn]:
@@ -162,7 +186,7 @@ def make_slot_functions(
 
         empty = Drawn(jnp.full((num_slots, chunk), -1, jnp.int32), jnp.zeros((num_slots, chunk)))
         _, state, record = jax.lax.while_loop(unfinished, step_once, (jnp.int32(0), state, empty))
-        return state, record
+        return _in_place(state), record
 
     return SlotFunctions(extend, decode)
 

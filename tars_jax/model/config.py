@@ -1,10 +1,14 @@
-"""Shapes of the policy: one architecture, from a million parameters to 230 billion, told apart by numbers alone."""
+"""Shapes of the policy: one architecture, from a million parameters to 230 billion, told apart by numbers alone.
+
+Two families of open weights set the range: Qwen3-VL, with experts or without, and Qwen2.5-VL.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 
 from tars_jax import InputError
+from tars_jax.model.execution import EXECUTION, Execution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,12 +17,28 @@ class VisionConfig:
 
     patch: int = 16  # pixels a side
     merge: int = 1  # patches a side that one token of the decoder stands for
-    grid: int = 6  # side of the learned position grid, interpolated to other sizes
+    temporal: int = 1  # frames that a patch spans; an image is a still film of so many
+    grid: int = 6  # side of the learned position grid, interpolated to other sizes; 0: none
     width: int = 64
     depth: int = 2
     heads: int = 4
     mlp_width: int = 128
     rope_theta: float = 10_000.0
+    gated: bool = False  # Qwen2.5-VL's blocks: RMSNorm, SwiGLU, no bias on patches. Else LayerNorm, tanh GELU, bias
+    window: int = 0  # pixels a side that attention sees; 0: the whole image
+    whole_image_blocks: tuple[int, ...] = ()  # blocks that see the whole image in spite of `window`
+    deepstack: tuple[int, ...] = ()  # blocks whose output is added after decoder layers 0, 1, ... at image tokens
+    pixel_mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of red, green, blue in 0..1
+    pixel_std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+
+    def __post_init__(self) -> None:
+        if self.width % (4 * self.heads):
+            raise InputError(f"vision.width {self.width} must be a multiple of 4 * vision.heads {self.heads}")
+        if self.window % (self.patch * self.merge):
+            raise InputError(f"vision.window {self.window} must be a multiple of {self.patch * self.merge} pixels")
+        for name in ("whole_image_blocks", "deepstack"):
+            if any(not 0 <= block < self.depth for block in getattr(self, name)):
+                raise InputError(f"vision.{name} takes blocks 0 to {self.depth - 1}, got {getattr(self, name)}")
 
     def token_grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of decoder tokens for an image; raises InputError when the size does not divide."""
@@ -30,7 +50,7 @@ class VisionConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """Vision encoder plus mixture-of-experts decoder; the shapes of Qwen3-VL-MoE."""
+    """Vision encoder plus decoder; the layers have experts, or with `experts` 0 one dense feed-forward each."""
 
     vocabulary: int
     width: int
@@ -38,48 +58,34 @@ class ModelConfig:
     query_heads: int
     kv_heads: int
     head_dim: int
-    experts: int
-    experts_per_token: int
-    expert_width: int
     vision: VisionConfig
+    experts: int = 0
+    experts_per_token: int = 0
+    expert_width: int = 0
+    mlp_width: int = 0  # of a dense feed-forward
+    qkv_bias: bool = False
+    query_key_norm: bool = True  # RMS norm of each head before the rotation
     rope_theta: float = 10_000.0
     rope_sections: tuple[int, int, int] = (6, 5, 5)  # frequencies turned by time, row, column; sums to head_dim / 2
+    rope_interleaved: bool = True  # frequencies are dealt to time, row, column in turn; else in three chunks
     norm_epsilon: float = 1e-6
+    tied_embeddings: bool = False  # the vocabulary head is the embedding
     scalar_head: bool = False  # a value for each token
     vocabulary_head: bool = True  # logits for each token; off in a separate value model
     image_token: int | None = None  # stands for a piece of a screenshot: read, and never written
+    dtype: str = "float32"  # of activations and the cache; parameters keep their own, logits and values are float32
+    execution: Execution = EXECUTION  # how it is computed
 
     def __post_init__(self) -> None:
         if sum(self.rope_sections) * 2 != self.head_dim:
             raise InputError(f"rope_sections {self.rope_sections} must sum to half of head_dim {self.head_dim}")
         if self.query_heads % self.kv_heads:
             raise InputError(f"query_heads {self.query_heads} must be a multiple of kv_heads {self.kv_heads}")
-        if not 1 <= self.experts_per_token <= self.experts:
+        if self.experts and not 1 <= self.experts_per_token <= self.experts:
             raise InputError(f"experts_per_token must be 1 to {self.experts}, got {self.experts_per_token}")
-
-
-def nano(vocabulary: int) -> ModelConfig:
-    """About 400,000 active parameters: trains from scratch on two cores."""
-    return ModelConfig(
-        vocabulary=vocabulary,
-        width=96,
-        depth=2,
-        query_heads=2,
-        kv_heads=1,
-        head_dim=32,
-        experts=8,
-        experts_per_token=2,
-        expert_width=96,
-        vision=VisionConfig(merge=2, depth=1, heads=2),
-        image_token=5,  # of the committed tokenizer
-    )
-
-
-PRESETS = {"nano": nano}
-
-
-def preset(name: str, vocabulary: int) -> ModelConfig:
-    """The named preset; raises InputError for a name that is not in `PRESETS`."""
-    if name not in PRESETS:
-        raise InputError(f"model.preset must be one of {', '.join(sorted(PRESETS))}, got {name!r}")
-    return PRESETS[name](vocabulary)
+        if bool(self.experts) == bool(self.mlp_width):
+            raise InputError(f"one of experts and mlp_width must be 0, got {self.experts} and {self.mlp_width}")
+        if len(self.vision.deepstack) > self.depth:
+            raise InputError(f"vision.deepstack {self.vision.deepstack} needs as many decoder layers, got {self.depth}")
+        if self.dtype not in ("float32", "bfloat16"):
+            raise InputError(f"model.dtype must be float32 or bfloat16, got {self.dtype!r}")

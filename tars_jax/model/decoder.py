@@ -1,7 +1,7 @@
-"""The decoder: grouped-query attention and experts, scanned over layers, with or without a live cache.
+"""The decoder: grouped-query attention and experts or a dense MLP, scanned over layers, with or without a live cache.
 
 Axes: B rows, T new tokens, M cache length, S slots, L layers, D width, N query heads, K key-value heads, H head
-dimension.
+dimension, F features of an image token that are added after the first layers.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ import flax.linen as nn
 import flax.struct
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 
+from tars_jax.model.attention import Visible, attend
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.experts import Experts, RouterStatistics
+from tars_jax.model.execution import ATTENTION_OUT, REMAT
+from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
+from tars_jax.model.sharding import constrain
 
 
 @flax.struct.dataclass
@@ -26,7 +30,7 @@ class Cache:
     @staticmethod
     def empty(config: ModelConfig, slots: int, length: int) -> Cache:
         shape = (config.depth, slots, length, config.kv_heads, config.head_dim)
-        return Cache(jnp.zeros(shape), jnp.zeros(shape))
+        return Cache(jnp.zeros(shape, config.dtype), jnp.zeros(shape, config.dtype))
 
 
 @flax.struct.dataclass
@@ -35,14 +39,19 @@ class Attending:
 
     cosine: jax.Array  # [B, T, H / 2]
     sine: jax.Array  # [B, T, H / 2]
-    mask: jax.Array  # [B, T, T] without a cache, [B, T, M] with one
+    visible: Visible
     valid: jax.Array  # [B, T] real tokens
+    deepstack: jax.Array | None = None  # [F, B, T, D], 0 at text: added after layers 0 to F - 1
     slots: jax.Array | None = None  # [B] the cache row of each batch row; None when row b is slot b
     write_at: jax.Array | None = None  # [B, T] cache index of each new token; M or more writes nothing
 
 
+def norm(config: ModelConfig, name: str) -> nn.RMSNorm:
+    return nn.RMSNorm(epsilon=config.norm_epsilon, dtype=config.dtype, name=name)
+
+
 class Attention(nn.Module):
-    """RMS-normed queries and keys, rotary positions, no bias."""
+    """Rotary positions; queries and keys are RMS-normed and projections have biases where the config says so."""
 
     config: ModelConfig
 
@@ -53,10 +62,12 @@ class Attention(nn.Module):
         config = self.config
 
         def projected(heads: int, name: str) -> jax.Array:
-            return nn.DenseGeneral((heads, config.head_dim), use_bias=False, name=name)(x)
+            shape = (heads, config.head_dim)
+            return nn.DenseGeneral(shape, use_bias=config.qkv_bias, dtype=config.dtype, name=name)(x)
 
-        q = nn.RMSNorm(epsilon=config.norm_epsilon, name="query_norm")(projected(config.query_heads, "query"))
-        k = nn.RMSNorm(epsilon=config.norm_epsilon, name="key_norm")(projected(config.kv_heads, "key"))
+        q, k = projected(config.query_heads, "query"), projected(config.kv_heads, "key")
+        if config.query_key_norm:
+            q, k = norm(config, "query_norm")(q), norm(config, "key_norm")(k)
         q, k = (rotate(each, attending.cosine, attending.sine) for each in (q, k))
         v = projected(config.kv_heads, "value")
         if cache is not None:
@@ -66,8 +77,9 @@ class Attention(nn.Module):
             k, v = cache.keys[layer], cache.values[layer]
             if attending.slots is not None:
                 k, v = k[slots], v[slots]
-        y = jax.nn.dot_product_attention(q, k, v, mask=attending.mask[:, None])
-        return nn.DenseGeneral(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
+        y = checkpoint_name(attend(q, k, v, attending.visible, config.execution.attention_backend), ATTENTION_OUT)
+        out = nn.DenseGeneral(config.width, axis=(-2, -1), use_bias=False, dtype=config.dtype, name="out")
+        return out(y), cache
 
 
 class Block(nn.Module):
@@ -79,13 +91,19 @@ class Block(nn.Module):
     def __call__(
         self, carry: tuple[jax.Array, Cache | None], layer: jax.Array, attending: Attending
     ) -> tuple[tuple[jax.Array, Cache | None], RouterStatistics]:
-        x, cache = carry
-        norm = nn.RMSNorm(epsilon=self.config.norm_epsilon, name="attention_norm")(x)
-        y, cache = Attention(self.config, name="attention")(norm, attending, cache, layer)
+        config, (x, cache) = self.config, carry
+        x = constrain(x, "batch", "sequence", None)
+        y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), attending, cache, layer)
         x = x + y
-        norm = nn.RMSNorm(epsilon=self.config.norm_epsilon, name="experts_norm")(x)
-        y, statistics = Experts(self.config, name="experts")(norm, attending.valid)
-        return (x + y, cache), statistics
+        if config.experts:
+            y, statistics = Experts(config, name="experts")(norm(config, "experts_norm")(x), attending.valid)
+        else:
+            y, statistics = Dense(config, name="mlp")(norm(config, "mlp_norm")(x))
+        x = x + y
+        if (deepstack := attending.deepstack) is not None:
+            last = deepstack.shape[0] - 1
+            x = x + jnp.where(layer <= last, deepstack[jnp.minimum(layer, last)], 0)
+        return (x, cache), statistics
 
 
 class Decoder(nn.Module):
@@ -97,12 +115,14 @@ class Decoder(nn.Module):
     def __call__(
         self, x: jax.Array, attending: Attending, cache: Cache | None = None
     ) -> tuple[jax.Array, Cache | None, RouterStatistics]:
+        remat = self.config.execution.remat
+        block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
         layers = nn.scan(
-            Block,
+            block,
             variable_axes={"params": 0},
             split_rngs={"params": True},
             in_axes=(0, nn.broadcast),
             length=self.config.depth,
         )(self.config, name="layers")
         (x, cache), statistics = layers((x, cache), jnp.arange(self.config.depth), attending)
-        return nn.RMSNorm(epsilon=self.config.norm_epsilon, name="norm")(x), cache, statistics
+        return norm(self.config, "norm")(x), cache, statistics

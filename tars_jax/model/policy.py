@@ -1,17 +1,20 @@
 """The policy and the value model: screenshots and text in; logits, values, router statistics out.
 
-Axes: B rows, T tokens, I images of a row, Q decoder tokens of an image, D width, V vocabulary, M cache length.
+Axes: B rows, T tokens, I images of a row, Q decoder tokens of an image, D width, V vocabulary, M cache length,
+F features that are added to an image token after the first layers.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import einops
 import flax.linen as nn
 import flax.struct
 import jax
 import jax.numpy as jnp
 
+from tars_jax.model.attention import up_to, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Attending, Cache, Decoder
 from tars_jax.model.experts import RouterStatistics
@@ -30,8 +33,8 @@ class Inputs:
     tokens: Array  # [B, T] int32
     positions: Array  # [3, B, T] int32: time, row, column
     segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
-    images: Array  # [B, I, height, width, 3] uint8
-    image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens, -1 for text
+    images: Array | tuple[Array, ...]  # [B, I, height, width, 3] uint8; several such where there are several sizes
+    image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens (size after size), -1 for text
 
 
 @flax.struct.dataclass
@@ -62,41 +65,65 @@ class Policy(nn.Module):
     def __call__(self, inputs: Inputs, cache: Cache | None = None, address: CacheAddress | None = None) -> Output:
         config = self.config
         embed = nn.Embed(
-            config.vocabulary, config.width, embedding_init=nn.initializers.normal(config.width**-0.5), name="embed"
+            config.vocabulary,
+            config.width,
+            embedding_init=nn.initializers.normal(config.width**-0.5),
+            dtype=config.dtype,
+            name="embed",
         )
-        x = embed(inputs.tokens)
-        if inputs.images.shape[1]:
-            batch, count = inputs.images.shape[:2]
-            seen = VisionEncoder(config.vision, config.width, name="vision")(
-                inputs.images.reshape(batch * count, *inputs.images.shape[2:])
-            )
-            seen = seen.reshape(batch, -1, config.width)
-            rows = jnp.take_along_axis(seen, jnp.maximum(inputs.image_tokens, 0)[..., None], axis=1)
-            x = jnp.where(inputs.image_tokens[..., None] >= 0, rows, x)
+        x, deepstack = embed(inputs.tokens), None
+        sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
+        if any(images.shape[1] for images in sizes):
+            encoder = VisionEncoder(config.vision, config.width, config.dtype, name="vision")
+            seen = jnp.concatenate([_see(encoder, images) for images in sizes if images.shape[1]], axis=2)
+            chosen = jnp.maximum(inputs.image_tokens, 0)[None, ..., None]
+            features, is_image = jnp.take_along_axis(seen, chosen, axis=2), inputs.image_tokens[..., None] >= 0
+            x = jnp.where(is_image, features[0], x)
+            deepstack = jnp.where(is_image, features[1:], 0) if config.vision.deepstack else None
 
-        cosine, sine = rotary(inputs.positions, config.head_dim, config.rope_theta, config.rope_sections)
+        cosine, sine = rotary(
+            inputs.positions, config.head_dim, config.rope_theta, config.rope_sections, config.rope_interleaved
+        )
         valid = inputs.segments > 0
         if address is None:
-            time = jnp.arange(inputs.tokens.shape[1])
-            same = inputs.segments[:, :, None] == inputs.segments[:, None, :]
-            attending = Attending(cosine, sine, same & (time[:, None] >= time[None]), valid)
+            visible = within_segments(inputs.segments, config.execution.attention_backend)
+            attending = Attending(cosine, sine, visible, valid, deepstack)
         else:
             assert cache is not None
-            mask = jnp.arange(cache.keys.shape[2])[None, None] <= address.write_at[:, :, None]
-            attending = Attending(cosine, sine, mask, valid, address.slots, address.write_at)
+            visible = up_to(address.write_at, cache.keys.shape[2])
+            attending = Attending(cosine, sine, visible, valid, deepstack, address.slots, address.write_at)
         hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache)
 
         logits = values = None
         if config.vocabulary_head:
-            logits = nn.Dense(config.vocabulary, use_bias=False, name="vocabulary_head")(hidden).astype(jnp.float32)
-            if config.image_token is not None:
-                # A sampled image token could not be told from a screenshot's when the window is read again.
-                logits = jnp.where(jnp.arange(config.vocabulary) == config.image_token, NEVER, logits)
+            head = nn.Dense(config.vocabulary, use_bias=False, dtype=config.dtype, name="vocabulary_head")
+            logits = _written(config, (embed.attend if config.tied_embeddings else head)(hidden))
         if config.scalar_head:
             # Zero at first: an untrained value model is the constant 0, not noise.
-            head = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
-            values = head(hidden)[..., 0].astype(jnp.float32)
+            value = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
+            values = value(hidden.astype(jnp.float32))[..., 0]
         return Output(logits, values, hidden, cache, routers)
+
+
+def _see(encoder: VisionEncoder, images: Array) -> jax.Array:
+    """[B, I, height, width, 3] to [1 + F, B, I * Q, D]."""
+    seen = encoder(einops.rearrange(images, "b i ... -> (b i) ..."))
+    return einops.rearrange(seen, "f (b i) q d -> f b (i q) d", b=images.shape[0])
+
+
+def _written(config: ModelConfig, logits: jax.Array) -> jax.Array:
+    """fp32, without the image token: sampled, it could not be told from a screenshot when the window is read again."""
+    never = jnp.arange(config.vocabulary) == (-1 if config.image_token is None else config.image_token)
+    return jnp.where(never, NEVER, logits.astype(jnp.float32))
+
+
+def vocabulary_logits(config: ModelConfig, parameters: Parameters, hidden: jax.Array) -> jax.Array:
+    """The policy's own logits [..., V], fp32, from hidden states [..., D] after the last norm."""
+    if config.tied_embeddings:
+        kernel = parameters["embed"]["embedding"].T
+    else:
+        kernel = parameters["vocabulary_head"]["kernel"]
+    return _written(config, hidden @ kernel.astype(hidden.dtype))
 
 
 def forward(
@@ -132,6 +159,8 @@ def count_parameters(config: ModelConfig) -> tuple[int, int]:
     """Total parameters, and those active for one token."""
     shapes = jax.eval_shape(lambda key: init_parameters(config, key), jax.random.key(0))
     total = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    if not config.experts:
+        return total, total
     layer = shapes["decoder"]["layers"]["experts"]
     experts = sum(layer[name].size for name in ("gate", "up", "down"))
     return total, total - experts + experts * config.experts_per_token // config.experts

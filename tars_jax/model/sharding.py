@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 from tars_jax import InputError
 
@@ -20,8 +20,10 @@ MESH_AXES = ("data", "fsdp", "expert", "tensor")
 # Logical axis -> mesh axes.
 AXIS_RULES: dict[str | None, str | tuple[str, ...] | None] = {
     None: None,
-    "batch": ("data", "fsdp"),
-    "embed": "fsdp",
+    "batch": ("data", "fsdp", "expert"),
+    "sequence": "tensor",
+    "embed": ("fsdp", "expert"),
+    "expert_embed": "fsdp",  # of a kernel that lies over `expert` already
     "heads": "tensor",
     "mlp": "tensor",
     "expert": "expert",
@@ -34,13 +36,16 @@ PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"^embed/embedding$", ("vocabulary", "embed")),
     (r"layers/attention/(query|key|value)/kernel$", ("layers", "embed", "heads", None)),
     (r"layers/attention/out/kernel$", ("layers", "heads", None, "embed")),
+    (r"layers/attention/(query|key|value)/bias$", ("layers", "heads", None)),
+    (r"layers/mlp/(gate|up)/kernel$", ("layers", "embed", "mlp")),
+    (r"layers/mlp/down/kernel$", ("layers", "mlp", "embed")),
     (r"layers/experts/router$", ("layers", "embed", None)),
-    (r"layers/experts/(gate|up)$", ("layers", "expert", "embed", "mlp")),
-    (r"layers/experts/down$", ("layers", "expert", "mlp", "embed")),
+    (r"layers/experts/(gate|up)$", ("layers", "expert", "expert_embed", "mlp")),
+    (r"layers/experts/down$", ("layers", "expert", "mlp", "expert_embed")),
     (r"^vocabulary_head/kernel$", ("embed", "vocabulary")),
-    (r"^vision/block_\d+/(qkv|mlp_in)/kernel$", ("embed", "mlp")),
+    (r"^vision/block_\d+/(qkv|mlp_in|mlp_gate|mlp_up)/kernel$", ("embed", "mlp")),
     (r"^vision/block_\d+/(attention_out|mlp_out)/kernel$", ("mlp", "embed")),
-    (r"^vision/(patch_embed|merge_in|merge_out)/kernel$", (None, "embed")),
+    (r"^vision/(patch_embed|merge_in|merge_out|deepstack_\d+_in|deepstack_\d+_out)/kernel$", (None, "embed")),
 )
 
 
@@ -62,18 +67,61 @@ def _axes(path: str) -> tuple[str | None, ...]:
 
 
 def parameter_shardings(mesh: Mesh, shapes: Any) -> Any:
-    """A sharding for each leaf of a tree of shapes. An axis that the mesh axis does not divide stays whole."""
+    """A sharding for each leaf of a tree of shapes. What a mesh axis does not divide is not split over it."""
 
     def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> NamedSharding:
         name = "/".join(str(getattr(key, "key", key)) for key in path)
-        mapped = [AXIS_RULES[axis] for axis in _axes(name)]
-        fitting = [
-            axis if axis is not None and shape.shape[dimension] % _size(mesh, axis) == 0 else None
-            for dimension, axis in enumerate(mapped)
-        ]
-        return NamedSharding(mesh, PartitionSpec(*fitting))
+        return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(name)))
 
     return jax.tree_util.tree_map_with_path(leaf, shapes)
+
+
+def constrain(x: jax.Array, *axes: str | None) -> jax.Array:
+    """An activation laid out by the rules on the mesh of `jax.set_mesh`; without one, `x` as it is."""
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty or mesh.size == 1:
+        return x
+    return jax.lax.with_sharding_constraint(x, _spec(mesh, x.shape, axes))
+
+
+def mapped(
+    function: Callable[..., jax.Array], arguments: Sequence[tuple[str | None, ...]], result: tuple[str | None, ...]
+) -> Callable[..., jax.Array]:
+    """`function` on each device's own part, for kernels that the compiler cannot split: logical axes in and out.
+
+    Without `jax.set_mesh` it is `function` itself. A logical axis that its mesh axes do not divide, in any of the
+    arguments, stays whole.
+    """
+
+    def call(*arrays: jax.Array) -> jax.Array:
+        mesh = jax.sharding.get_abstract_mesh()
+        if mesh.empty or mesh.size == 1:
+            return function(*arrays)
+        whole = {
+            axis
+            for array, axes in zip(arrays, arguments, strict=True)
+            for size, axis in zip(array.shape, axes, strict=True)
+            if size % _product(mesh, _names(axis))
+        }
+
+        def spec(axes: tuple[str | None, ...]) -> PartitionSpec:
+            return PartitionSpec(*(None if axis in whole else AXIS_RULES[axis] for axis in axes))
+
+        inside = tuple(spec(axes) for axes in arguments)
+        return jax.shard_map(function, in_specs=inside, out_specs=spec(result), check_vma=False)(*arrays)
+
+    return call
+
+
+def array_sharding(mesh: Mesh, shape: tuple[int, ...], *axes: str | None) -> NamedSharding:
+    """Where the rules put an array of this shape and these logical axes."""
+    return NamedSharding(mesh, _spec(mesh, shape, axes))
+
+
+def mesh_of(tree: Any) -> Mesh | None:
+    """The mesh that a tree of arrays lies on; None on a device without one."""
+    sharding = jax.tree.leaves(tree)[0].sharding
+    return sharding.mesh if isinstance(sharding, NamedSharding) else None
 
 
 def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
@@ -81,5 +129,23 @@ def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*[None] * batch_axis, AXIS_RULES["batch"]))
 
 
-def _size(mesh: Mesh, axis: str | tuple[str, ...]) -> int:
-    return math.prod(mesh.shape[name] for name in ((axis,) if isinstance(axis, str) else axis))
+def _spec(mesh: Mesh | AbstractMesh, shape: tuple[int, ...], axes: tuple[str | None, ...]) -> PartitionSpec:
+    """An axis lies over as many of its mesh axes, from the first on, as divide it."""
+
+    def fitting(size: int, axis: str | None) -> tuple[str, ...] | str | None:
+        names = _names(axis)
+        while names and size % _product(mesh, names):
+            names = names[:-1]
+        return names[0] if len(names) == 1 else names or None
+
+    return PartitionSpec(*(fitting(size, axis) for size, axis in zip(shape, axes, strict=False)))
+
+
+def _names(axis: str | None) -> tuple[str, ...]:
+    """The mesh axes of a logical axis."""
+    rule = AXIS_RULES[axis]
+    return () if rule is None else (rule,) if isinstance(rule, str) else rule
+
+
+def _product(mesh: Mesh | AbstractMesh, names: tuple[str, ...]) -> int:
+    return math.prod(mesh.shape[name] for name in names)

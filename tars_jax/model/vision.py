@@ -1,9 +1,13 @@
 """The vision encoder: patches of a screenshot to tokens of the decoder.
 
-Axes: I images, P patches, D width, N heads, H head dimension, Q decoder tokens of an image.
+Axes: I images, P patches, D width, N heads, H head dimension, Q decoder tokens of an image,
+W windows, S patches of a window.
 """
 
 from __future__ import annotations
+
+import functools
+from typing import Any
 
 import einops
 import flax.linen as nn
@@ -13,14 +17,7 @@ import numpy as np
 
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.positions import rotate
-
-
-def patches(images: jax.Array, patch: int, merge: int) -> jax.Array:
-    """uint8 [I, height, width, 3] to [I, P, patch * patch * 3] in -1..1; a decoder token's patches are neighbours."""
-    flat = einops.rearrange(
-        images, "i (h mh p) (w mw q) c -> i (h w mh mw) (c p q)", p=patch, q=patch, mh=merge, mw=merge
-    )
-    return flat.astype(jnp.float32) / 127.5 - 1.0
+from tars_jax.model.preprocessing import patches
 
 
 def _coordinates(rows: int, columns: int, merge: int) -> np.ndarray:
@@ -35,54 +32,104 @@ def _interpolation(size: int, grid: int) -> np.ndarray:
     return np.maximum(0.0, 1.0 - np.abs(at[:, None] - np.arange(grid))).astype(np.float32)
 
 
+def _windows(row: np.ndarray, column: np.ndarray, side: int) -> np.ndarray:
+    """[W, S] patches of each window of side x side patches, in order; -1 fills up the windows at the edges."""
+    _, window = np.unique(np.stack([row // side, column // side]), axis=1, return_inverse=True)
+    members = [np.flatnonzero(window.ravel() == number) for number in range(window.max() + 1)]
+    table = np.full((len(members), max(map(len, members))), -1)
+    for number, patches_of_window in enumerate(members):
+        table[number, : len(patches_of_window)] = patches_of_window
+    return table
+
+
+def _attend(q: jax.Array, k: jax.Array, v: jax.Array, windows: np.ndarray | None) -> jax.Array:
+    """Attention [I, P, N, H] over the whole image, or within each window of `windows` [W, S]."""
+    if windows is None:
+        return jax.nn.dot_product_attention(q, k, v)
+    real, num_images = windows >= 0, q.shape[0]
+    q, k, v = (einops.rearrange(each[:, windows], "i w s n h -> (i w) s n h") for each in (q, k, v))
+    mask = np.tile(real[:, None, None], (num_images, 1, windows.shape[1], 1))
+    y = jax.nn.dot_product_attention(q, k, v, mask=mask)
+    place = np.flatnonzero(real)[np.argsort(windows[real])]  # of each patch among all places in windows
+    return einops.rearrange(y, "(i w) s n h -> i (w s) n h", i=num_images)[:, place]
+
+
 class VisionBlock(nn.Module):
-    """Pre-norm attention over all patches of one image, then an MLP."""
+    """Pre-norm attention over the patches of one image or window, then an MLP."""
 
     config: VisionConfig
+    dtype: str
 
     @nn.compact
-    def __call__(self, x: jax.Array, cosine: jax.Array, sine: jax.Array) -> jax.Array:
+    def __call__(self, x: jax.Array, cosine: jax.Array, sine: jax.Array, windows: np.ndarray | None) -> jax.Array:
         config = self.config
         head_dim = config.width // config.heads
-        y = nn.LayerNorm(epsilon=1e-6, name="attention_norm")(x)
-        qkv = nn.Dense(3 * config.width, name="qkv")(y)
+        dense = functools.partial(nn.Dense, dtype=self.dtype)
+        norm = functools.partial(_norm(config), dtype=self.dtype)
+        y = norm(name="attention_norm")(x)
+        qkv = dense(3 * config.width, name="qkv")(y)
         q, k, v = einops.rearrange(qkv, "i p (three n h) -> three i p n h", three=3, n=config.heads, h=head_dim)
-        y = jax.nn.dot_product_attention(rotate(q, cosine, sine), rotate(k, cosine, sine), v)
-        x = x + nn.Dense(config.width, name="attention_out")(einops.rearrange(y, "i p n h -> i p (n h)"))
-        y = nn.LayerNorm(epsilon=1e-6, name="mlp_norm")(x)
-        y = nn.gelu(nn.Dense(config.mlp_width, name="mlp_in")(y), approximate=True)
-        return x + nn.Dense(config.width, name="mlp_out")(y)
+        y = _attend(rotate(q, cosine, sine), rotate(k, cosine, sine), v, windows)
+        x = x + dense(config.width, name="attention_out")(einops.rearrange(y, "i p n h -> i p (n h)"))
+        y = norm(name="mlp_norm")(x)
+        if config.gated:
+            y = nn.silu(dense(config.mlp_width, name="mlp_gate")(y)) * dense(config.mlp_width, name="mlp_up")(y)
+        else:
+            y = nn.gelu(dense(config.mlp_width, name="mlp_in")(y), approximate=True)
+        return x + dense(config.width, name="mlp_out")(y)
+
+
+def _norm(config: VisionConfig) -> Any:
+    return functools.partial(nn.RMSNorm if config.gated else nn.LayerNorm, epsilon=1e-6)
 
 
 class VisionEncoder(nn.Module):
-    """Screenshots uint8 [I, height, width, 3] to decoder tokens [I, Q, out_width]."""
+    """Screenshots uint8 [I, height, width, 3] to features [1 + F, I, Q, out_width].
+
+    The first stand in for the image tokens; the F others (DeepStack) are added to them after the first F layers of the
+    decoder.
+    """
 
     config: VisionConfig
     out_width: int
+    dtype: str = "float32"
 
     @nn.compact
     def __call__(self, images: jax.Array) -> jax.Array:
         config = self.config
         token_rows, token_columns = config.token_grid(images.shape[1], images.shape[2])
         rows, columns = token_rows * config.merge, token_columns * config.merge
-        x = nn.Dense(config.width, name="patch_embed")(patches(images, config.patch, config.merge))
-
-        grid = self.param("position", nn.initializers.normal(0.5), (config.grid, config.grid, config.width))
-        learned = jnp.einsum(
-            "hs,wt,stD->hwD", _interpolation(rows, config.grid), _interpolation(columns, config.grid), grid
-        )
         row, column = _coordinates(rows, columns, config.merge)
-        x = x + learned[row, column]
+        embed = nn.Dense(config.width, use_bias=not config.gated, dtype=self.dtype, name="patch_embed")
+        x = embed(patches(images, config))
+        if config.grid:
+            grid = self.param("position", nn.initializers.normal(0.5), (config.grid, config.grid, config.width))
+            learned = jnp.einsum(
+                "hs,wt,stD->hwD", _interpolation(rows, config.grid), _interpolation(columns, config.grid), grid
+            )
+            x = x + learned[row, column].astype(x.dtype)
 
         # 2-D rotary: half of the frequencies turn with the row, half with the column.
         quarter = config.width // config.heads // 4
         frequency = config.rope_theta ** (-np.arange(quarter) / quarter)
         angle = np.concatenate([row[:, None] * frequency, column[:, None] * frequency], axis=-1)[None]
         cosine, sine = jnp.asarray(np.cos(angle), jnp.float32), jnp.asarray(np.sin(angle), jnp.float32)
-        for layer in range(config.depth):
-            x = VisionBlock(config, name=f"block_{layer}")(x, cosine, sine)
 
-        x = nn.LayerNorm(epsilon=1e-6, name="merge_norm")(x)
-        x = einops.rearrange(x, "i (q m) d -> i q (m d)", m=config.merge**2)
-        x = nn.gelu(nn.Dense(config.merge**2 * config.width, name="merge_in")(x), approximate=False)
-        return nn.Dense(self.out_width, name="merge_out")(x)
+        windows = _windows(row, column, config.window // config.patch) if config.window else None
+        deepstack = []
+        for layer in range(config.depth):
+            seen = None if layer in config.whole_image_blocks else windows
+            x = VisionBlock(config, self.dtype, name=f"block_{layer}")(x, cosine, sine, seen)
+            if layer in config.deepstack:
+                name = f"deepstack_{config.deepstack.index(layer)}"
+                deepstack.append(self._merge(name, x, norm_first=False))
+        return jnp.stack([self._merge("merge", x, norm_first=True), *deepstack])
+
+    def _merge(self, name: str, x: jax.Array, norm_first: bool) -> jax.Array:
+        """Patches [I, P, D] to decoder tokens [I, Q, out_width]: norm and concatenation of neighbours, then an MLP."""
+        norm, neighbours = _norm(self.config)(dtype=self.dtype, name=f"{name}_norm"), self.config.merge**2
+        x = norm(x) if norm_first else x
+        x = einops.rearrange(x, "i (q m) d -> i q (m d)", m=neighbours)
+        x = x if norm_first else norm(x)
+        hidden = nn.Dense(neighbours * self.config.width, dtype=self.dtype, name=f"{name}_in")(x)
+        return nn.Dense(self.out_width, dtype=self.dtype, name=f"{name}_out")(nn.gelu(hidden, approximate=False))

@@ -26,7 +26,6 @@ from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import (
     PolicyLoss,
     decoupled_gae,
-    entropy,
     explained_variance,
     length_adaptive_lambda,
     positive_language_model_loss,
@@ -34,10 +33,10 @@ from tars_jax.rl import (
     token_mean,
     value_loss,
 )
+from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, PackedBatch, Rows, select_rows
 from tars_jax.training.rewards import RewardConfig, token_rewards
 from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
-from tars_jax.training.supervised import next_token_log_probs
 from tars_jax.training.value import ValueBatch, gather_actions, scatter_actions, shift_values
 from tars_jax.trajectory import Trajectory
 
@@ -78,10 +77,11 @@ class PPOBatch:
 
 
 def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """Jitted: log-probabilities [B, T] of the tokens under given parameters."""
+    """Jitted: log-probabilities [B, T] of the sampled tokens under given parameters; 0 elsewhere."""
 
     def score(parameters: Parameters, rows: Rows) -> jax.Array:
-        return next_token_log_probs(forward(model, parameters, rows.inputs).logits, rows.inputs.tokens)
+        hidden = forward(headless(model), parameters, rows.inputs).hidden
+        return token_statistics(model, parameters, hidden, rows.inputs.tokens, rows.action_mask).log_probs
 
     return jax.jit(score)
 
@@ -147,8 +147,8 @@ def make_policy_update(
 
     def loss_fn(parameters: Parameters, batch: PPOBatch) -> tuple[jax.Array, Metrics]:
         rows, mask = batch.rows, batch.rows.action_mask
-        output = forward(model, parameters, rows.inputs)
-        log_probs = next_token_log_probs(output.logits, rows.inputs.tokens)
+        output = forward(headless(model), parameters, rows.inputs)
+        read = token_statistics(model, parameters, output.hidden, rows.inputs.tokens, mask)
         old = batch.proximal_log_probs if config.decoupled else rows.log_probs
 
         def surrogate(*row: jax.Array) -> PolicyLoss:
@@ -161,12 +161,10 @@ def make_policy_update(
                 max_importance=config.max_importance if config.decoupled else None,
             )
 
-        parts = jax.vmap(surrogate)(log_probs, old, batch.advantages, mask, rows.log_probs)
-        predicts = jnp.pad(mask[:, 1:], ((0, 0), (0, 1)))
-        entropies = jax.vmap(entropy)(output.logits, predicts)
-        mean_entropy = token_mean(entropies, predicts)
+        parts = jax.vmap(surrogate)(read.log_probs, old, batch.advantages, mask, rows.log_probs)
+        mean_entropy = token_mean(read.entropies, mask)
         loss = token_mean(parts.loss, mask)
-        positive = positive_language_model_loss(log_probs, mask, batch.positive)
+        positive = positive_language_model_loss(read.log_probs, mask, batch.positive)
         total = (
             loss
             + config.positive_weight * positive
@@ -186,8 +184,9 @@ def make_policy_update(
             "clip_low_fraction": token_mean(parts.clipped_low, mask),
             "clip_high_fraction": token_mean(parts.clipped_high, mask),
             "importance": token_mean(parts.importance, mask),
-            "approximate_kl": token_mean(old - log_probs, mask),
+            "approximate_kl": token_mean(old - read.log_probs, mask),
             "largest_expert_load": output.routers.load.max(),
+            "dropped_assignments": output.routers.dropped.mean(),
         }
 
     def update(state: TrainState, batch: PPOBatch) -> tuple[TrainState, Metrics]:

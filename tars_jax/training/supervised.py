@@ -11,14 +11,9 @@ import optax
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import token_mean
+from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Rows
 from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
-
-
-def next_token_log_probs(logits: jax.Array, tokens: jax.Array) -> jax.Array:
-    """log p(token_t | tokens before t), [B, T]; logits [B, T, V] are of the next token, so entry 0 is 0."""
-    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits[:, :-1]), tokens[:, 1:, None], axis=-1)[..., 0]
-    return jnp.pad(chosen, ((0, 0), (1, 0)))
 
 
 def make_supervised_update(
@@ -27,16 +22,13 @@ def make_supervised_update(
     """The jitted update; the state is donated. `balance` weighs the routers' load-balancing loss."""
 
     def loss_fn(parameters: Parameters, rows: Rows) -> tuple[jax.Array, Metrics]:
-        output = forward(model, parameters, rows.inputs)
-        log_probs = next_token_log_probs(output.logits, rows.inputs.tokens)
-        loss = token_mean(-log_probs, rows.action_mask)
+        output = forward(headless(model), parameters, rows.inputs)
+        read = token_statistics(model, parameters, output.hidden, rows.inputs.tokens, rows.action_mask)
+        loss = token_mean(-read.log_probs, rows.action_mask)
         metrics = {
             "loss": loss,
             "perplexity": jnp.exp(loss),
-            "accuracy": token_mean(
-                jnp.pad(output.logits[:, :-1].argmax(-1) == rows.inputs.tokens[:, 1:], ((0, 0), (1, 0))),
-                rows.action_mask,
-            ),
+            "accuracy": token_mean(read.likeliest, rows.action_mask),
             "largest_expert_load": output.routers.load.max(),
         }
         return loss + balance * output.routers.balance_loss.mean(), metrics

@@ -1,6 +1,7 @@
-"""Bucketed experts are the same function as all experts, and the router counts what is real."""
+"""Every way to compute the experts is the same function, and the router counts what is real."""
 
 import dataclasses
+import sys
 from typing import Any
 
 import jax
@@ -8,8 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tars_jax import InputError
+from tars_jax.model import experts
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.experts import FEW_TOKENS, Experts, Weights, all_experts, bucketed_experts
+from tars_jax.model.execution import Execution
+from tars_jax.model.experts import FEW_TOKENS, Experts, Weights, all_experts, own_experts
+from tars_jax.model.grouped import bucketed, ragged
 
 G, D, F, E, K = 40, 6, 5, 4, 2
 
@@ -22,25 +27,39 @@ def random_weights(key: jax.Array) -> Weights:
 
 
 def routing(kind: str) -> np.ndarray:
-    """[G, K] distinct experts for each token."""
+    """[G, K] distinct experts for each token; E is none."""
     if kind == "one expert takes all first choices":
         return np.tile([3, 0], (G, 1))
     if kind == "in blocks":
         return np.stack([np.arange(G) * E // G, (np.arange(G) * E // G + 1) % E], axis=1)
     rng = np.random.default_rng(0)
-    return np.stack([rng.permutation(E)[:K] for _ in range(G)])
+    random = np.stack([rng.permutation(E)[:K] for _ in range(G)])
+    return np.where(np.arange(G)[:, None] % 2, random, E) if kind == "half is padding" else random
 
 
-@pytest.mark.parametrize("bucket", [1, 8, 64])
-@pytest.mark.parametrize("kind", ["random", "one expert takes all first choices", "in blocks"])
-def test_buckets_and_all_experts_agree(kind: str, bucket: int) -> None:
+def small_buckets(*arguments: Any) -> jax.Array:
+    return bucketed(*arguments, 1)
+
+
+def large_buckets(*arguments: Any) -> jax.Array:
+    return bucketed(*arguments, 64)
+
+
+def ragged_products(*arguments: Any) -> jax.Array:
+    return ragged(*arguments, jax.lax.ragged_dot)
+
+
+@pytest.mark.parametrize("product", [small_buckets, large_buckets, ragged_products])
+@pytest.mark.parametrize("kind", ["random", "one expert takes all first choices", "in blocks", "half is padding"])
+def test_own_experts_and_all_experts_agree(kind: str, product: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = jnp.asarray(routing(kind))
+    monkeypatch.setattr(experts, "grouped", lambda *arguments: product(*arguments[:-1]))
     x, gates = jax.random.normal(jax.random.key(1), (G, D)), jax.random.uniform(jax.random.key(2), (G, K))
     weights, probe = random_weights(jax.random.key(3)), jax.random.normal(jax.random.key(4), (G, D))
 
     @jax.jit
     def both(x: jax.Array, gates: jax.Array, weights: Weights) -> tuple[jax.Array, jax.Array]:
-        return all_experts(x, gates, chosen, weights), bucketed_experts(x, gates, chosen, weights, bucket)
+        return all_experts(x, gates, chosen, weights), own_experts(x, gates, chosen, weights, "replaced")
 
     @jax.jit
     def gradients(x: jax.Array, gates: jax.Array, weights: Weights) -> tuple[object, object]:
@@ -51,8 +70,8 @@ def test_buckets_and_all_experts_agree(kind: str, bucket: int) -> None:
 
         return total(0), total(1)
 
-    whole, bucketed = both(x, gates, weights)
-    np.testing.assert_allclose(whole, bucketed, atol=1e-4)
+    whole, own = both(x, gates, weights)
+    np.testing.assert_allclose(whole, own, atol=1e-4)
     expected, got = gradients(x, gates, weights)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-3), expected, got)
 
@@ -79,6 +98,25 @@ def test_few_and_many_tokens_give_the_same(layer: Any, tiny_model: ModelConfig) 
     x = jax.random.normal(jax.random.key(5), (4, FEW_TOKENS // 2, tiny_model.width))
     many, few = (layer(rows, jnp.ones(rows.shape[:2], bool))[0] for rows in (x, x[:1]))
     np.testing.assert_allclose(many[:1], few, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["buckets", "ragged"])
+def test_backends_of_the_layer_agree(layer: Any, tiny_model: ModelConfig, name: str) -> None:
+    x = jax.random.normal(jax.random.key(5), (4, FEW_TOKENS // 2, tiny_model.width))
+    valid = jnp.arange(x.shape[1])[None] < jnp.asarray([[0], [9], [40], [64]])
+    other = Experts(dataclasses.replace(tiny_model, execution=Execution(experts=name)))
+    variables = jax.jit(other.init)(jax.random.key(0), x[:1, :2], valid[:1, :2])
+    y, _ = jax.jit(other.apply)(variables, x, valid)
+    few, _ = layer(x[2:3], valid[2:3])
+    np.testing.assert_allclose(y[2:3], few, atol=1e-5)
+    assert not np.asarray(y)[~np.asarray(valid)].any() and np.asarray(y)[np.asarray(valid)].all(axis=-1).any()
+
+
+def test_a_backend_whose_package_is_missing(tiny_model: ModelConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokamax", None)
+    module = Experts(dataclasses.replace(tiny_model, execution=Execution(experts="tokamax")))
+    with pytest.raises(InputError, match=r"execution.experts: 'tokamax' needs .*pip install 'tars_jax\[gpu\]'"):
+        module.init(jax.random.key(0), jnp.zeros((1, 300, tiny_model.width)), jnp.ones((1, 300), bool))
 
 
 def test_padding_does_not_count(layer: Any, tiny_model: ModelConfig) -> None:

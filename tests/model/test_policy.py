@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.model.config import ModelConfig, preset
+from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import NEVER, Inputs, Output, Parameters, count_parameters, forward, init_parameters
 from tars_jax.model.positions import rope_positions
+from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 
 IMAGE = 5

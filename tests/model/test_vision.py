@@ -10,7 +10,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import VisionConfig
-from tars_jax.model.vision import VisionEncoder, _coordinates, _interpolation, patches
+from tars_jax.model.preprocessing import patches
+from tars_jax.model.vision import VisionEncoder, _coordinates, _interpolation
 
 CONFIG = VisionConfig(patch=4, merge=2, grid=3, width=8, depth=1, heads=2, mlp_width=16)
 
@@ -19,7 +20,7 @@ def test_patches_of_one_token_are_neighbours() -> None:
     """A 2 x 4 grid of patches of 2 x 2 pixels, every pixel holding its patch's number in reading order."""
     number = np.arange(8).reshape(2, 4).repeat(2, axis=0).repeat(2, axis=1)
     image = np.stack([number, number, number], axis=-1).astype(np.uint8)[None]
-    order = (np.asarray(patches(jnp.asarray(image), patch=2, merge=2)) + 1.0) * 127.5
+    order = (np.asarray(patches(image, VisionConfig(patch=2, merge=2))) + 1.0) * 127.5
     assert order.shape == (1, 8, 12)
     # Two tokens of 2 x 2 patches: the left one is 0, 1 over 4, 5, the right one 2, 3 over 6, 7.
     np.testing.assert_allclose(order[0, :, 0], [0, 1, 4, 5, 2, 3, 6, 7], atol=1e-4)
@@ -29,13 +30,13 @@ def test_patches_of_one_token_are_neighbours() -> None:
 
 def test_pixels_of_a_patch_go_by_channel_row_and_column() -> None:
     image = np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3)  # pixel (p, q), channel c: 6p + 3q + c
-    got = (np.asarray(patches(jnp.asarray(image), patch=2, merge=1)) + 1.0) * 127.5
+    got = (np.asarray(patches(image, VisionConfig(patch=2, merge=1))) + 1.0) * 127.5
     np.testing.assert_allclose(got[0, 0], [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11], atol=1e-4)
 
 
 def test_bytes_fill_minus_one_to_one() -> None:
     image = np.array([0, 255, 51], np.uint8).reshape(1, 1, 1, 3)
-    np.testing.assert_allclose(patches(jnp.asarray(image), 1, 1)[0, 0], [-1.0, 1.0, -0.6], atol=1e-6)
+    np.testing.assert_allclose(patches(image, VisionConfig(patch=1, merge=1))[0, 0], [-1.0, 1.0, -0.6], atol=1e-6)
 
 
 def test_interpolation_at_its_own_size_is_the_grid() -> None:
@@ -53,7 +54,7 @@ def test_encoder_sees_place_and_content() -> None:
     encoder = VisionEncoder(CONFIG, out_width=10)
     image = jax.random.randint(jax.random.key(1), (2, 16, 24, 3), 0, 256).astype(jnp.uint8)
     variables = jax.jit(encoder.init)(jax.random.key(0), image)
-    apply: Any = jax.jit(lambda images: encoder.apply(variables, images))
+    apply: Any = jax.jit(lambda images: encoder.apply(variables, images)[0])
     tokens = apply(image)
     assert tokens.shape == (2, 2 * 3, 10)
     np.testing.assert_allclose(apply(image[::-1])[::-1], tokens, atol=1e-5)  # images do not see each other

@@ -20,11 +20,12 @@ from tars_jax.agent.loop import AgentConfig, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.model.config import ModelConfig, preset
-from tars_jax.model.policy import Parameters, forward, init_parameters
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.supervised import next_token_log_probs
+from tars_jax.training.ppo import make_score_fn
 from tars_jax.trajectory import Trajectory
 
 TOKENIZER = load_tokenizer()
@@ -122,12 +123,7 @@ def trajectories(model: ModelConfig, parameters: Parameters) -> list[Trajectory]
 def test_learner_and_engine_agree(model: ModelConfig, parameters: Parameters, trajectories: list[Trajectory]) -> None:
     packed = Packer(model, PackingConfig(256, 8), image=TOKENIZER.image).pack(trajectories, rows_multiple=4)
     rows = packed.rows
-
-    @jax.jit
-    def score(inputs: Any) -> jax.Array:
-        return next_token_log_probs(forward(model, parameters, inputs).logits, inputs.tokens)
-
-    scored = np.asarray(score(rows.inputs))
+    scored = np.asarray(make_score_fn(model)(parameters, rows))
     assert rows.action_mask.sum() == sum(trajectory.num_action_tokens for trajectory in trajectories) > 100
     difference = np.abs(scored - rows.log_probs)[rows.action_mask]
     assert difference.max() < 1e-4

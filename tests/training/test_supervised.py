@@ -14,7 +14,7 @@ from tars_jax.model.positions import rope_positions
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Rows
 from tars_jax.training.state import TrainState, start
-from tars_jax.training.supervised import Metrics, make_supervised_update, next_token_log_probs
+from tars_jax.training.supervised import Metrics, make_supervised_update
 
 IMAGE = 5
 OPTIMISER = make_optimiser(OptimiserConfig(1e-2, warmup=0))
@@ -42,22 +42,15 @@ def update(tiny_model: ModelConfig) -> Update:
     return make_supervised_update(tiny_model, OPTIMISER, balance=0.01)
 
 
-def test_log_probs_are_of_the_token_at_its_place() -> None:
-    """Two tokens, vocabulary of three: softmax([0, log 2, log 5]) = [1, 2, 5] / 8."""
-    logits = jnp.log(jnp.asarray([[[1.0, 2.0, 5.0], [1.0, 1.0, 1.0]]]))
-    got = next_token_log_probs(logits, jnp.asarray([[0, 2]]))
-    np.testing.assert_allclose(got, [[0.0, np.log(5 / 8)]], rtol=1e-6)
-
-
 def test_loss_is_the_mean_over_the_agents_tokens(
     tiny_model: ModelConfig, tiny_parameters: Parameters, update: Update
 ) -> None:
     rows = small_set()
     _, metrics = update(start(tiny_parameters, OPTIMISER), rows)
     logits = jax.jit(lambda inputs: forward(tiny_model, tiny_parameters, inputs).logits)(rows.inputs)
-    log_probs = np.asarray(next_token_log_probs(logits, rows.inputs.tokens))
-    np.testing.assert_allclose(metrics["loss"], -log_probs[:, 8:11].mean(), rtol=1e-5)
-    np.testing.assert_allclose(metrics["perplexity"], np.exp(-log_probs[:, 8:11].mean()), rtol=1e-5)
+    log_probs = jnp.take_along_axis(jax.nn.log_softmax(logits[:, 7:10]), rows.inputs.tokens[:, 8:11, None], axis=-1)
+    np.testing.assert_allclose(metrics["loss"], -log_probs.mean(), rtol=1e-5)
+    np.testing.assert_allclose(metrics["perplexity"], np.exp(-log_probs.mean()), rtol=1e-5)
     right = np.asarray(logits)[:, 7:10].argmax(-1) == rows.inputs.tokens[:, 8:11]
     np.testing.assert_allclose(metrics["accuracy"], right.mean(), rtol=1e-6)
 

@@ -1,0 +1,62 @@
+"""How a model is computed, apart from what it computes: memory against time, and the kernels of a platform."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+from jax.ad_checkpoint import checkpoint_policies
+
+from tars_jax import InputError
+
+ATTENTION_OUT = "attn_out"  # [B, T, N, H] before the output projection, and what a flash kernel remembers of itself
+EXPERTS_OUT = "moe_out"  # [G, K, D] from each token's experts, before they are weighed
+
+# What a decoder layer keeps for the way back; everything else is computed again. None keeps everything.
+REMAT = {
+    "none": None,
+    "full": checkpoint_policies.nothing_saveable,
+    "attention": checkpoint_policies.save_only_these_names(ATTENTION_OUT),
+    "experts": checkpoint_policies.save_only_these_names(EXPERTS_OUT),
+    "outputs": checkpoint_policies.save_only_these_names(ATTENTION_OUT, EXPERTS_OUT),
+    "products": checkpoint_policies.dots_with_no_batch_dims_saveable,
+}
+ATTENTION = ("auto", "dense", "splash", "cudnn")
+EXPERTS = ("auto", "buckets", "ragged", "tokamax")
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """Part of a `ModelConfig`. Every choice gives the same numbers but for rounding, unless `capacity` is set."""
+
+    remat: str = "none"  # a key of REMAT, for each decoder layer
+    attention: str = "auto"  # of the learner's rows; the engine's cache is always read densely
+    experts: str = "auto"
+    capacity: float | None = None  # room for tokens between two expert shards, over an even share; None drops no token
+    head_chunk: int = 64  # tokens of a row whose logits the learner holds at a time
+
+    def __post_init__(self) -> None:
+        for name, known in (("remat", tuple(REMAT)), ("attention", ATTENTION), ("experts", EXPERTS)):
+            if getattr(self, name) not in known:
+                raise InputError(f"execution.{name} takes one of {', '.join(known)}, got {getattr(self, name)!r}")
+        if self.capacity is not None and self.capacity <= 0:
+            raise InputError(f"execution.capacity must be positive, or None to drop nothing, got {self.capacity}")
+        if self.head_chunk < 1:
+            raise InputError(f"execution.head_chunk must be at least 1 token, got {self.head_chunk}")
+
+    @property
+    def attention_backend(self) -> str:
+        """What "auto" means on this platform. cuDNN takes no float32, so it is never chosen unasked."""
+        if self.attention != "auto":
+            return self.attention
+        return "splash" if jax.default_backend() == "tpu" else "dense"
+
+    @property
+    def experts_backend(self) -> str:
+        """What "auto" means on this platform."""
+        if self.experts != "auto":
+            return self.experts
+        return {"tpu": "ragged", "gpu": "tokamax"}.get(jax.default_backend(), "buckets")
+
+
+EXECUTION = Execution()
