@@ -48,7 +48,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.browser = ml_collections.ConfigDict({"browsers": 2, "pages": 8, "size": 96})
     config.packing = ml_collections.ConfigDict({"row_length": 48, "images_per_row": 1})
     config.engine = ml_collections.ConfigDict(
-        {"max_length": 64, "max_new_tokens": 24, "chunk": 8, "length_buckets": (32, 64)}
+        {"max_length": 64, "max_new_tokens": 24, "chunk": 8, "length_buckets": (32, 64), "weights": "float"}
     )
     config.demonstrations = ml_collections.ConfigDict({"episodes": 2000, "distances": (1, 5), "skill": 0.5})
     config.supervised = ml_collections.ConfigDict(

@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ import jax
 import numpy as np
 
 from experiments.config import at_least, between, each, more_than, one_of
-from experiments.stages import Lab, decaying
+from experiments.stages import Lab, decaying, supervise
 from tars_jax.evaluation import ReportData, verdict, write_report
+from tars_jax.inference.engine import WEIGHTS
 from tars_jax.rollout.curriculum import Curriculum, CurriculumConfig
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
@@ -34,12 +34,9 @@ from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_para
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.metrics import Progress, read_metrics
 from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser, only_value_head
-from tars_jax.training.packing import select_rows
 from tars_jax.training.ppo import PPOConfig
 from tars_jax.training.run_directory import RunDirectory, write_json
-from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import fresh_parameters, start, value_parameters
-from tars_jax.training.supervised import make_supervised_update
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
 from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
 from tars_jax.trajectory import Trajectory
@@ -61,6 +58,7 @@ RULES = {
     "packing.images_per_row": at_least(1),
     "engine.chunk": at_least(1),
     "engine.max_new_tokens": at_least(1),
+    "engine.weights": one_of(*WEIGHTS),
     "demonstrations.episodes": at_least(1),
     "demonstrations.distances": each(at_least(1)),
     "demonstrations.skill": between(0, 1),
@@ -98,7 +96,7 @@ RULES = {
 def run(config: Any, run_directory: RunDirectory) -> None:
     with Lab(config, run_directory) as lab:
         demonstrations = collect(lab)
-        supervise(lab, demonstrations)
+        supervise(lab, "supervised", demonstrations, lab.config.supervised)
         before = evaluate(lab, "before", lab.path / "supervised")
         pretrain(lab)
         improve(lab)
@@ -129,33 +127,6 @@ def collect(lab: Lab) -> list[Trajectory]:
     found = lab.play("demonstrations", tasks(lab, "train", 0, config.episodes, config.distances), player)
     lab.record("demonstrations", {"success": float(np.mean([each.reward for each in found])), "episodes": len(found)})
     return found
-
-
-def supervise(lab: Lab, demonstrations: Sequence[Trajectory]) -> None:
-    if lab.run.finished("supervised"):
-        return
-    config, seed = lab.config.supervised, lab.config.seed
-    optimiser = make_optimiser(decaying(config, config.updates))
-    update = make_supervised_update(lab.model, optimiser, config.balance)
-    state = start(fresh_parameters(lab.model, jax.random.key(seed), lab.mesh), optimiser)
-    checkpoints = Checkpoints(lab.path / "checkpoints" / "supervised")
-    done = checkpoints.latest() or 0
-    if done:
-        state, _ = checkpoints.restore(done, state)
-    lab.metrics.truncate_after("supervised", done)
-    rows = lab.packer.pack(demonstrations, config.batch_rows).rows
-    progress = Progress("supervised", config.updates, "updates", done=done)
-    for number in range(done, config.updates):
-        chosen = rows_of_update(number, rows.action_mask.shape[0], config.batch_rows, seed)
-        state, metrics = update(state, select_rows(rows, chosen))
-        if (number + 1) % 20 == 0:
-            values = {name: float(value) for name, value in metrics.items()}
-            lab.metrics.write("supervised", number + 1, values)
-            progress.update(number + 1, loss=values["loss"], accuracy=values["accuracy"])
-        if (number + 1) % config.save_every == 0:
-            checkpoints.save(number + 1, state, {})
-    save_parameters(lab.path / "supervised", state.parameters)
-    lab.record("supervised", {"updates": config.updates})
 
 
 def evaluate(lab: Lab, stage: str, parameters: Path) -> list[Trajectory]:
@@ -206,7 +177,7 @@ def pretrain(lab: Lab) -> None:
         seed=lab.config.seed,
         on_evaluation=on_evaluation,
     )
-    save_parameters(lab.path / "value", result.parameters)
+    save_parameters(lab.path / "value", result.parameters, parent=lab.path / "supervised")
     explained = {
         "explained_variance": result.explained_variance,
         "simulator_explained_variance": result.simulator_explained_variance,
@@ -281,7 +252,7 @@ def improve(lab: Lab) -> None:
                 "distance",
             )
             progress.update(version, **{name: metrics[name] for name in shown})
-    save_parameters(lab.path / "policy", policy.parameters)
+    save_parameters(lab.path / "policy", policy.parameters, parent=lab.path / "supervised")
     counts = pool.counts()
     lab.record("ppo", {"updates": version, **counts})
 

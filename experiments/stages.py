@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import jax
@@ -21,12 +22,15 @@ from tars_jax.rollout.players import Player
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.task import Task
+from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.metrics import MetricsWriter, Progress
-from tars_jax.training.optimisers import OptimiserConfig
-from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.packing import Packer, PackingConfig, select_rows
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.training.state import fresh_parameters
+from tars_jax.training.schedule import rows_of_update
+from tars_jax.training.state import fresh_parameters, start
+from tars_jax.training.supervised import make_supervised_update
 from tars_jax.trajectory import Trajectory
 
 
@@ -100,3 +104,37 @@ class Lab:
         if self.run.finished(stage) is None:
             self.run.finish(stage, {**result, "seconds": now - self._last_record})
         self._last_record = now
+
+
+def supervise(
+    lab: Lab, stage: str, demonstrations: Sequence[Trajectory], config: Any, parent: Path | None = None
+) -> None:
+    """Supervised training on demonstrations, from the weights in `parent` or from fresh ones; exports RUN/stage.
+
+    `config` has the fields of the quickstart's `supervised`. Goes on where a killed run stopped.
+    """
+    if lab.run.finished(stage):
+        return
+    seed = lab.config.seed
+    optimiser = make_optimiser(decaying(config, config.updates))
+    update = make_supervised_update(lab.model, optimiser, config.balance)
+    fresh = fresh_parameters(lab.model, jax.random.key(seed), lab.mesh)
+    state = start(fresh if parent is None else load_parameters(parent, fresh), optimiser)
+    checkpoints = Checkpoints(lab.path / "checkpoints" / stage)
+    done = checkpoints.latest() or 0
+    if done:
+        state, _ = checkpoints.restore(done, state)
+    lab.metrics.truncate_after(stage, done)
+    rows = lab.packer.pack(demonstrations, config.batch_rows).rows
+    progress = Progress(stage, config.updates, "updates", done=done)
+    for number in range(done, config.updates):
+        chosen = rows_of_update(number, rows.action_mask.shape[0], config.batch_rows, seed)
+        state, metrics = update(state, select_rows(rows, chosen))
+        if (number + 1) % 20 == 0:
+            values = {name: float(value) for name, value in metrics.items()}
+            lab.metrics.write(stage, number + 1, values)
+            progress.update(number + 1, loss=values["loss"], accuracy=values["accuracy"])
+        if (number + 1) % config.save_every == 0:
+            checkpoints.save(number + 1, state, {})
+    save_parameters(lab.path / stage, state.parameters, parent=parent)
+    lab.record(stage, {"updates": config.updates})

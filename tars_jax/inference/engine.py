@@ -14,6 +14,7 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import functools
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -28,7 +29,10 @@ from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters
 from tars_jax.model.positions import rope_positions
+from tars_jax.model.quantisation import is_quantised, quantise
 from tars_jax.model.sharding import mesh_of
+
+WEIGHTS = ("float", "w4a8")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +44,7 @@ class EngineConfig:
     chunk: int = 8  # decode steps between two looks at the queue
     row_buckets: tuple[int, ...] = (2, 8)
     length_buckets: tuple[int, ...] = (24, 48, 128, 256)
+    weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,9 +107,17 @@ class Engine:
     ) -> None:
         if model.image_token != image:
             raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
+        if config.weights not in WEIGHTS:
+            raise InputError(f"engine.weights is {config.weights!r}, it takes {' or '.join(WEIGHTS)}")
         self.model, self.config, self._image = model, config, image
+        self._quantise = jax.jit(functools.partial(quantise, model))
         self._functions = make_slot_functions(
-            model, stop=stop, temperature=config.temperature, chunk=config.chunk, base_seed=seed
+            model,
+            stop=stop,
+            temperature=config.temperature,
+            chunk=config.chunk,
+            base_seed=seed,
+            quantised=config.weights == "w4a8",
         )
         self._stop = stop
         self._mesh = mesh_of(parameters)
@@ -134,7 +147,12 @@ class Engine:
         return self._weights[1]
 
     def set_weights(self, parameters: Parameters, version: int) -> None:
-        """Hands over new weights without stopping anybody. They are copied: the learner may donate its own."""
+        """Hands over new weights without stopping anybody. They are copied: the learner may donate its own.
+
+        An engine of w4a8 quantises them, unless they are quantised already.
+        """
+        if self.config.weights == "w4a8" and not is_quantised(parameters):
+            parameters = self._quantise(parameters)
         copied = jax.tree.map(jnp.copy, parameters)
         with self._wake:
             self._weights = (copied, version)

@@ -22,6 +22,7 @@ from jax.sharding import Mesh, NamedSharding
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
+from tars_jax.model.quantisation import quantised_forward
 from tars_jax.model.sharding import array_sharding, constrain
 
 
@@ -100,7 +101,7 @@ class SlotFunctions:
 
 @functools.cache
 def make_slot_functions(
-    config: ModelConfig, *, stop: int, temperature: float, chunk: int, base_seed: int
+    config: ModelConfig, *, stop: int, temperature: float, chunk: int, base_seed: int, quantised: bool = False
 ) -> SlotFunctions:
     """The engine's functions for one model; equal engines share them, and what has been compiled.
 
@@ -109,7 +110,9 @@ def make_slot_functions(
         temperature: of sampling; log-probabilities are those of the tempered distribution.
         chunk: decode steps in one call, at most.
         base_seed: of all random streams.
+        quantised: the parameters are those of `tars_jax.model.quantisation.quantise`.
     """
+    run_policy = quantised_forward if quantised else forward
     policy = dataclasses.replace(config, scalar_head=False, vocabulary_head=True)
 
     def draw(logits: jax.Array, seed: jax.Array, drawn: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -126,7 +129,7 @@ def make_slot_functions(
     @functools.partial(jax.jit, donate_argnums=1)
     def extend(parameters: Parameters, state: SlotState, new: Extension) -> tuple[SlotState, Drawn]:
         address = CacheAddress(new.write_at, new.slots)
-        output = forward(policy, _policy_only(parameters), new.inputs, state.cache, address)
+        output = run_policy(policy, _policy_only(parameters), new.inputs, state.cache, address)
         logits = jnp.take_along_axis(output.logits, new.last[:, None, None], axis=1)[:, 0]
         tokens, log_probs = draw(logits, new.seed, new.drawn)
 
@@ -163,7 +166,7 @@ def make_slot_functions(
                 image_tokens=jnp.full((num_slots, 1), -1, jnp.int32),
             )
             write_at = jnp.where(active, state.length, cache_length)[:, None]
-            output = forward(policy, _policy_only(parameters), inputs, state.cache, CacheAddress(write_at))
+            output = run_policy(policy, _policy_only(parameters), inputs, state.cache, CacheAddress(write_at))
             tokens, log_probs = draw(output.logits[:, 0], state.seed, state.drawn)
             one = active.astype(jnp.int32)
             record = Drawn(

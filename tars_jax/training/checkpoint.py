@@ -4,12 +4,13 @@
     FOLDER/00000012/checkpoint.json  name, shape and type of every leaf; size and SHA-256 of every file; the extra data
 
 A checkpoint is written beside and renamed into place when it is whole, so a name without a leading dot is a complete
-checkpoint unless the disk lost something of it later.
+checkpoint unless the disk lost something of it later. Exported weights also say what they came from (`Lineage`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import logging
@@ -17,7 +18,7 @@ import os
 import pathlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -27,8 +28,9 @@ from tars_jax import InputError
 from tars_jax.trajectory import write_atomic
 
 FORMAT = "tars_jax checkpoint 1"
+ARRAYS = "arrays"
 _MANIFEST = "checkpoint.json"
-_ARRAYS = "arrays"
+_ANCESTORS = "ancestors"
 
 
 class Checkpoints:
@@ -80,9 +82,23 @@ class Checkpoints:
         return self.folder / f"{step:08d}"
 
 
-def save_parameters(path: str | os.PathLike[str], parameters: Any) -> None:
-    """Export weights as the folder `path`, whole or not at all; replaces what `save_parameters` wrote there before."""
-    _write(pathlib.Path(path), parameters, {})
+@dataclasses.dataclass(frozen=True)
+class Lineage:
+    """What a checkpoint was trained from. An id is the checksum of a checkpoint's manifest, so copies keep it."""
+
+    id: str
+    ancestors: tuple[str, ...]  # ids of the checkpoints that led to it, the first start first
+
+
+def save_parameters(
+    path: str | os.PathLike[str], parameters: Any, *, parent: str | os.PathLike[str] | None = None
+) -> None:
+    """Export weights as the folder `path`, whole or not at all; replaces what `save_parameters` wrote there before.
+
+    `parent` is the export that they were trained from. Raises InputError if that is none.
+    """
+    extra = {} if parent is None else descent(_all_of(lineage(parent)))
+    _write(pathlib.Path(path), parameters, extra)
 
 
 def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
@@ -90,7 +106,38 @@ def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
     return _read(pathlib.Path(path), template)[0]
 
 
+def lineage(path: str | os.PathLike[str]) -> Lineage:
+    """Where exported weights come from. Raises InputError if there are none."""
+    content = read_manifest(pathlib.Path(path).absolute())
+    return Lineage(_digest(content), tuple(content["extra"].get(_ANCESTORS, ())))
+
+
+def common_ancestors(lineages: Sequence[Lineage]) -> tuple[str, ...]:
+    """Ids of the checkpoints that all have in common, the first start first; a checkpoint counts as its own."""
+    shared = set.intersection(*(set(_all_of(each)) for each in lineages))
+    return tuple(ancestor for ancestor in _all_of(lineages[0]) if ancestor in shared)
+
+
+def descent(ancestors: Sequence[str]) -> dict[str, Any]:
+    """Extra data that says so in a checkpoint."""
+    return {_ANCESTORS: list(ancestors)}
+
+
+def _all_of(each: Lineage) -> tuple[str, ...]:
+    return (*each.ancestors, each.id)
+
+
 def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any]) -> None:
+    write_checkpoint(target, _leaves(tree), extra, lambda arrays: ocp.save(arrays, tree))
+
+
+def write_checkpoint(
+    target: pathlib.Path, leaves: dict[str, str], extra: dict[str, Any], fill: Callable[[pathlib.Path], None]
+) -> None:
+    """Seal what `fill` writes into the folder it is given as the checkpoint `target`, whole or not at all.
+
+    `leaves` says the type and shape of every leaf. Raises OSError if the disk refuses, and whatever `fill` raises.
+    """
     target = target.absolute()
     partial, replaced = _beside(target, "saving"), _beside(target, "replaced")
     _remove(partial)
@@ -98,9 +145,9 @@ def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any]) -> None:
     try:
         partial.mkdir(parents=True)
         with _disk_errors(target):
-            ocp.save(partial / _ARRAYS, tree)
+            fill(partial / ARRAYS)
         files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
-        content = {"format": FORMAT, "leaves": _leaves(tree), "files": files, "extra": extra}
+        content = {"format": FORMAT, "leaves": leaves, "files": files, "extra": extra}
         write_atomic(partial / _MANIFEST, json.dumps({"content": content, "sha256": _digest(content)}).encode())
         for folder in [path for path in partial.rglob("*") if path.is_dir()]:
             _sync(folder)
@@ -117,28 +164,34 @@ def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any]) -> None:
 
 def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
     path = path.absolute()
-    content = _manifest(path)
+    content = read_manifest(path)
+    require_undamaged(path, content)
+    _require_same(path, content["leaves"], _leaves(template))
+    return ocp.load(path / ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
+
+
+def require_undamaged(path: pathlib.Path, content: dict[str, Any]) -> None:
+    """Raises InputError that names the first file which is not as the manifest `content` says."""
     for name, (size, digest) in content["files"].items():
         try:
-            data = (path / name).read_bytes()
+            found = (path / name).stat().st_size, _checksum(path / name)
         except OSError as error:
             raise InputError(f"{path / name}: cannot be read as part of a checkpoint: {error.strerror}.") from error
-        if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
+        if found != (size, digest):
             raise InputError(f"{path / name}: damaged or truncated: its size or checksum is not the checkpoint's.")
-    _require_same(path, content["leaves"], _leaves(template))
-    return ocp.load(path / _ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
 
 
 def _is_complete(path: pathlib.Path) -> bool:
     """Whether all files are there in full; what is in them is checked when they are read."""
     try:
-        files = _manifest(path)["files"]
+        files = read_manifest(path)["files"]
         return all((path / name).stat().st_size == size for name, (size, _) in files.items())
     except (InputError, OSError):
         return False
 
 
-def _manifest(path: pathlib.Path) -> dict[str, Any]:
+def read_manifest(path: pathlib.Path) -> dict[str, Any]:
+    """What checkpoint.json says: leaves, files, extra. Raises InputError if it is missing, damaged or no checkpoint."""
     file = path / _MANIFEST
     try:
         sealed = json.loads(file.read_bytes())
@@ -190,8 +243,13 @@ def _digest(content: dict[str, Any]) -> str:
 def _seal(path: pathlib.Path) -> tuple[int, str]:
     """Makes a file durable; its size and SHA-256."""
     _sync(path)
-    data = path.read_bytes()
-    return len(data), hashlib.sha256(data).hexdigest()
+    return path.stat().st_size, _checksum(path)
+
+
+def _checksum(path: pathlib.Path) -> str:
+    """SHA-256 of a file that may be larger than the memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sync(path: pathlib.Path) -> None:

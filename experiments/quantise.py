@@ -1,0 +1,128 @@
+"""A policy in int4 weights and int8 activations: what it weighs, how far off it is, and what it scores.
+
+1. w4a8: the quantised weights are saved, and loaded again for all that follows;
+2. float and w4a8 play the same held-out levels with the same random streams;
+3. the error of every kernel by layer, and what each part of the policy costs when it alone is quantised;
+4. result.json.
+
+Every stage goes on where a killed run stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.config import Rule, at_least, each, one_of
+from experiments.quickstart import tasks
+from experiments.stages import Lab
+from tars_jax import InputError
+from tars_jax.evaluation import bootstrap_difference
+from tars_jax.inference import Engine
+from tars_jax.model.policy import Parameters
+from tars_jax.model.quantisation import quantise, weight_errors
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import engine_player
+from tars_jax.training.checkpoint import load_parameters
+from tars_jax.training.packing import select_rows
+from tars_jax.training.quantised import bytes_on_disk, divergence, load_quantised, save_quantised
+from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.trajectory import Trajectory
+
+PARTS = {"attention": "/attention/", "experts": "/experts/", "head": "^vocabulary_head/", "vision": "^vision/"}
+
+
+def _patterns(values: tuple[Any, ...]) -> bool:
+    try:
+        return all(isinstance(value, str) and re.compile(value) for value in values)
+    except re.error:
+        return False
+
+
+RULES = {
+    "seed": at_least(0),
+    "checkpoint": Rule(bool, "a folder of exported weights, such as RUN/policy"),
+    "kept": Rule(_patterns, "regular expressions of parameters' paths"),
+    "engine.weights": one_of("float"),
+    "task.max_steps": at_least(1),
+    "task.evaluation_distances": each(at_least(1)),
+    "task.evaluation_episodes": at_least(1),
+    "rows": at_least(1),
+}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    with Lab(config, run_directory) as lab:
+        parameters = load_parameters(config.checkpoint, lab.parameters)
+        output = Path(config.output) if config.output else lab.path / "w4a8"
+        if output.resolve() == Path(config.checkpoint).resolve():
+            raise InputError(f"config.output got {config.output!r}, the checkpoint itself; it takes another folder.")
+        if lab.run.finished("w4a8") is None:
+            save_quantised(output, quantise(lab.model, parameters, config.kept), parent=config.checkpoint)
+            lab.record("w4a8", {"output": str(output)})
+        quantised = load_quantised(output, lab.model, lab.parameters)
+
+        lab.engine.set_weights(parameters, 0)
+        before = play(lab, "float", lab.engine)
+        tokenizer = load_tokenizer()
+        engine_config = dataclasses.replace(lab.engine.config, weights="w4a8")
+        with Engine(
+            lab.model, quantised, engine_config, image=tokenizer.image, stop=tokenizer.end, seed=config.seed
+        ) as engine:
+            after = play(lab, "quantised", engine)
+        finish(lab, parameters, quantised, output, before, after)
+
+
+def play(lab: Lab, stage: str, engine: Engine) -> list[Trajectory]:
+    config = lab.config.task
+    held_out = tasks(lab, "eval", 1, config.evaluation_episodes, config.evaluation_distances)
+    found = lab.play(stage, held_out, engine_player(engine, lab.config.seed))
+    lab.record(stage, {"success": float(np.mean([each.reward > 0 for each in found])), "episodes": len(found)})
+    return found
+
+
+def finish(
+    lab: Lab,
+    parameters: Parameters,
+    quantised: Parameters,
+    output: Path,
+    before: list[Trajectory],
+    after: list[Trajectory],
+) -> None:
+    rows = lab.packer.pack(before, 1).rows
+    rows = select_rows(rows, np.arange(min(lab.config.rows, rows.action_mask.shape[0])))
+    errors = weight_errors(parameters, quantised)
+    for path, error in errors.items():
+        print(f"error {error:6.1%}  {path}")
+    divergences = {"as saved": divergence(lab.model, parameters, quantised, rows)}
+    for part, pattern in PARTS.items():
+        alone = quantise(lab.model, parameters, (f"^(?!.*{pattern.removeprefix('^')})", "/router$"))
+        divergences[part] = divergence(lab.model, parameters, alone, rows)
+    for part, (kl, agreement) in divergences.items():
+        print(f"{part:10} KL {kl:.4f} nats a token, the same best token in {agreement:.1%}")
+    scores = [[float(each.reward > 0) for each in played] for played in (before, after)]
+    paired = len(before) == len(after)  # not where the infrastructure lost an episode
+    difference = bootstrap_difference(scores[0], scores[1], paired=paired)
+    sizes = {"float": bytes_on_disk(lab.config.checkpoint), "w4a8": bytes_on_disk(output)}
+    result = {
+        "score_float": float(np.mean(scores[0])),
+        "score_w4a8": float(np.mean(scores[1])),
+        "difference": difference._asdict(),
+        "episodes": min(map(len, scores)),
+        "bytes": sizes,
+        "weight_errors": errors,
+        "divergence": {part: {"kl": kl, "agreement": same} for part, (kl, same) in divergences.items()},
+        "seed": lab.config.seed,
+    }
+    write_json(lab.path / "result.json", result)
+    print(
+        f"score {result['score_float']:.1%} in floating point, {result['score_w4a8']:.1%} in W4A8: "
+        f"{100 * difference.value:+.1f} points [{100 * difference.low:.1f}, {100 * difference.high:.1f}] over "
+        f"{result['episodes']} episodes; {sizes['float']:,} bytes became {sizes['w4a8']:,}"
+    )
+    print(json.dumps({name: result[name] for name in ("score_float", "score_w4a8", "episodes", "bytes")}))

@@ -1,0 +1,79 @@
+"""Merging checkpoints on disk: `tars_jax.model.merging`, piece by piece, so that nothing is ever whole in memory."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.model.merging import merge_weights, require_mergeable
+from tars_jax.training.checkpoint import common_ancestors, descent, lineage
+from tars_jax.training.tensors import Piece, StoredTensors, write_like
+
+Path = str | os.PathLike[str]
+
+
+def merge_checkpoints(
+    checkpoints: Sequence[Path],
+    output: Path,
+    weights: Sequence[float] = (),
+    groups: Mapping[str, Sequence[float]] | None = None,
+    *,
+    unrelated: bool = False,
+    on_tensor: Callable[[int, int], None] = lambda done, tensors: None,
+) -> None:
+    """Equation 5 on exported weights (`save_parameters`): `output` is their interpolation, whole or not at all.
+
+    Beside the piece that is being summed, in fp32, memory holds one piece that is being added, however many
+    checkpoints there are. A checkpoint of weight 0 is not read.
+
+    Args:
+        checkpoints: two or more, with equal tensors and a common ancestor.
+        output: a new folder, or a checkpoint to replace, which must not be one of `checkpoints`.
+        weights: one for each checkpoint; none means uniform.
+        groups: weights of their own for groups of `tars_jax.model.merging.GROUPS`.
+        unrelated: merge also what has no common ancestor.
+        on_tensor: hears how many tensors are done, and of how many.
+
+    Raises InputError that names the checkpoint or weights that cannot be used, OSError if the disk refuses.
+    """
+    paths = [pathlib.Path(path) for path in checkpoints]
+    chosen = merge_weights(len(paths), weights, groups)
+    target = pathlib.Path(output)
+    _require_usable(target, paths)
+    sources = [StoredTensors(path) for path in paths]
+    require_mergeable([str(path) for path in paths], [source.leaves for source in sources], chosen)
+    lineages = [lineage(path) for path in paths]
+    ancestors = common_ancestors(lineages)
+    if not ancestors and not unrelated:
+        raise InputError(
+            f"{paths[0]} and the others record no common ancestor; merging takes checkpoints that were trained from "
+            "one start (config.unrelated=True merges others too)."
+        )
+
+    def compute(leaf: str, piece: Piece) -> np.ndarray:
+        counted = [(source, weight) for source, weight in zip(sources, chosen.of(leaf), strict=True) if weight]
+        first, weight = counted[0]
+        read = first.read(leaf, piece)
+        kind = read.dtype
+        total = np.multiply(read, weight, dtype=np.float32)
+        for source, weight in counted[1:]:
+            read = source.read(leaf, piece).astype(np.float32, copy=False)
+            read *= np.float32(weight)
+            total += read
+        return total.astype(kind, copy=False)
+
+    parents = [{"path": str(path), "id": each.id} for path, each in zip(paths, lineages, strict=True)]
+    merged = {"parents": parents, "weights": chosen.common, "groups": dict(chosen.groups)}
+    total = len(sources[0].leaves)
+    write_like(sources[0], target, compute, {**descent(ancestors), "merged": merged}, lambda n: on_tensor(n, total))
+
+
+def _require_usable(target: pathlib.Path, checkpoints: Sequence[pathlib.Path]) -> None:
+    if any(target.resolve() == path.resolve() for path in checkpoints):
+        raise InputError(f"output: {target} is one of the checkpoints; it takes another folder.")
+    if target.is_file() or (target.is_dir() and any(target.iterdir()) and not (target / "checkpoint.json").is_file()):
+        raise InputError(f"output: {target} holds something else; it takes a new folder or a checkpoint to replace.")

@@ -1,0 +1,60 @@
+"""Quantised weights on disk, two int4 a byte; and how far a quantised policy is from its original."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters, forward
+from tars_jax.model.quantisation import pack, quantise, quantised_forward, unpack
+from tars_jax.training.checkpoint import load_parameters, read_manifest, save_parameters
+from tars_jax.training.packing import Rows
+
+Path = str | os.PathLike[str]
+
+
+def save_quantised(path: Path, parameters: Parameters, *, parent: Path | None = None) -> None:
+    """Export what `quantise` returned, as `save_parameters` does."""
+    save_parameters(path, pack(parameters), parent=parent)
+
+
+def load_quantised(path: Path, model: ModelConfig, template: Any) -> Parameters:
+    """What `save_quantised` wrote; `template` is a tree like the model's own parameters, of arrays or shapes.
+
+    Which kernels are quantised is read from the checkpoint. Raises InputError for a checkpoint that is damaged, not
+    quantised or of another model.
+    """
+    names = read_manifest(pathlib.Path(path).absolute())["leaves"]
+    if not any(name.endswith("/int4") for name in names):
+        raise InputError(f"{path}: its weights are not quantised; it takes what save_quantised wrote.")
+    kept = [f"^{re.escape(name)}$" for name in names]
+    shapes = jax.eval_shape(lambda parameters: pack(quantise(model, parameters, kept)), template)
+    return unpack(load_parameters(path, shapes))
+
+
+def bytes_on_disk(path: Path) -> int:
+    """Of all files of an export."""
+    return sum(file.stat().st_size for file in pathlib.Path(path).rglob("*") if file.is_file())
+
+
+def divergence(model: ModelConfig, parameters: Parameters, quantised: Parameters, rows: Rows) -> tuple[float, float]:
+    """KL(original || quantised) in nats at the sampled tokens of `rows`, and how often both prefer the same token."""
+
+    @jax.jit
+    def compare(parameters: Parameters, quantised: Parameters, rows: Rows) -> tuple[jax.Array, jax.Array]:
+        ours = jax.nn.log_softmax(forward(model, parameters, rows.inputs).logits[:, :-1])
+        theirs = jax.nn.log_softmax(quantised_forward(model, quantised, rows.inputs).logits[:, :-1])
+        sampled = rows.action_mask[:, 1:]
+        kl = (jnp.exp(ours) * (ours - theirs)).sum(-1)
+        same = ours.argmax(-1) == theirs.argmax(-1)
+        return jnp.where(sampled, kl, 0).sum() / sampled.sum(), (same & sampled).sum() / sampled.sum()
+
+    kl, agreement = compare(parameters, quantised, rows)
+    return float(kl), float(agreement)

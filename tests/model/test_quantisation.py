@@ -1,0 +1,121 @@
+"""W4A8. What needs qwix is skipped where it is not installed."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward
+from tars_jax.model.quantisation import (
+    dequantise,
+    is_quantised,
+    pack,
+    quantise,
+    quantised_forward,
+    unpack,
+    weight_errors,
+)
+
+
+@pytest.fixture(scope="module")
+def quantised(tiny_model: ModelConfig, tiny_parameters: Parameters) -> Parameters:
+    pytest.importorskip("qwix")
+    return quantise(tiny_model, tiny_parameters)
+
+
+def kernel(rows: list[list[int]]) -> dict[str, Any]:
+    return {"int4": jnp.array(rows, jnp.int4), "scale": jnp.full((1, len(rows[0])), 0.5)}
+
+
+def test_two_integers_a_byte() -> None:
+    tree = {"odd": kernel([[1, -2, 3], [-8, 7, -1]]), "norm": jnp.arange(3.0)}
+    packed = pack(tree)
+    # 1 and -2 = 14 = 0xE; 3 alone; -8 = 0x8 and 7; -1 = 0xF alone. The lower half comes first.
+    assert packed["odd"]["int4"].tolist() == [[0xE1, 0x03], [0x78, 0x0F]]
+    again = unpack(packed)
+    assert again["odd"]["int4"].dtype == jnp.int4
+    chex.assert_trees_all_equal(again, tree)
+    every = {"all": kernel([[low, high] for low in range(-8, 8) for high in range(-8, 8)])}
+    chex.assert_trees_all_equal(unpack(pack(every)), every)
+
+
+def test_what_integers_and_scales_stand_for() -> None:
+    assert dequantise({"w": kernel([[1, -8]]), "b": jnp.ones(1)})["w"].tolist() == [[0.5, -4.0]]
+    assert is_quantised({"a": {"w": kernel([[1]])}}) and not is_quantised({"a": {"w": jnp.ones(1)}})
+
+
+def test_without_qwix_the_error_names_the_extra(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "qwix", None)
+    with pytest.raises(InputError, match=r"not installed; pip install 'tars_jax\[quantisation\]'"):
+        quantise(tiny_model, tiny_parameters)
+
+
+def test_every_kernel_but_the_router_has_a_scale_for_each_channel_layer_and_expert(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, quantised: Parameters
+) -> None:
+    layers, vision = quantised["decoder"]["layers"], quantised["vision"]
+    kept = [layers["experts"]["router"], quantised["embed"]["embedding"], vision["position"], layers["experts_norm"]]
+    assert not any(map(is_quantised, kept))
+    shapes = {
+        "gate": (layers["experts"]["gate"], (2, 4, 16, 16), (2, 4, 1, 16)),  # layers, experts, contracted, channels
+        "query": (layers["attention"]["query"]["kernel"], (2, 16, 2, 8), (2, 1, 2, 8)),
+        "out": (layers["attention"]["out"]["kernel"], (2, 2, 8, 16), (2, 1, 1, 16)),
+        "head": (quantised["vocabulary_head"]["kernel"], (16, 32), (1, 32)),
+    }
+    for name, (leaf, values, scale) in shapes.items():
+        assert (leaf["int4"].dtype, leaf["int4"].shape, leaf["scale"].shape) == (jnp.int4, values, scale), name
+    gate = tiny_parameters["decoder"]["layers"]["experts"]["gate"]
+    scale = layers["experts"]["gate"]["scale"]
+    np.testing.assert_allclose(scale, jnp.abs(gate).max(axis=2, keepdims=True) / 7.5, rtol=1e-5)
+    again = dequantise(quantised)["decoder"]["layers"]["experts"]["gate"]
+    assert (jnp.abs(again - gate) <= scale * 0.5001).all()
+
+
+def test_the_error_is_told_by_layer(tiny_parameters: Parameters, quantised: Parameters) -> None:
+    errors = weight_errors(tiny_parameters, quantised)
+    paths = {path.partition("[")[0] for path in errors}
+    assert {"decoder/layers/experts/down[0]", "decoder/layers/experts/down[1]", "vocabulary_head/kernel"} <= set(errors)
+    assert not any("router" in path or "norm" in path for path in paths)
+    # A step is max / 7.5; rounding is uniform: max / 7.5 / sqrt(12) of a normal row whose maximum is about 2 sigma.
+    assert all(0.02 < error < 0.15 for error in errors.values())
+
+
+@pytest.mark.parametrize("tokens", [4, 160])  # all experts on every token, and experts in buckets
+def test_int8_activations_add_little_to_int4_weights(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, tokens: int
+) -> None:
+    """All experts have a say, so that no token is near the border between two."""
+    pytest.importorskip("qwix")
+    model = dataclasses.replace(tiny_model, experts_per_token=tiny_model.experts)
+    quantised = quantise(model, tiny_parameters)
+    drawn = jax.random.randint(jax.random.key(1), (1, tokens), 6, model.vocabulary)
+    inputs = dataclasses.replace(dummy_inputs(model, tokens), tokens=drawn)
+
+    def hidden(run: Any, parameters: Parameters) -> jax.Array:
+        return jax.jit(lambda parameters: run(model, parameters, inputs).hidden)(parameters)
+
+    float_weights = hidden(forward, dequantise(quantised))
+    added = jnp.linalg.norm(hidden(quantised_forward, quantised) - float_weights) / jnp.linalg.norm(float_weights)
+    assert 1e-4 < added < 0.05
+
+
+def test_products_with_kernels_are_of_integers(tiny_model: ModelConfig, quantised: Parameters) -> None:
+    def run(parameters: Parameters, inputs: Inputs) -> jax.Array:
+        return quantised_forward(tiny_model, parameters, inputs).logits
+
+    text = str(jax.make_jaxpr(run)(quantised, dummy_inputs(tiny_model)))
+    products = [line for line in text.splitlines() if "dot_general" in line]
+    assert "i8[" in text and "i4[" in text
+    # Attention's query, key, value, out; the experts' gate, up, down; the head; the vision encoder's seven.
+    assert sum("preferred_element_type=int32" in line or ":i32[" in line for line in products) == 15

@@ -1,0 +1,79 @@
+"""Quantised weights on disk, and in the engine by one field."""
+
+from __future__ import annotations
+
+import asyncio
+import pathlib
+
+import chex
+import jax
+import numpy as np
+import pytest
+
+from tars_jax import InputError
+from tars_jax.inference import Engine, EngineConfig, Sampled
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Inputs, Parameters, forward
+from tars_jax.model.quantisation import quantise, quantised_forward
+from tars_jax.training.checkpoint import lineage, save_parameters
+from tars_jax.training.quantised import bytes_on_disk, load_quantised, save_quantised
+
+
+@pytest.mark.parametrize("kept", [("/router$",), ("^vision/", "/router$", "/attention/")])
+def test_round_trip(
+    tmp_path: pathlib.Path, tiny_model: ModelConfig, tiny_parameters: Parameters, kept: tuple[str, ...]
+) -> None:
+    pytest.importorskip("qwix")
+    save_parameters(tmp_path / "float", tiny_parameters)
+    quantised = quantise(tiny_model, tiny_parameters, kept)
+    save_quantised(tmp_path / "w4a8", quantised, parent=tmp_path / "float")
+    shapes = jax.eval_shape(lambda: tiny_parameters)
+    chex.assert_trees_all_equal(load_quantised(tmp_path / "w4a8", tiny_model, shapes), quantised)
+    assert lineage(tmp_path / "w4a8").ancestors == (lineage(tmp_path / "float").id,)
+    assert bytes_on_disk(tmp_path / "w4a8") > 0
+    with pytest.raises(InputError, match="float: its weights are not quantised"):
+        load_quantised(tmp_path / "float", tiny_model, shapes)
+
+
+def test_the_engine_samples_from_what_the_quantised_policy_says(
+    tiny_model: ModelConfig, tiny_parameters: Parameters
+) -> None:
+    pytest.importorskip("qwix")
+    quantised = quantise(tiny_model, tiny_parameters)
+    config = EngineConfig(
+        slots=1, max_length=16, max_new_tokens=6, chunk=3, row_buckets=(1,), length_buckets=(8,), weights="w4a8"
+    )
+    prompt = [1, 7, 8, 9]
+
+    async def ask(engine: Engine) -> Sampled:
+        async with engine.session(seed=4) as session:
+            return await session.respond(prompt, [], restart=True)
+
+    with Engine(tiny_model, tiny_parameters, config, image=5, stop=5, seed=0) as engine:
+        answer = asyncio.run(ask(engine))
+        engine.set_weights(quantised, 1)  # as loaded from disk
+        again = asyncio.run(ask(engine))
+    assert again.tokens == answer.tokens and again.versions[0] == 1
+    np.testing.assert_allclose(again.log_probs, answer.log_probs, atol=1e-5)
+
+    window = np.array([*prompt, *answer.tokens], np.int32)[None]
+    inputs = Inputs(
+        tokens=window,
+        positions=np.broadcast_to(np.arange(window.size, dtype=np.int32), (3, 1, window.size)),
+        segments=np.ones_like(window),
+        images=np.zeros((1, 0, 1, 1, 3), np.uint8),
+        image_tokens=np.full_like(window, -1),
+    )
+
+    def scores(logits: jax.Array) -> np.ndarray:
+        table = np.asarray(jax.nn.log_softmax(logits))[0]
+        return np.array([table[len(prompt) - 1 + at, token] for at, token in enumerate(answer.tokens)])
+
+    ours = scores(jax.jit(lambda: quantised_forward(tiny_model, quantised, inputs).logits)())
+    exact = scores(jax.jit(lambda: forward(tiny_model, tiny_parameters, inputs).logits)())
+    assert np.abs(ours - answer.log_probs).max() < 0.02 < np.abs(exact - answer.log_probs).max()
+
+
+def test_weights_of_an_unknown_kind(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    with pytest.raises(InputError, match="engine.weights is 'int3', it takes float or w4a8"):
+        Engine(tiny_model, tiny_parameters, EngineConfig(weights="int3"), image=5, stop=3, seed=0)
