@@ -156,7 +156,7 @@ def fresh(mesh: Mesh) -> Parameters:
         shardings = jax.tree.map(lambda leaf: leaf.sharding, parameters)
         init = jax.jit(lambda: init_parameters(MODEL, jax.random.key(0)), out_shardings=shardings)
         program = init.lower().compile().as_text()
-        assert not re.search(r"(f32|u32)\[(2,)?8,(16,24|24,16)\]", program)
+        assert program and not re.search(r"(f32|u32)\[(2,)?8,(16,24|24,16)\]", program)
     return parameters
 
 
@@ -183,14 +183,17 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
     if mesh.size > 1:
         shard = whole.cache.keys.addressable_shards[0].data.size
         assert shard * mesh.size == whole.cache.keys.size
-    columns = np.full(slots, LENGTH - 1), np.full(slots, LENGTH), np.full(slots, LENGTH), np.full(slots, 6)
+    full = np.full(slots, LENGTH, np.int32)
     extension = Extension(
-        np.arange(slots, dtype=np.int32),
-        dataclasses.replace(inputs, segments=np.ones_like(inputs.segments)),
-        np.tile(np.arange(LENGTH, dtype=np.int32), (slots, 1)),
-        *(column.astype(np.int32) for column in columns),
-        np.arange(slots, dtype=np.uint32),
-        np.zeros(slots, np.int32),
+        slots=np.arange(slots, dtype=np.int32),
+        inputs=dataclasses.replace(inputs, segments=np.ones_like(inputs.segments)),
+        write_at=np.tile(np.arange(LENGTH, dtype=np.int32), (slots, 1)),
+        last=full - 1,
+        length=full,
+        position=full,
+        budget=np.full(slots, 6, np.int32),
+        seed=np.arange(slots, dtype=np.uint32),
+        drawn=np.zeros(slots, np.int32),
     )
     functions = make_slot_functions(MODEL, stop=3, temperature=1.0, chunk=6, base_seed=0)
     state, first = functions.extend(parameters, whole, extension)
