@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -48,9 +49,10 @@ def dispatched(
     """
     tokens = PartitionSpec(BATCH, None)
     wide, narrow = PartitionSpec(EXPERT, None, TENSOR), PartitionSpec(EXPERT, TENSOR, None)
+    kernels: Any = Weights(wide, wide, narrow)  # type: ignore[arg-type]
     return jax.shard_map(
         functools.partial(_on_one_device, backend=backend, capacity=capacity),
-        in_specs=(tokens, tokens, tokens, Weights(wide, wide, narrow)),
+        in_specs=(tokens, tokens, tokens, kernels),
         out_specs=(tokens, PartitionSpec()),
         check_vma=False,
     )(x, gates, chosen, weights)

@@ -121,7 +121,8 @@ def array_sharding(mesh: Mesh, shape: tuple[int, ...], *axes: str | None) -> Nam
 def mesh_of(tree: Any) -> Mesh | None:
     """The mesh that a tree of arrays lies on; None on a device without one."""
     sharding = jax.tree.leaves(tree)[0].sharding
-    return sharding.mesh if isinstance(sharding, NamedSharding) else None
+    mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
+    return mesh if isinstance(mesh, Mesh) else None
 
 
 def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:

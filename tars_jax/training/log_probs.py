@@ -63,7 +63,7 @@ def token_statistics(
         padding = [(0, 0), (0, pieces * chunk - length), *[(0, 0)] * (x.ndim - 2)]
         return jnp.moveaxis(jnp.pad(moved, padding).reshape(-1, pieces, chunk, *x.shape[2:]), 1, 0)
 
-    head = {name: parameters[name] for name in ("embed", "vocabulary_head") if name in parameters}
+    head: Parameters = {name: parameters[name] for name in ("embed", "vocabulary_head") if name in parameters}
 
     def read(states: jax.Array, chosen: jax.Array, mask: jax.Array) -> jax.Array:
         """[3, B, C] of one piece."""

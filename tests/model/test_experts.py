@@ -37,16 +37,16 @@ def routing(kind: str) -> np.ndarray:
     return np.where(np.arange(G)[:, None] % 2, random, E) if kind == "half is padding" else random
 
 
-def small_buckets(*arguments: Any) -> jax.Array:
-    return bucketed(*arguments, 1)
+def small_buckets(x: Any, source: Any, expert: Any, weights: Weights) -> jax.Array:
+    return bucketed(x, source, expert, weights, 1)
 
 
-def large_buckets(*arguments: Any) -> jax.Array:
-    return bucketed(*arguments, 64)
+def large_buckets(x: Any, source: Any, expert: Any, weights: Weights) -> jax.Array:
+    return bucketed(x, source, expert, weights, 64)
 
 
-def ragged_products(*arguments: Any) -> jax.Array:
-    return ragged(*arguments, jax.lax.ragged_dot)
+def ragged_products(x: Any, source: Any, expert: Any, weights: Weights) -> jax.Array:
+    return ragged(x, source, expert, weights, jax.lax.ragged_dot)
 
 
 @pytest.mark.parametrize("product", [small_buckets, large_buckets, ragged_products])
