@@ -3,7 +3,10 @@
 import dataclasses
 import functools
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +26,7 @@ from tars_jax.model.policy import Inputs, Output, Parameters, forward, init_para
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.preprocessing import patches
 from tars_jax.model.presets import preset
-from tars_jax.model.sharding import make_mesh
+from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.training.state import value_parameters
 
 GOLDENS = Path(__file__).with_name("goldens")
@@ -222,3 +225,32 @@ def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists already"):
         export_checkpoint(tmp_path, config, parameters)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.multiprocess
+def test_eight_devices_get_their_slices() -> None:
+    """Eight devices take a process of their own: this file, run as a script."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, __file__], env=environment, cwd=root, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["same"]
+
+
+def main() -> None:
+    _, whole = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
+    eight = make_mesh({"expert": 4, "fsdp": 2})
+    _, parameters = import_checkpoint(GOLDENS / "qwen3_vl_moe", eight)
+    jax.tree.map(np.testing.assert_array_equal, parameters, whole)
+    shardings = parameter_shardings(eight, whole)
+    assert jax.tree.map(lambda leaf: leaf.sharding, parameters) == shardings
+    gate = parameters["decoder"]["layers"]["experts"]["gate"]
+    assert gate.addressable_shards[0].data.shape == (3, 1, 16, 12)  # of 3 layers, 4 experts, 32, 12
+    print("same")
+
+
+if __name__ == "__main__":
+    main()
