@@ -11,6 +11,7 @@ mesh axis after the other: left to the compiler, they become all-reduces of whol
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +41,8 @@ def can_gather(num_tokens: int, weights: Weights) -> bool:
 def gathered(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
     """x [G, D], gates [G, K], chosen [G, K] of all devices -> [G, D]; an expert beyond the last stands for none."""
     tokens = PartitionSpec(BATCH, None)
-    wide, narrow = PartitionSpec(EXPERT, FSDP, TENSOR), PartitionSpec(EXPERT, TENSOR, FSDP)
+    wide: Any = PartitionSpec(EXPERT, FSDP, TENSOR)
+    narrow: Any = PartitionSpec(EXPERT, TENSOR, FSDP)
     return jax.shard_map(
         functools.partial(_on_one_device, backend=backend),
         in_specs=(tokens, tokens, tokens, Weights(wide, wide, narrow)),

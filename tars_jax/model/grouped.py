@@ -47,8 +47,10 @@ def grouped(x: jax.Array, source: jax.Array, expert: jax.Array, weights: Weights
     if backend == "buckets":
         mean_load = expert.size // weights.gate.shape[0]
         return bucketed(x, source, expert, weights, min(LARGEST_BUCKET, 1 << max(mean_load // 4, 1).bit_length()))
-    dots = {"ragged": lambda: jax.lax.ragged_dot, "megablox": lambda: _megablox, "tokamax": _tokamax}
-    return ragged(x, source, expert, weights, dots[backend]())
+    dot: RaggedDot = jax.lax.ragged_dot
+    if backend != "ragged":
+        dot = _megablox if backend == "megablox" else _tokamax()
+    return ragged(x, source, expert, weights, dot)
 
 
 def bucketed(x: jax.Array, source: jax.Array, expert: jax.Array, weights: Weights, bucket: int) -> jax.Array:

@@ -26,7 +26,10 @@ def layer() -> tuple[jax.Array, jax.Array, jax.Array, Weights]:
     chosen = jax.lax.top_k(jax.random.normal(keys[2], (TOKENS, EXPERTS)), TOP_K)[1]
     chosen = jnp.where(jnp.arange(TOKENS)[:, None] < 56, chosen, EXPERTS)
     wide = (EXPERTS, WIDTH, EXPERT_WIDTH)
-    weights = Weights(*(jax.random.normal(key, wide) for key in keys[3:5]), jax.random.normal(keys[5], (8, 16, 8)))
+    narrow = (EXPERTS, EXPERT_WIDTH, WIDTH)
+    weights = Weights(
+        jax.random.normal(keys[3], wide), jax.random.normal(keys[4], wide), jax.random.normal(keys[5], narrow)
+    )
     return x, gates, chosen, weights
 
 

@@ -91,13 +91,14 @@ def _mesh_group(mesh: str, axes: str) -> tuple[int, ...]:
     """Of the form mesh['a'=2,'b'=4] {'b'}; an axis may be split, 'b':(1)2 being its first half."""
     sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", mesh)}
     wanted = {name: (before, size) for name, before, size in re.findall(r"'(\w+)'(?::\((\d+)\)(\d+))?", axes)}
-    shape, chosen = [], []
+    shape: list[int] = []
+    chosen: list[bool] = []
     for name, size in sizes.items():
         before, part = wanted.get(name, ("", ""))
         split = (int(before), int(part), size // int(before) // int(part)) if part else (1, size, 1)
         chosen += [False, name in wanted, False]
         shape += split
-    ids = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    ids = np.arange(math.prod(shape)).reshape(shape)
     return tuple(ids[tuple(slice(None) if keep else 0 for keep in chosen)].ravel().tolist())
 
 
