@@ -119,7 +119,7 @@ class Decoder(nn.Module):
         block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
         layers = nn.scan(
             block,
-            variable_axes={"params": 0},
+            variable_axes={"params": 0, "intermediates": 0},
             split_rngs={"params": True},
             in_axes=(0, nn.broadcast),
             length=self.config.depth,

@@ -80,6 +80,7 @@ class Experts(nn.Module):
         mean_probability = (probabilities * valid[:, None]).sum(0) / jnp.maximum(valid.sum(), 1)
         balance_loss = num_experts * (load * mean_probability).sum()
         chosen = jnp.where(valid[:, None], chosen, num_experts)
+        self.sow("intermediates", "chosen", chosen)  # [G, K], for whoever applies with that collection mutable
 
         execution, dropped = config.execution, jnp.float32(0)
         if x.shape[0] <= FEW_TOKENS:

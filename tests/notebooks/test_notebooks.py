@@ -1,0 +1,24 @@
+"""Every notebook runs from top to bottom, as a reader runs it, and is committed with what it shows."""
+
+import os
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TARS_JAX_RUN", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8")
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert any(output.get("data", {}).get("image/png") for cell in code for output in cell.outputs)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(ROOT)}}).execute()
