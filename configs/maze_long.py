@@ -14,14 +14,18 @@ from configs import quickstart
 def get_config() -> ml_collections.ConfigDict:
     config = quickstart.get_config()
     config.task.max_steps = 20
-    config.task.evaluation_distances = (2, 12)
-    config.demonstrations.episodes = 2500
-    config.demonstrations.distances = (1, 12)
-    config.supervised.updates = 2500
-    config.value.episodes = 2000
-    config.value.max_updates = 400
-    config.ppo.updates = 120
-    config.ppo.min_batch = 128
-    config.ppo.learning_rate = 3e-4
-    config.curriculum.stages = (4, 6, 8, 10, 12)
+    config.task.evaluation_distances = (3, 6)
+    config.demonstrations.episodes = 3000
+    config.demonstrations.distances = (1, 6)
+    config.demonstrations.skill = 0.2
+    config.supervised.updates = 3500
+    config.value.episodes = 1200
+    config.value.max_updates = 240
+    config.ppo.updates = 70
+    config.ppo.min_batch = 64
+    config.ppo.learning_rate = 2.5e-4
+    config.ppo.value_learning_rate = 2e-4
+    config.curriculum.stages = (4, 5, 6)
+    config.curriculum.nearest = 3
+    config.curriculum.recent = 128
     return config

@@ -50,7 +50,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.engine = ml_collections.ConfigDict(
         {"max_length": 64, "max_new_tokens": 24, "chunk": 8, "length_buckets": (32, 64)}
     )
-    config.demonstrations = ml_collections.ConfigDict({"episodes": 2000, "distances": (1, 5), "skill": 0.6})
+    config.demonstrations = ml_collections.ConfigDict({"episodes": 2000, "distances": (1, 5), "skill": 0.5})
     config.supervised = ml_collections.ConfigDict(
         {
             "updates": 700,
@@ -91,7 +91,7 @@ def get_config() -> ml_collections.ConfigDict:
             "decoupled": True,
             "epochs": 2,
             "minibatch_rows": 128,
-            "positive_weight": 0.1,  # VAPO's; keeps what the policy sees intact while its moves change
+            "positive_weight": 0.5,  # VAPO's loss; keeps what the policy sees and plans intact while its moves change
             "entropy_bonus": 0.0,
         }
     )

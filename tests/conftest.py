@@ -1,7 +1,11 @@
 """Models that are small enough for every test, and a compiler that does not take longer than they."""
 
+import contextlib
 import dataclasses
 import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
 
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
@@ -38,3 +42,39 @@ def tiny_parameters(tiny_model: ModelConfig) -> Parameters:
     parameters["vocabulary_head"]["kernel"] *= 3
     parameters["decoder"]["layers"]["experts"]["router"] *= 3
     return parameters
+
+
+@pytest.fixture(scope="session")
+def descendants() -> Callable[[int], dict[int, bytes]]:
+    """Command lines of the living processes below a process."""
+
+    def find(root: int) -> dict[int, bytes]:
+        parents, commands = {}, {}
+        for folder in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):  # no process, or it has ended meanwhile
+                state, parent, *_ = (folder / "stat").read_text().rpartition(")")[2].split()
+                if state != "Z":
+                    parents[int(folder.name)] = int(parent)
+                    commands[int(folder.name)] = (folder / "cmdline").read_bytes()
+        found = {root}
+        while below := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= below
+        return {pid: commands[pid] for pid in found - {root}}
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def kill_browsers(descendants: Callable[[int], dict[int, bytes]]) -> Callable[[int], list[int]]:
+    """Kills the main processes of all browsers below a process and says which."""
+
+    def kill(root: int) -> list[int]:
+        browsers = [
+            pid for pid, line in descendants(root).items() if b"--user-data-dir" in line and b"--type=" not in line
+        ]
+        for pid in browsers:
+            with contextlib.suppress(ProcessLookupError):  # a script around a browser ends with it
+                os.kill(pid, signal.SIGKILL)
+        return browsers
+
+    return kill

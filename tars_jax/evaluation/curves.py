@@ -102,7 +102,7 @@ def curve_sections(curves: Sequence[Curve], rows: Sequence[MetricsRow], result: 
     """The curves that the run has rows for, as one HTML section for each of their headings."""
     sections: dict[str, list[str]] = {}
     for index, curve in enumerate(curves):
-        drawn = [(series, *_points(rows, series)) for series in curve.series]
+        drawn = [(series, *points_of(rows, series)) for series in curve.series]
         drawn = [entry for entry in drawn if len(entry[1])]
         if drawn:
             sections.setdefault(curve.section, []).append(_figure_html(curve, drawn, result.get(curve.bound), index))
@@ -112,7 +112,8 @@ def curve_sections(curves: Sequence[Curve], rows: Sequence[MetricsRow], result: 
     ]
 
 
-def _points(rows: Sequence[MetricsRow], series: Series) -> tuple[np.ndarray, np.ndarray]:
+def points_of(rows: Sequence[MetricsRow], series: Series) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and finite values of a series, [n] each."""
     points = [
         (row.step, row.values[series.name])
         for row in rows

@@ -137,7 +137,7 @@ class Rollouts:
     @property
     def infrastructure(self) -> dict[str, Any]:
         """Counts of launches and crashes of the sandbox."""
-        return {} if self._manager is None else dataclasses.asdict(self._manager.stats)
+        return {} if self._manager is None else self._manager.stats.to_json()
 
     def play(
         self,

@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 
 from tars_jax.training.metrics import read_metrics
+from tars_jax.trajectory import Outcome, load_trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = (
@@ -73,18 +75,42 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
     output, _ = _start(*TINY, f"--config.run={run}", cache=cache).communicate(timeout=240)
     assert (run / "result.json").exists(), output
 
-    newest = max((run / "checkpoints" / "ppo").iterdir())
-    ledger = json.loads((newest / "checkpoint.json").read_text())["content"]["extra"]["ledger"]["consumed"]
-    used = [index for batch in ledger for index in batch]
+    used = _consumed(run)
     stored = {int(path.stem) for path in (run / "trajectories" / "ppo").glob("*.trajectory")}
-    assert [len(batch) for batch in ledger] == [6] * 4
-    assert len(set(used)) == len(used)
+    assert len(set(used)) == len(used) == 4 * 6
     assert set(used) <= stored
     rows = [row.step for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
     assert rows == [1, 2, 3, 4]
     result = json.loads((run / "result.json").read_text())
     assert {"score_before", "score_after", "episodes", "minutes", "seed"} <= set(result)
     assert "http://" not in (run / "report.html").read_text().replace("http://www.w3.org", "")
+
+
+def test_browsers_killed_while_training_cost_time_and_nothing_else(
+    tmp_path: pathlib.Path, kill_browsers: Callable[[int], list[int]]
+) -> None:
+    run = tmp_path / "run"
+    process = _start(*TINY, f"--config.run={run}", cache=tmp_path / "cache")
+    _wait_for(run / "checkpoints" / "ppo" / "00000001", process)
+    killed = kill_browsers(process.pid)
+    output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output
+    result = json.loads((run / "result.json").read_text())
+    assert len(killed) >= 2 and sum(result["infrastructure"]["failures"].values()) >= 1
+
+    used = [load_trajectory(run / "trajectories" / "ppo" / f"{index:08d}.trajectory") for index in _consumed(run)]
+    assert len(used) == 24
+    for trajectory in used:  # every episode came to an end of its own
+        steps, success = len(trajectory.steps), trajectory.reward > 0
+        assert trajectory.outcome.carries_reward
+        assert success == (trajectory.outcome is Outcome.FINISHED)
+        assert trajectory.outcome is not Outcome.TRUNCATED or steps == trajectory.task["max_steps"]
+
+
+def _consumed(run: pathlib.Path) -> list[int]:
+    newest = max((run / "checkpoints" / "ppo").iterdir())
+    ledger = json.loads((newest / "checkpoint.json").read_text())["content"]["extra"]["ledger"]["consumed"]
+    return [index for batch in ledger for index in batch]
 
 
 @pytest.mark.parametrize(

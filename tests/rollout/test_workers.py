@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
@@ -37,28 +36,13 @@ def task(index: int) -> Task:
 TASKS = [task(index) for index in range(6)]
 
 
-def descendants() -> dict[int, bytes]:
-    """Command lines of the living processes below this one."""
-    parents, commands = {}, {}
-    for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):  # no process, or it has ended meanwhile
-            state, parent, *_ = (folder / "stat").read_text().rpartition(")")[2].split()
-            if state != "Z":
-                parents[int(folder.name)] = int(parent)
-                commands[int(folder.name)] = (folder / "cmdline").read_bytes()
-    found = {os.getpid()}
-    while below := {pid for pid, parent in parents.items() if parent in found} - found:
-        found |= below
-    return {pid: commands[pid] for pid in found - {os.getpid()}}
-
-
 @pytest.fixture(scope="module")
-def rollouts() -> Iterator[Rollouts]:
-    before = descendants().keys()
+def rollouts(descendants: Callable[[int], dict[int, bytes]]) -> Iterator[Rollouts]:
+    before = descendants(os.getpid()).keys()
     with Rollouts(BrowserConfig(browsers=1, pages_per_browser=WORKERS), WRITER, AgentConfig(), WORKERS) as running:
         yield running
-        started = descendants().keys() - before
-    assert started and not started & descendants().keys()
+        started = descendants(os.getpid()).keys() - before
+    assert started and not started & descendants(os.getpid()).keys()
 
 
 @pytest.fixture
@@ -112,16 +96,14 @@ def test_a_list_is_played_and_kept(rollouts: Rollouts, reference: Player, tmp_pa
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times
 
 
-def test_a_killed_browser_costs_no_episode(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+def test_a_killed_browser_costs_no_episode(
+    rollouts: Rollouts, reference: Player, kill_browsers: Callable[[int], list[int]], tmp_path: Path
+) -> None:
     killed: list[int] = []
 
     def kill(task: Task, turn: int) -> None:
         if turn == 1 and not killed:
-            killed.extend(
-                pid for pid, line in descendants().items() if b"--user-data-dir" in line and b"--type=" not in line
-            )
-            for pid in killed:
-                os.kill(pid, signal.SIGKILL)
+            killed.extend(kill_browsers(os.getpid()))
 
     played = rollouts.play(TASKS, interrupted(reference, kill), tmp_path)
     check_won(played, TASKS)

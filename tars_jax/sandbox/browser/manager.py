@@ -40,9 +40,11 @@ class ManagerStats:
     pages_opened: int = 0
     pages_open: int = 0
     failures: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # pages lost, by kind
-    given_up: collections.Counter[str] = dataclasses.field(
-        default_factory=collections.Counter
-    )  # screenshot paths, by path
+    given_up: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # screenshot paths
+
+    def to_json(self) -> dict[str, int | dict[str, int]]:
+        """Plain numbers and dictionaries; `dataclasses.asdict` makes Counters of pairs out of Counters."""
+        return {name: dict(value) if isinstance(value, dict) else value for name, value in vars(self).items()}
 
 
 @dataclasses.dataclass

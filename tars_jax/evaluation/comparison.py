@@ -1,0 +1,131 @@
+"""Several runs in one figure: a colour for each setting, a line for each seed, scores before and after.
+
+Runs are of one setting when their configs differ in nothing but the seed. A setting is named by what sets it apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from tars_jax import InputError
+from tars_jax.evaluation.curves import Curve, points_of, smooth
+from tars_jax.evaluation.statistics import wilson_interval
+from tars_jax.training.metrics import MetricsRow, read_metrics
+from tars_jax.training.run_directory import read_json
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
+_COLUMNS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a finished run left."""
+
+    config: Mapping[str, Any]  # dotted field -> value
+    metrics: Sequence[MetricsRow]
+    result: Mapping[str, Any]
+
+    @property
+    def setting(self) -> tuple[tuple[str, Any], ...]:
+        return tuple((field, repr(value)) for field, value in self.config.items() if field not in ("seed", "run"))
+
+
+def read_run(path: pathlib.Path) -> Run:
+    """Raises InputError for a directory that is no run, or one that has not finished."""
+    if not (path / "result.json").exists():
+        raise InputError(f"config.runs: {path} holds no result.json; it takes directories of finished runs.")
+    config = read_json(path / "config.json")["config"]
+    return Run(dict(_flat(config)), read_metrics(path / "metrics.jsonl"), read_json(path / "result.json"))
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    return [
+        pair
+        for name, value in config.items()
+        for pair in (_flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else [(prefix + name, value)])
+    ]
+
+
+def settings_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs by the name of their setting: the fields in which the settings differ."""
+    groups: dict[Any, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.setting, []).append(run)
+    fields = [field for field in runs[0].config if len({repr(run.config.get(field)) for run in runs}) > 1]
+    fields = [field for field in fields if field not in ("seed", "run")]
+    return {
+        ", ".join(f"{field}={group[0].config.get(field)}" for field in fields) or "all runs": group
+        for group in groups.values()
+    }
+
+
+def draw_comparison(runs: Sequence[Run], curves: Sequence[Curve], title: str) -> Figure:
+    """Scores before and after with 95% intervals, then the curves that the runs have rows for."""
+    settings = settings_of(runs)
+    shown = [curve for curve in curves if any(points_of(run.metrics, curve.series[0])[0].size for run in runs)]
+    rows = -(-(1 + len(shown)) // _COLUMNS)
+    figure = Figure(figsize=(4 * _COLUMNS, 2.6 * rows + 0.6), layout="constrained")
+    if title:
+        figure.suptitle(title, fontweight="bold")
+    axes = figure.subplots(rows, _COLUMNS, squeeze=False).ravel()
+    _draw_scores(axes[0], settings)
+    for panel, curve in zip(axes[1:], shown, strict=False):
+        _draw_curve(panel, curve, settings)
+    for unused in axes[1 + len(shown) :]:
+        unused.set_axis_off()
+    if len(settings) > 1:
+        handles = [line for line in axes[0].get_lines() if not str(line.get_label()).startswith("_")]
+        figure.legend(handles=handles, loc="outside lower center", frameon=False)
+    return figure
+
+
+def _draw_scores(axes: Axes, settings: Mapping[str, Sequence[Run]]) -> None:
+    runs = [(colour, name, run) for colour, (name, group) in _coloured(settings) for run in group]
+    for number, (colour, name, run) in enumerate(runs):
+        offset = 0.12 * (number - (len(runs) - 1) / 2) / max(1, len(runs) / 4)
+        x, episodes = np.array([0, 1]) + offset, run.result["episodes"]
+        scores = np.array([run.result["score_before"], run.result["score_after"]])
+        intervals = np.array([wilson_interval(round(score * episodes), episodes) for score in scores])
+        errors = np.abs(intervals.T - scores)
+        first = name not in [each for _, each, _ in runs[:number]]
+        axes.errorbar(x, scores, errors, color=colour, marker="o", markersize=4, linewidth=1.2, elinewidth=0.8)
+        axes.plot([], [], color=colour, label=name if first else f"_{number}")
+    axes.set_xticks([0, 1], ["before", "after"])
+    axes.set_xlim(-0.4, 1.4)
+    axes.set_ylim(0, 1)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    _finish(axes, "Held-out success", "95% intervals, one line a seed")
+
+
+def _draw_curve(axes: Axes, curve: Curve, settings: Mapping[str, Sequence[Run]]) -> None:
+    for colour, (_, group) in _coloured(settings):
+        for run in group:
+            x, y = points_of(run.metrics, curve.series[0])
+            axes.plot(x, y, color=colour, linewidth=0.6, alpha=0.3)
+            axes.plot(x, smooth(y, 2 * (len(y) // 20) + 1), color=colour, linewidth=1.4)
+    if curve.percent:
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_xlabel(curve.x_label)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    _finish(axes, curve.title, curve.note)
+
+
+def _finish(axes: Axes, title: str, note: str) -> None:
+    axes.set_title(title, loc="left", fontsize=10, fontweight="bold", pad=18)
+    axes.text(0, 1.03, note, transform=axes.transAxes, fontsize=8, color="0.4")
+    axes.grid(axis="y", color="0.9", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
+
+
+def _coloured(settings: Mapping[str, Sequence[Run]]) -> list[tuple[str, tuple[str, Sequence[Run]]]]:
+    return [(_COLOURS[number % len(_COLOURS)], item) for number, item in enumerate(settings.items())]

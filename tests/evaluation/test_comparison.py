@@ -1,0 +1,62 @@
+"""Several runs in one figure."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tars_jax import InputError
+from tars_jax.evaluation import DEFAULT_CURVES
+from tars_jax.evaluation.comparison import draw_comparison, read_run, settings_of
+from tars_jax.training.metrics import MetricsWriter
+
+
+def finished(folder: Path, seed: int, clip: float, success: tuple[float, ...]) -> Path:
+    folder.mkdir()
+    config: dict[str, Any] = {"seed": seed, "run": "", "ppo": {"clip_high": clip, "updates": len(success)}}
+    (folder / "config.json").write_text(json.dumps({"experiment": "quickstart", "config": config}))
+    result = {"score_before": success[0], "score_after": success[-1], "episodes": 200, "seed": seed}
+    (folder / "result.json").write_text(json.dumps(result))
+    with MetricsWriter(folder) as metrics:
+        for step, value in enumerate(success, start=1):
+            metrics.write("ppo", step, {"success": value, "entropy": 1 / step})
+    return folder
+
+
+def test_seeds_share_a_setting_that_is_named_by_what_sets_it_apart(tmp_path: Path) -> None:
+    folders = [
+        finished(tmp_path / "a", 0, 0.28, (0.4, 0.6, 0.7)),
+        finished(tmp_path / "b", 1, 0.28, (0.3, 0.5, 0.6)),
+        finished(tmp_path / "c", 0, 0.2, (0.4, 0.5, 0.5)),
+    ]
+    runs = [read_run(folder) for folder in folders]
+    settings = settings_of(runs)
+    assert {name: [run.result["seed"] for run in group] for name, group in settings.items()} == {
+        "ppo.clip_high=0.28": [0, 1],
+        "ppo.clip_high=0.2": [0],
+    }
+    assert list(settings_of(runs[:2])) == ["all runs"]
+
+
+def test_the_figure_holds_every_run_and_only_curves_that_have_rows(tmp_path: Path) -> None:
+    runs = [
+        read_run(finished(tmp_path / "a", 0, 0.28, (0.4, 0.6, 0.7))),
+        read_run(finished(tmp_path / "b", 0, 0.2, (0.3, 0.5, 0.6))),
+    ]
+    figure = draw_comparison(runs, DEFAULT_CURVES, "two clips")
+    drawn = {axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_title(loc="left")}
+    assert list(drawn) == ["Held-out success", "Success", "Entropy"]
+    # Each curve is drawn twice, as it is and smoothed; three points are not smoothed.
+    lines = [tuple(np.asarray(line.get_ydata())) for line in drawn["Success"].get_lines()]
+    assert lines == [(0.4, 0.6, 0.7)] * 2 + [(0.3, 0.5, 0.6)] * 2
+    page = io.StringIO()
+    figure.savefig(page, format="svg", metadata={"Date": None})
+    assert page.getvalue().count("<path") > 20
+
+
+def test_a_run_that_has_not_finished(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no result.json; it takes directories of finished runs"):
+        read_run(tmp_path)
