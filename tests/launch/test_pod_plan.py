@@ -15,7 +15,22 @@ from tars_jax import InputError
 from tars_jax.training.planning import chips
 from tars_jax.training.run_directory import RunDirectory
 
-SMALL = ("--config.execution.attention=dense", "--config.execution.experts=ragged", "--config.batch.row_length=128")
+SMALL = {
+    "preset": "nano",
+    "depth": 1,
+    "topology": "v5e:2x2",
+    "mesh.fsdp": 4,
+    "mesh.expert": 1,
+    "execution.attention": "dense",
+    "execution.experts": "ragged",
+    "batch.row_length": 128,
+    "batch.images_per_row": 1,
+    "batch.image_height": 96,
+    "batch.image_width": 96,
+    "decode.mesh.expert": 1,
+    "decode.mesh.tensor": 1,
+    "decode.cache_length": 128,
+}
 
 
 def test_the_missing_compiler_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,9 +76,9 @@ def test_impossible_fields(flag: str, message: str) -> None:
 @pytest.mark.skipif(not chips.compiler_installed(), reason="libtpu is not installed: pip install 'jax[tpu]==0.10.2'")
 def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     """In a process of its own: libtpu takes a lock and prints on its own."""
-    command = [sys.executable, "-m", "experiments", "pod_plan", "--config.depth=1", "--config.topology=v5e:2x2"]
+    flags = [f"--config.{field}={value}" for field, value in SMALL.items()]
     done = subprocess.run(
-        [*command, *SMALL, f"--config.run={tmp_path / 'run'}"],
+        [sys.executable, "-m", "experiments", "pod_plan", *flags, f"--config.run={tmp_path / 'run'}"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         capture_output=True,

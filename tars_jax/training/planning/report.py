@@ -30,7 +30,7 @@ class PodPlan:
 
     @property
     def learner_bytes(self) -> float:
-        """Policy and value state on the same chips, with the larger update's temporaries; inf if one was refused."""
+        """The states of the planned updates on the same chips, with the larger one's temporaries; inf if refused."""
         known = [each.memory for each in self.programs if each.name != "decode step"]
         resident = sum(size for name, size in self.bytes_per_chip.items() if not name.startswith("decode"))
         return resident + max((m.total - m.arguments if m else float("inf") for m in known), default=0.0)
@@ -101,7 +101,9 @@ def _head(plan: PodPlan) -> list[str]:
 
 def _memory(plan: PodPlan) -> list[str]:
     rows = [(name, _size(size)) for name, size in plan.bytes_per_chip.items()]
-    rows += [("learner in all (policy, value, the larger update's temporaries)", _size(plan.learner_bytes))]
+    rows += [
+        ("learner in all (states of the updates planned here, the larger one's temporaries)", _size(plan.learner_bytes))
+    ]
     rows += [("HBM of a chip", _size(plan.slice_.chip.hbm_bytes))]
     lines = ["## Memory", "", *_table(("on one chip", "bytes"), rows), ""]
     compiled = [
