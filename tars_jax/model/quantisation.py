@@ -166,7 +166,7 @@ def _provider() -> Any:
         return qwix.einsum(equation, int8(operands[0], contracted), operands[1])
 
     def nn_param(self: Any, module: nn.Module, name: str, *args: Any, **kwargs: Any) -> Any:
-        kernel = module.get_variable("params", name)
+        kernel: Any = module.get_variable("params", name)
         return kernel if isinstance(kernel, qwix.QArray) else module.param(name, *args, **kwargs)
 
     ours = {"dot_general": dot_general, "einsum": einsum, "nn_param": nn_param}
