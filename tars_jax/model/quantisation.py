@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
@@ -78,14 +79,12 @@ def quantised_forward(
     address: CacheAddress | None = None,
 ) -> Output:
     """`tars_jax.model.policy.forward` on what `quantise` returned. Raises InputError where qwix is not installed."""
-    qwix, kernels = _qwix(), _kernels(config)
+    qwix = _qwix()
 
-    def leaf(path: tuple[Any, ...], value: Any) -> Any:
-        if not _is_kernel(value):
-            return value
-        return kernels[_name(path)].replace(array=qwix.QArray(value["int4"], value["scale"]))
+    def leaf(value: Any) -> Any:
+        return qwix.QArray(value["int4"], value["scale"]) if _is_kernel(value) else value
 
-    marked = jax.tree_util.tree_map_with_path(leaf, parameters, is_leaf=_is_kernel)
+    marked = jax.tree.map(leaf, parameters, is_leaf=_is_kernel)
     output: Any = qwix.quantize_model(Policy(config), _provider()).apply({"params": marked}, inputs, cache, address)
     return output
 
@@ -155,20 +154,23 @@ def _provider() -> Any:
         return qwix.quantize(activations, jnp.int8, channelwise_axes=channels)
 
     def dot_general(self: Any, lhs: Any, rhs: Any, dimension_numbers: Any, *args: Any, **kwargs: Any) -> jax.Array:
-        kernel = getattr(rhs, "array", rhs)
-        if not isinstance(kernel, qwix.QArray):
+        if not isinstance(rhs, qwix.QArray):
             return jax.lax.dot_general(lhs, rhs, dimension_numbers, *args, **kwargs)
-        return qwix.dot_general(int8(lhs, dimension_numbers[0][0]), kernel, dimension_numbers)
+        return qwix.dot_general(int8(lhs, dimension_numbers[0][0]), rhs, dimension_numbers)
 
     def einsum(self: Any, equation: str, *operands: Any, **kwargs: Any) -> jax.Array:
-        kernel = getattr(operands[-1], "array", operands[-1])
-        if not isinstance(kernel, qwix.QArray):
+        if not isinstance(operands[-1], qwix.QArray):
             return jnp.einsum(equation, *operands, **kwargs)
         first, output = equation.split(",")[0], equation.split("->")[1]
         contracted = [axis for axis, name in enumerate(first) if name not in output]
-        return qwix.einsum(equation, int8(operands[0], contracted), kernel)
+        return qwix.einsum(equation, int8(operands[0], contracted), operands[1])
 
-    provider = type("Provider", (qwix.PtqProvider,), {"dot_general": dot_general, "einsum": einsum})
+    def nn_param(self: Any, module: nn.Module, name: str, *args: Any, **kwargs: Any) -> Any:
+        kernel: Any = module.get_variable("params", name)
+        return kernel if isinstance(kernel, qwix.QArray) else module.param(name, *args, **kwargs)
+
+    ours = {"dot_general": dot_general, "einsum": einsum, "nn_param": nn_param}
+    provider = type("Provider", (qwix.PtqProvider,), ours)
     return provider([qwix.QuantizationRule(weight_qtype=jnp.int4, act_qtype=jnp.int8)])
 
 
