@@ -36,6 +36,12 @@ TINY = (
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Compiled programs, shared by the runs of this file."""
+    return tmp_path_factory.mktemp("cache")
+
+
 def _start(*arguments: str, cache: pathlib.Path) -> subprocess.Popen[str]:
     environment = {
         **os.environ,
@@ -60,8 +66,8 @@ def _wait_for(path: pathlib.Path, process: subprocess.Popen[str], seconds: float
         time.sleep(0.05)
 
 
-def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.Path) -> None:
-    run, cache = tmp_path / "run", tmp_path / "cache"
+def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.Path, cache: pathlib.Path) -> None:
+    run = tmp_path / "run"
     rng = random.Random(7)
     # Killed while supervised, then twice at random moments of the PPO stage.
     moments = [run / "checkpoints" / "supervised" / "00000010", run / "checkpoints" / "ppo" / "00000001"]
@@ -87,10 +93,10 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
 
 
 def test_browsers_killed_while_training_cost_time_and_nothing_else(
-    tmp_path: pathlib.Path, kill_browsers: Callable[[int], list[int]]
+    tmp_path: pathlib.Path, cache: pathlib.Path, kill_browsers: Callable[[int], list[int]]
 ) -> None:
     run = tmp_path / "run"
-    process = _start(*TINY, f"--config.run={run}", cache=tmp_path / "cache")
+    process = _start(*TINY, f"--config.run={run}", cache=cache)
     _wait_for(run / "checkpoints" / "ppo" / "00000001", process)
     killed = kill_browsers(process.pid)
     output, _ = process.communicate(timeout=240)
@@ -121,23 +127,25 @@ def _consumed(run: pathlib.Path) -> list[int]:
         ("--config.seed=one", "seed"),
     ],
 )
-def test_bad_flags_stop_with_one_sentence(argument: str, words: str, tmp_path: pathlib.Path) -> None:
-    process = _start(argument, f"--config.run={tmp_path / 'run'}", cache=tmp_path / "cache")
+def test_bad_flags_stop_with_one_sentence(
+    argument: str, words: str, tmp_path: pathlib.Path, cache: pathlib.Path
+) -> None:
+    process = _start(argument, f"--config.run={tmp_path / 'run'}", cache=cache)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert words in output and len(output.strip().splitlines()) == 1
     assert not (tmp_path / "run").exists()
 
 
-def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path) -> None:
+def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path, cache: pathlib.Path) -> None:
     run = tmp_path / "run"
-    process = _start(*TINY, f"--config.run={run}", cache=tmp_path / "cache")
+    process = _start(*TINY, f"--config.run={run}", cache=cache)
     _wait_for(run / "checkpoints" / "supervised", process)
     process.kill()
     process.wait()
     damaged = run / "trajectories" / "demonstrations" / "00000003.trajectory"
     damaged.write_bytes(damaged.read_bytes()[:-100])
-    process = _start(*TINY, f"--config.run={run}", cache=tmp_path / "cache")
+    process = _start(*TINY, f"--config.run={run}", cache=cache)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "00000003.trajectory" in output.strip().splitlines()[-1]

@@ -76,7 +76,7 @@ def test_muon_moves_the_matrices_of_the_trunk_and_adamw_the_rest(tiny_parameters
     rng = np.random.default_rng(1)
     gradients = jax.tree.map(lambda leaf: jnp.asarray(rng.normal(size=leaf.shape), jnp.float32), tiny_parameters)
     state = start(jax.tree.map(jnp.zeros_like, tiny_parameters), optimiser)
-    moved, _ = apply_gradients(state, gradients, optimiser)
+    moved, _ = jax.jit(lambda state, gradients: apply_gradients(state, gradients, optimiser))(state, gradients)
     signed = {
         "/".join(key.key for key in path)
         for path, leaf in jax.tree_util.tree_leaves_with_path(moved.parameters)
