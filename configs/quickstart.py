@@ -21,8 +21,8 @@ way here:
 
 - Thoughts that name the way, not the distance: the value model explains .24 to .28 instead of .14 to .18.
 - Muon for supervised training: 600 updates plan as well as 1,000 of AdamW.
-- The loss on successful episodes (`positive_weight`) at .5 instead of .1, one pair of runs from one start: 73.5% against
-  71.0%, and plans that lead to the exit 47% instead of 40% of the time.
+- The loss on successful episodes (`positive_weight`) at .5 instead of .1, one pair of runs from one start: 73.5%
+  against 71.0%, and plans that lead to the exit 47% instead of 40% of the time.
 
 What did not work: a policy learning rate of 5e-4 with small minibatches (success fell from .63 to .45 in nine updates),
 value pretraining on 560 episodes (memorised), and windows of several steps from the start (the policy copies its
