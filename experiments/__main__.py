@@ -43,7 +43,10 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
         config = load_config(name, flags, root=root, rules=getattr(module, "RULES", {}))
         with RunDirectory.create(_run_path(name, config, root), config.to_dict(), name) as run_directory:
             resume = _resume_command(name, run_directory.path, root)
-            print(f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {_shown(run_directory.path)}")
+            print(
+                f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {_shown(run_directory.path)}",
+                flush=True,
+            )
             module.run(config, run_directory)
         return 0
     except KeyboardInterrupt:
