@@ -8,12 +8,14 @@ simulator's own distance and remaining steps explains of them. 95% intervals in 
 
 | seed | before | after | points         | value model | simulator | minutes |
 |------|--------|-------|----------------|-------------|-----------|---------|
+| 0    | 39.5%  | 71.5% | +32.0 [22, 41] | .23         | .40       | 9.2     |
 | 0    | 45.0%  | 73.5% | +28.5 [19, 37] | .26         | .39       | 10.8    |
 | 1    | 43.0%  | 71.5% | +28.5 [19, 37] | .24         | .40       | 10.7    |
 | 2    | 53.5%  | 77.0% | +23.5 [14, 32] | .28         | .45       | 12.2    |
 
-These runs shared the two cores with other work; seed 0 is from a clean clone with an empty home and no compile cache
-(its whole command, set-up included: 11.9 minutes, in which it used 10.7 minutes of processor time).
+The first row is today's code from a clean clone with an empty home and no compile cache, on a quiet machine: the whole
+command took 10.2 minutes, 50 seconds of them for the set-up. The others are a few commits older and shared the two cores
+with other work; runs of one seed differ where rounding or the order of finished episodes does.
 
 What PPO changes: a demonstration follows its own plan in half of its moves and wanders in the others; the supervised
 policy follows its plan in about 3 of 4 moves, the trained one in 19 of 20. What made the difference, measured on the
