@@ -15,7 +15,7 @@ from tars_jax import InputError
 from tars_jax.inference.ahead_of_time import lower_decode
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
-from tars_jax.model.policy import count_parameters, init_parameters
+from tars_jax.model.policy import count_parameters, parameter_shapes
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
 from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser
@@ -133,7 +133,7 @@ def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPla
         programs.append(found)
 
     total, active = count_parameters(model)
-    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
+    shapes = parameter_shapes(model)
     return PodPlan(
         config.preset,
         config.topology,

@@ -194,16 +194,14 @@ def improve(lab: Lab) -> None:
     if lab.run.finished("ppo"):
         return
     config, seed = lab.config.ppo, lab.config.seed
-    policy_optimiser = OptimiserConfig(config.learning_rate)
-    value_optimiser = OptimiserConfig(config.value_learning_rate)
-    learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, policy_optimiser, value_optimiser)
+    optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
+    learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
     fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
     policy_parameters = load_parameters(lab.path / "supervised", lab.parameters)
     value_model_parameters = load_parameters(lab.path / "value", fresh)
     if lab.model.scalar_head:
         policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
-    policy = start(policy_parameters, make_optimiser(policy_optimiser))
-    value = start(value_model_parameters, make_optimiser(value_optimiser))
+    policy, value = learner.start(policy_parameters, value_model_parameters)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     extra: dict[str, Any] = {}

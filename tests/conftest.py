@@ -4,6 +4,8 @@ import contextlib
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +44,23 @@ def tiny_parameters(tiny_model: ModelConfig) -> Parameters:
     parameters["vocabulary_head"]["kernel"] *= 3
     parameters["decoder"]["layers"]["experts"]["router"] *= 3
     return parameters
+
+
+@pytest.fixture(scope="session")
+def on_eight_devices() -> Callable[[str], list[str]]:
+    """Runs a file as a script in a process with eight devices, which takes one of its own; returns what it printed."""
+
+    def run(file: str) -> list[str]:
+        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+        root = Path(__file__).parents[1]
+        environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
+        done = subprocess.run(
+            [sys.executable, file], env=environment, cwd=root, capture_output=True, text=True, timeout=500
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout.splitlines()
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ Runs are of one setting when their configs differ in nothing but the seed. A set
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,11 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from tars_jax import InputError
 from tars_jax.evaluation.curves import Curve, points_of, smooth
 from tars_jax.evaluation.statistics import wilson_interval
-from tars_jax.training.metrics import MetricsRow, read_metrics
-from tars_jax.training.run_directory import read_json
+from tars_jax.training.metrics import MetricsRow
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
 _COLUMNS = 3
@@ -31,27 +28,11 @@ class Run:
 
     config: Mapping[str, Any]  # dotted field -> value
     metrics: Sequence[MetricsRow]
-    result: Mapping[str, Any]
+    result: Mapping[str, Any]  # score_before, score_after, episodes, seed
 
     @property
     def setting(self) -> tuple[tuple[str, Any], ...]:
         return tuple((field, repr(value)) for field, value in self.config.items() if field not in ("seed", "run"))
-
-
-def read_run(path: pathlib.Path) -> Run:
-    """Raises InputError for a directory that is no run, or one that has not finished."""
-    if not (path / "result.json").exists():
-        raise InputError(f"config.runs: {path} holds no result.json; it takes directories of finished runs.")
-    config = read_json(path / "config.json")["config"]
-    return Run(dict(_flat(config)), read_metrics(path / "metrics.jsonl"), read_json(path / "result.json"))
-
-
-def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    return [
-        pair
-        for name, value in config.items()
-        for pair in (_flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else [(prefix + name, value)])
-    ]
 
 
 def settings_of(runs: Sequence[Run]) -> dict[str, list[Run]]:

@@ -13,7 +13,7 @@ from jax.sharding import Mesh
 
 from tars_jax.inference.slots import CACHE_AXES, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import init_parameters
+from tars_jax.model.policy import parameter_shapes
 from tars_jax.model.sharding import array_sharding, parameter_shardings
 
 
@@ -25,7 +25,7 @@ def lower_decode(
     The state lies as the engine lays it: slots over the batch's axes, heads of the cache over the tensor axis.
     """
     model = dataclasses.replace(model, scalar_head=False, vocabulary_head=True)
-    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
+    shapes = parameter_shapes(model)
     parameters = jax.tree.map(
         lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, model.dtype, sharding=sharding),
         shapes,

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax import InputError
+from tars_jax.model.sharding import leaf_name
 
 # Parts of the policy that may have weights of their own: group -> paths of its parameters. The rest has the common.
 GROUPS = {"vision": re.compile(r"^vision/"), "experts": re.compile(r"/experts/")}
@@ -117,4 +118,4 @@ def interpolate(
 
 def _paths(tree: Any) -> dict[str, Any]:
     leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}
+    return {leaf_name(path): leaf for path, leaf in leaves}

@@ -161,9 +161,14 @@ def init_parameters(config: ModelConfig, key: jax.Array) -> Parameters:
     return Policy(config).init(key, dummy_inputs(config))["params"]
 
 
+def parameter_shapes(config: ModelConfig) -> Any:
+    """Shapes and types of what `init_parameters` returns; nothing is computed."""
+    return jax.eval_shape(lambda: init_parameters(config, jax.random.key(0)))
+
+
 def count_parameters(config: ModelConfig) -> tuple[int, int]:
     """Total parameters, and those active for one token."""
-    shapes = jax.eval_shape(lambda key: init_parameters(config, key), jax.random.key(0))
+    shapes = parameter_shapes(config)
     total = sum(leaf.size for leaf in jax.tree.leaves(shapes))
     if not config.experts:
         return total, total

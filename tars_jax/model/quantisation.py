@@ -25,6 +25,7 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import CacheAddress, Inputs, Output, Parameters, Policy, dummy_inputs
+from tars_jax.model.sharding import leaf_name
 
 # Parameters that stay in floating point. configs/quantise.py says what it costs to quantise the others.
 KEPT = (r"/router$",)
@@ -48,7 +49,7 @@ def quantise(config: ModelConfig, parameters: Parameters, kept: Sequence[str] = 
     kernels = {path: kernel for path, kernel in _kernels(config).items() if not any(re.search(p, path) for p in kept)}
 
     def leaf(path: tuple[Any, ...], value: jax.Array) -> Any:
-        kernel = kernels.get(_name(path))
+        kernel = kernels.get(leaf_name(path))
         if kernel is None:
             return value
         channels = [axis for axis, size in enumerate(kernel.array.scale.shape) if size == value.shape[axis]]
@@ -118,10 +119,10 @@ def unpack(parameters: Parameters) -> Parameters:
 def weight_errors(parameters: Parameters, quantised: Parameters) -> dict[str, float]:
     """|W - W'| / |W| of each quantised kernel, by path; path[layer] where layers are stacked."""
     again = dict(jax.tree_util.tree_leaves_with_path(dequantise(quantised)))
-    kernels = {_name(path) for path, leaf in _leaves(quantised) if _is_kernel(leaf)}
+    kernels = {leaf_name(path) for path, leaf in _leaves(quantised) if _is_kernel(leaf)}
     errors = {}
     for path, exact in jax.tree_util.tree_leaves_with_path(parameters):
-        if (name := _name(path)) in kernels:
+        if (name := leaf_name(path)) in kernels:
             layers = zip(exact, again[path], strict=True) if "/layers/" in name else [(exact, again[path])]
             for layer, (old, new) in enumerate(layers):
                 shown = f"{name}[{layer}]" if "/layers/" in name else name
@@ -141,7 +142,7 @@ def _kernels(config: ModelConfig) -> dict[str, Any]:
     model = qwix.quantize_model(Policy(config), qwix.PtqProvider(rules))
     tree = jax.eval_shape(lambda: model.init(jax.random.key(0), dummy_inputs(config)))["params"]
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=_is_marked)
-    return {_name(path): leaf for path, leaf in leaves if _is_marked(leaf)}
+    return {leaf_name(path): leaf for path, leaf in leaves if _is_marked(leaf)}
 
 
 @functools.cache
@@ -184,7 +185,3 @@ def _is_marked(leaf: Any) -> bool:
 
 def _leaves(tree: Any) -> Any:
     return jax.tree_util.tree_leaves_with_path(tree, is_leaf=_is_kernel)
-
-
-def _name(path: tuple[Any, ...]) -> str:
-    return jax.tree_util.keystr(path, simple=True, separator="/")

@@ -66,12 +66,16 @@ def _axes(path: str) -> tuple[str | None, ...]:
     return next((axes for pattern, axes in PARAMETER_RULES if re.search(pattern, path)), ())
 
 
+def leaf_name(path: tuple[Any, ...]) -> str:
+    """A leaf's path in a tree, as the tables of the project write it: decoder/layers/experts/gate."""
+    return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
 def parameter_shardings(mesh: Mesh, shapes: Any) -> Any:
     """A sharding for each leaf of a tree of shapes. What a mesh axis does not divide is not split over it."""
 
     def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> NamedSharding:
-        name = "/".join(str(getattr(key, "key", key)) for key in path)
-        return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(name)))
+        return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(leaf_name(path))))
 
     return jax.tree_util.tree_map_with_path(leaf, shapes)
 

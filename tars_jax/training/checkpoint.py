@@ -25,6 +25,7 @@ import jax
 from orbax.checkpoint import v1 as ocp
 
 from tars_jax import InputError
+from tars_jax.model.sharding import leaf_name
 from tars_jax.trajectory import write_atomic
 
 FORMAT = "tars_jax checkpoint 1"
@@ -226,7 +227,7 @@ def _require_same(path: pathlib.Path, stored: dict[str, str], wanted: dict[str, 
 def _leaves(tree: Any) -> dict[str, str]:
     """For each leaf its path and, like float32[2,3], its type and shape."""
     return {
-        jax.tree_util.keystr(path, simple=True, separator="/"): f"{leaf.dtype}{list(leaf.shape)}".replace(" ", "")
+        leaf_name(path): f"{leaf.dtype}{list(leaf.shape)}".replace(" ", "")
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
     }
 

@@ -8,9 +8,10 @@ import jax
 import numpy as np
 
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
-from tars_jax.training.packing import Packer, select_rows
+from tars_jax.training.packing import Packer, map_rows
 from tars_jax.training.ppo import (
     PPOConfig,
     make_advantage_fn,
@@ -21,9 +22,8 @@ from tars_jax.training.ppo import (
     value_batch,
 )
 from tars_jax.training.rewards import RewardConfig, step_rewards
-from tars_jax.training.state import TrainState
+from tars_jax.training.state import TrainState, start
 from tars_jax.training.value import make_value_fn, make_value_update
-from tars_jax.training.value_pretraining import value_rows
 from tars_jax.trajectory import Trajectory
 
 
@@ -42,9 +42,14 @@ class PPOLearner:
         self._model, self._packer, self._config, self._rewards = model, packer, config, rewards
         self._score = make_score_fn(model)
         self._advantages = make_advantage_fn(config)
-        self._update_policy = make_policy_update(model, make_optimiser(policy_optimiser), config)
-        self._update_value = make_value_update(model, make_optimiser(value_optimiser), config.value_clip)
+        self._optimisers = make_optimiser(policy_optimiser), make_optimiser(value_optimiser)
+        self._update_policy = make_policy_update(model, self._optimisers[0], config)
+        self._update_value = make_value_update(model, self._optimisers[1], config.value_clip)
         self._values = make_value_fn(model)
+
+    def start(self, policy: Parameters, value: Parameters) -> tuple[TrainState, TrainState]:
+        """States of policy and value model before the first update; the parameters are copied."""
+        return start(policy, self._optimisers[0]), start(value, self._optimisers[1])
 
     def update(
         self, policy: TrainState, value: TrainState, trajectories: Sequence[Trajectory], version: int, seed: int
@@ -56,17 +61,9 @@ class PPOLearner:
         """
         config, shared = self._config, self._model.scalar_head
         packed = self._packer.pack(trajectories, config.minibatch_rows)
-        count = packed.rows.action_mask.shape[0]
-        proximal = np.concatenate(
-            [
-                np.asarray(
-                    self._score(policy.parameters, select_rows(packed.rows, np.arange(at, at + config.minibatch_rows)))
-                )
-                for at in range(0, count, config.minibatch_rows)
-            ]
-        )
+        proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
         parameters = policy.parameters if shared else value.parameters
-        values = value_rows(self._values, parameters, packed, config.minibatch_rows)
+        values = map_rows(self._values, parameters, packed.rows, config.minibatch_rows)
         batch, prepared = prepare(packed, trajectories, proximal, values, config, self._rewards, self._advantages)
 
         collected: list[dict[str, jax.Array]] = []

@@ -17,6 +17,7 @@ from optax.contrib import MuonDimensionNumbers, muon
 
 from tars_jax import InputError
 from tars_jax.model.policy import Parameters
+from tars_jax.model.sharding import leaf_name
 
 ALGORITHMS = ("adamw", "muon")
 
@@ -88,7 +89,7 @@ def _is_matrix(tree: Any) -> Any:
 
 def _matrix_axes(tree: Any) -> Any:
     def leaf(path: tuple[Any, ...], _: Any) -> MuonDimensionNumbers | None:
-        name = "/".join(str(getattr(key, "key", key)) for key in path)
+        name = leaf_name(path)
         found = (MuonDimensionNumbers(*axes) for pattern, *axes in MATRICES if re.search(pattern, name))
         return next(found, None)
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import flax.struct
+import jax
 import numpy as np
 from PIL import Image
 
@@ -147,6 +149,16 @@ def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
         inputs.image_tokens[chosen],
     )
     return Rows(picked, rows.action_mask[chosen], rows.log_probs[chosen], rows.versions[chosen])
+
+
+def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: Rows, at_a_time: int) -> np.ndarray:
+    """`function(parameters, rows)` [R, T] of all rows, some at a time; packing made their number a multiple of it."""
+    count = rows.action_mask.shape[0]
+    parts = [
+        function(parameters, select_rows(rows, np.arange(first, first + at_a_time)))
+        for first in range(0, count, at_a_time)
+    ]
+    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def _decode_screenshots(trajectories: Sequence[Trajectory]) -> dict[tuple[int, int], np.ndarray]:

@@ -36,7 +36,7 @@ from tars_jax.rl import (
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, PackedBatch, Rows, select_rows
 from tars_jax.training.rewards import RewardConfig, token_rewards
-from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients, jit_update
+from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
 from tars_jax.training.value import ValueBatch, gather_actions, scatter_actions, shift_values
 from tars_jax.trajectory import Trajectory
 
@@ -194,7 +194,7 @@ def make_policy_update(
         state, norm = apply_gradients(state, gradients, optimiser)
         return state, {**metrics, "gradient_norm": norm}
 
-    return jit_update(update)
+    return Update(update)
 
 
 def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterator[PPOBatch]:

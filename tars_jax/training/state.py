@@ -13,7 +13,7 @@ import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.policy import Parameters, init_parameters, parameter_shapes
 from tars_jax.model.sharding import parameter_shardings
 
 Batch = TypeVar("Batch")
@@ -31,8 +31,8 @@ class TrainState:
 
 def fresh_parameters(model: ModelConfig, key: jax.Array, mesh: Mesh) -> Parameters:
     """Initial parameters straight into their shardings: nothing is ever whole on one device."""
-    shapes = jax.eval_shape(lambda: init_parameters(model, key))
-    return jax.jit(lambda: init_parameters(model, key), out_shardings=parameter_shardings(mesh, shapes))()
+    shardings = parameter_shardings(mesh, parameter_shapes(model))
+    return jax.jit(lambda: init_parameters(model, key), out_shardings=shardings)()
 
 
 def start(parameters: Parameters, optimiser: optax.GradientTransformation) -> TrainState:
@@ -69,7 +69,7 @@ def apply_gradients(
 
 
 class Update(Generic[Batch]):
-    """A jitted update: the state is donated, and the new one has the shardings of the old one.
+    """`jax.jit` for updates: the state is donated, and the new one has the shardings of the old one.
 
     The compiler left to itself chooses other shardings for some of the outputs; they could then not take the place of
     what was donated, and the next update would be compiled once more.
@@ -94,14 +94,9 @@ class Update(Generic[Batch]):
         return self._jitted(structure, tuple(leaf.sharding for leaf in leaves))
 
 
-def jit_update(update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]) -> Update[Batch]:
-    """`jax.jit` for updates."""
-    return Update(update)
-
-
 def abstract_state(model: ModelConfig, optimiser: optax.GradientTransformation, mesh: Mesh) -> TrainState:
     """The shapes and shardings of `start(fresh_parameters(...), ...)`, without the arrays."""
-    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
+    shapes = parameter_shapes(model)
     parameters = jax.tree.map(_placed, shapes, parameter_shardings(mesh, shapes))
     whole = NamedSharding(mesh, PartitionSpec())
     moments = jax.eval_shape(optimiser.init, parameters)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import optax
@@ -13,12 +11,10 @@ from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import token_mean
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Rows
-from tars_jax.training.state import Metrics, TrainState, apply_gradients, jit_update
+from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
 
 
-def make_supervised_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, balance: float
-) -> Callable[[TrainState, Rows], tuple[TrainState, Metrics]]:
+def make_supervised_update(model: ModelConfig, optimiser: optax.GradientTransformation, balance: float) -> Update[Rows]:
     """The jitted update; the state is donated. `balance` weighs the routers' load-balancing loss."""
 
     def loss_fn(parameters: Parameters, rows: Rows) -> tuple[jax.Array, Metrics]:
@@ -38,4 +34,4 @@ def make_supervised_update(
         state, norm = apply_gradients(state, gradients, optimiser)
         return state, {**metrics, "gradient_norm": norm}
 
-    return jit_update(update)
+    return Update(update)

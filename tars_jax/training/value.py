@@ -21,7 +21,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import explained_variance, token_mean, value_loss
 from tars_jax.training.packing import Array, PackedBatch, Rows
-from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients, jit_update
+from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
 from tars_jax.trajectory import Trajectory
 
 
@@ -62,7 +62,7 @@ def make_value_update(
         explained = explained_variance(batch.targets, values, batch.rows.action_mask)
         return state, {"value_loss": loss, "explained_variance": explained, "value_gradient_norm": norm}
 
-    return jit_update(update)
+    return Update(update)
 
 
 def make_value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import explained_variance
-from tars_jax.training.packing import PackedBatch, Packer, Rows, select_rows
+from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows, select_rows
 from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
 from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import TrainState
@@ -45,15 +45,6 @@ class ValuePretrainingResult:
     updates: int
     explained_variance: float  # held out, best
     simulator_explained_variance: float  # held out, of a table over the simulator's distance and remaining steps
-
-
-def value_rows(
-    value_fn: Callable[[Parameters, Rows], jax.Array], parameters: Parameters, batch: PackedBatch, rows: int
-) -> np.ndarray:
-    """Values [R, T] of all rows, `rows` at a time; packing made the number of rows a multiple of it."""
-    count = batch.rows.action_mask.shape[0]
-    parts = [value_fn(parameters, select_rows(batch.rows, np.arange(at, at + rows))) for at in range(0, count, rows)]
-    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def pretrain_value(
@@ -87,7 +78,7 @@ def pretrain_value(
         updates += 1
         if updates % config.evaluate_every and updates < config.max_updates:
             continue
-        values = gather_actions(check, value_rows(value_fn, state.parameters, check, config.batch_rows))
+        values = gather_actions(check, map_rows(value_fn, state.parameters, check.rows, config.batch_rows))
         explained = float(explained_variance(check_targets, values, check.action_valid))
         on_evaluation(
             updates,

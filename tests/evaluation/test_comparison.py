@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.compare import read_run
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
-from tars_jax.evaluation.comparison import draw_comparison, read_run, settings_of
+from tars_jax.evaluation.comparison import draw_comparison, settings_of
 from tars_jax.training.metrics import MetricsWriter
 
 
@@ -59,4 +60,10 @@ def test_the_figure_holds_every_run_and_only_curves_that_have_rows(tmp_path: Pat
 
 def test_a_run_that_has_not_finished(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no result.json; it takes directories of finished runs"):
+        read_run(tmp_path)
+
+
+def test_a_run_without_scores_before_and_after(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text('{"successes": {}, "seed": 0}')
+    with pytest.raises(InputError, match=r"result.json has no episodes; it takes runs with scores before and after"):
         read_run(tmp_path)

@@ -1,9 +1,6 @@
 """Kernels that travel to the tokens, on eight devices: in a process of its own, this file run as a script."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -41,15 +38,8 @@ def test_one_device_has_nothing_to_gather() -> None:
 
 
 @pytest.mark.multiprocess
-def test_eight_devices_compute_what_one_does() -> None:
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, __file__], env=environment, cwd=root, capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == ["same"] * 2
+def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[[str], list[str]]) -> None:
+    assert on_eight_devices(__file__) == ["same"] * 2
 
 
 def main() -> None:

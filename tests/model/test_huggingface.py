@@ -3,10 +3,7 @@
 import dataclasses
 import functools
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,16 +225,9 @@ def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.multiprocess
-def test_eight_devices_get_their_slices() -> None:
+def test_eight_devices_get_their_slices(on_eight_devices: Callable[[str], list[str]]) -> None:
     """Eight devices take a process of their own: this file, run as a script."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, __file__], env=environment, cwd=root, capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == ["same"]
+    assert on_eight_devices(__file__) == ["same"]
 
 
 def main() -> None:

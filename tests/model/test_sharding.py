@@ -1,11 +1,9 @@
 """The same function on one device and on eight; eight take a process of their own: this file, run as a script."""
 
 import dataclasses
-import os
 import re
-import subprocess
-import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,16 +92,9 @@ def test_dummy_inputs_touch_every_parameter() -> None:
 
 
 @pytest.mark.multiprocess
-def test_eight_devices_compute_what_one_does() -> None:
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
-    root = Path(__file__).parents[2]
-    environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
-    done = subprocess.run(
-        [sys.executable, __file__], env=environment, cwd=root, capture_output=True, text=True, timeout=500
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[[str], list[str]]) -> None:
     same = [f"{what} {number}" for number in range(len(MESHES)) for what in ("forward", "update", "decode")]
-    assert done.stdout.splitlines() == [*same, "checkpoint", "drops"]
+    assert on_eight_devices(__file__) == [*same, "checkpoint", "drops"]
 
 
 # What the other process does

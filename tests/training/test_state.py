@@ -11,7 +11,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
-from tars_jax.training.state import TrainState, apply_gradients, fresh_parameters, jit_update, start, value_parameters
+from tars_jax.training.state import TrainState, Update, apply_gradients, fresh_parameters, start, value_parameters
 
 
 def test_start_copies_the_parameters(tiny_parameters: Parameters) -> None:
@@ -39,7 +39,7 @@ def test_updates_are_traced_once_and_donate_the_state() -> None:
         state, norm = apply_gradients(state, gradients, optimiser)
         return state, {"norm": norm}
 
-    jitted = jit_update(update)
+    jitted = Update(update)
     state = start({"x": jnp.ones((4, 4))}, optimiser)
     for _ in range(3):
         old = state

@@ -24,7 +24,7 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.huggingface.configuration import read_config, read_json
 from tars_jax.model.huggingface.names import Tensor, current_name, tensors
-from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.policy import Parameters, parameter_shapes
 from tars_jax.model.sharding import parameter_shardings
 
 INDEX_FILE, SINGLE_FILE = "model.safetensors.index.json", "model.safetensors"
@@ -41,7 +41,7 @@ def import_checkpoint(directory: Path, mesh: Mesh, dtype: str = "float32") -> tu
     """
     config, files = read_config(directory), _shard_files(directory)
     found = _headers(directory, files)
-    shapes = jax.eval_shape(lambda: init_parameters(config, jax.random.key(0)))
+    shapes = parameter_shapes(config)
     flat_shapes = flatten_dict(shapes, sep="/")
     table = _matching_table(directory, config, flat_shapes, found)
 

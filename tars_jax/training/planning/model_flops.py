@@ -12,7 +12,8 @@ from typing import Any
 import jax
 
 from tars_jax.model.config import ModelConfig, VisionConfig
-from tars_jax.model.policy import init_parameters
+from tars_jax.model.policy import parameter_shapes
+from tars_jax.model.sharding import leaf_name
 
 TRAINING = 3  # forward and backward
 
@@ -22,10 +23,10 @@ def matrix_parameters(model: ModelConfig) -> tuple[float, float, float]:
 
     Of the experts, the share that one token goes through.
     """
-    shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
+    shapes = parameter_shapes(model)
     decoder = patches = merged = 0.0
     for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
-        name = "/".join(str(getattr(key, "key", key)) for key in path)
+        name = leaf_name(path)
         if not name.endswith(("kernel", "router", "experts/gate", "experts/up", "experts/down")):
             continue
         if name.startswith("vision/"):
