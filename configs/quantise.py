@@ -4,7 +4,9 @@ Command:  ./launch/local.sh quantise --config.checkpoint=RUN/policy
 
 Needs the extra "quantisation" (qwix); minutes on two cores, most of it the episodes. With
 --config.task.evaluation_episodes=200 on the policy of the quickstart's seed 0: 71.5% in floating point, 68.0% in W4A8,
--3.5 points [-8.0, 1.0]; the default number of episodes was not run. What else was measured, on a quickstart's policy that solves 71% of its held-out levels, over the sampled tokens of 64 rows:
+-3.5 points [-8.0, 1.0]; the default number of episodes was not run.
+
+Measured on a quickstart's policy that solves 71% of its held-out levels, over the sampled tokens of 64 rows:
 
 | quantised | KL, nats a token | same best token | with int4 weights alone |
 |-----------|------------------|-----------------|-------------------------|
