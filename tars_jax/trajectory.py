@@ -1,6 +1,6 @@
 """The shared words: what an agent did, exactly as it was sampled.
 
-Axes: T tokens of a context window, S steps of a trajectory.
+Axes: T tokens of a context window, S steps of a trajectory, L layers, K experts of a token.
 
 A `Trajectory` is a list of `ContextWindow`s (what the policy read and wrote, token by token) and a list of `Step`s
 (what the environment saw of it). Windows are append-only, and nothing in them is ever tokenised again (blueprint,
@@ -62,6 +62,7 @@ class ContextWindow:
     versions: np.ndarray  # [T] int32: the policy version that sampled the token, -1 elsewhere
     steps: np.ndarray  # [T] int32: the step that a token belongs to, -1 for the preamble
     images: tuple[int, ...]  # the steps whose screenshots stand in this window, in order
+    routes: np.ndarray | None = None  # [T, L, K] int16: the experts that each token went to, -1 where none was recorded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +130,7 @@ def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> byt
         **{name: getattr(trajectory, name) for name in _FIELDS},
         "outcome": trajectory.outcome.value,
         "reward": float(trajectory.reward),
-        "windows": [{"length": len(window.tokens), "images": list(window.images)} for window in trajectory.windows],
+        "windows": [_window_record(window) for window in trajectory.windows],
         "steps": [
             {
                 **{name: getattr(step, name) for name in _STEP_FIELDS},
@@ -154,6 +155,11 @@ def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> byt
             column = [getattr(window, name) for window in trajectory.windows]
             np.save(array, np.concatenate([np.zeros(0, dtype), *column]))
             add(f"{name}.npy", array.getvalue(), zipfile.ZIP_DEFLATED)
+        for index, window in enumerate(trajectory.windows):
+            if window.routes is not None:
+                array = io.BytesIO()
+                np.save(array, window.routes)
+                add(_routes_name(index), array.getvalue(), zipfile.ZIP_DEFLATED)
         for index, screenshot in enumerate(screenshots):
             add(_screenshot_name(index), screenshot, zipfile.ZIP_STORED)
         archive.comment = _CHECKSUM + b"0" * _DIGEST_SIZE
@@ -196,7 +202,14 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
             raise InputError(f"{source}: field windows[{index}].length is {length}, it takes at least 0.")
         stop = start + length
         images = tuple(_field(source, record, "images", list, f"windows[{index}]."))
-        windows.append(ContextWindow(**{name: column[start:stop] for name, column in columns.items()}, images=images))
+        own = {name: column[start:stop] for name, column in columns.items()}
+        routes = None
+        if _field(source, record, "routes", bool, f"windows[{index}].") if "routes" in record else False:
+            try:
+                routes = np.load(io.BytesIO(members[_routes_name(index)]), allow_pickle=False)
+            except (KeyError, ValueError) as error:
+                raise InputError(f"{source}: field windows[{index}].routes: {error}.") from error
+        windows.append(ContextWindow(**own, images=images, routes=routes))
         start = stop
     for name, column in columns.items():
         if column.shape != (start,):
@@ -210,6 +223,15 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
     trajectory = Trajectory(windows=tuple(windows), steps=tuple(steps), **fields)
     _check(trajectory, source)
     return trajectory
+
+
+def _window_record(window: ContextWindow) -> dict[str, Any]:
+    record: dict[str, Any] = {"length": len(window.tokens), "images": list(window.images)}
+    return record if window.routes is None else {**record, "routes": True}
+
+
+def _routes_name(index: int) -> str:
+    return f"routes/{index:04d}.npy"
 
 
 def _screenshot_name(index: int) -> str:
@@ -233,6 +255,12 @@ def _check(trajectory: Trajectory, source: str) -> None:
                     f"{source}: field windows[{index}].{name} is {array.dtype}{list(array.shape)}, "
                     f"it takes {dtype}[{len(window.tokens)}]."
                 )
+        routes = window.routes
+        if routes is not None and (routes.ndim != 3 or len(routes) != len(window.tokens) or routes.dtype != np.int16):
+            raise InputError(
+                f"{source}: field windows[{index}].routes is {routes.dtype}{list(routes.shape)}, "
+                f"it takes int16[{len(window.tokens)}, layers, experts of a token]."
+            )
         if window.steps.size and not -1 <= window.steps.min() <= window.steps.max() < num_steps:
             raise InputError(f"{source}: field windows[{index}].steps names a step outside -1..{num_steps - 1}.")
         if not all(type(image) is int and 0 <= image < num_steps for image in window.images):

@@ -39,6 +39,7 @@ def window(rng: np.random.Generator, length: int, images: tuple[int, ...]) -> Co
         versions=np.where(mask, 3, -1).astype(np.int32),
         steps=np.sort(rng.integers(-1, max(images) + 1, length)).astype(np.int32),
         images=images,
+        routes=rng.integers(-1, 8, (length, 3, 2)).astype(np.int16) if images[0] else None,
     )
 
 
@@ -70,6 +71,10 @@ def assert_same(a: Trajectory, b: Trajectory) -> None:
             left, right = getattr(one, name), getattr(other, name)
             assert left.dtype == right.dtype
             np.testing.assert_array_equal(left, right)
+        assert (one.routes is None) == (other.routes is None)
+        if one.routes is not None and other.routes is not None:
+            assert one.routes.dtype == other.routes.dtype == np.int16
+            np.testing.assert_array_equal(one.routes, other.routes)
     assert dataclasses.replace(a, windows=()) == dataclasses.replace(b, windows=())
 
 
@@ -217,6 +222,8 @@ def test_missing_members_are_refused() -> None:
         ({"log_probs": np.zeros(3, np.float32)}, r"windows\[0\].log_probs is float32\[3\], it takes float32\[180\]"),
         ({"tokens": np.zeros(180, np.int64)}, r"windows\[0\].tokens is int64\[180\], it takes int32\[180\]"),
         ({"steps": np.full(180, 5, np.int32)}, r"windows\[0\].steps names a step outside -1..4"),
+        ({"routes": np.zeros((180, 3, 2))}, r"windows\[0\].routes is float64\[180, 3, 2\], it takes int16\[180, "),
+        ({"routes": np.zeros((9, 3, 2), np.int16)}, r"windows\[0\].routes is int16\[9, 3, 2\], it takes int16\[180, "),
         ({"images": (-1,)}, r"windows\[0\].images names a step outside 0..4"),
     ],
 )

@@ -65,6 +65,15 @@ class Sampled(Protocol):
     @property
     def versions(self) -> tuple[int, ...]: ...
 
+    @property
+    def routes(self) -> np.ndarray | None:
+        """[N, L, K] experts of the N tokens that this call went through, or None where nobody records them.
+
+        These are, in a window that goes on, the last token of the answer before; then the tokens that were read; then
+        those of the answer but its last.
+        """
+        ...
+
 
 class PolicySession(Protocol):
     """A live context of a policy."""
@@ -88,6 +97,7 @@ class _WindowBuilder:
     def __init__(self) -> None:
         self.images: list[int] = []
         self.columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+        self.routes: list[np.ndarray] = []
 
     @property
     def size(self) -> int:
@@ -107,6 +117,8 @@ class _WindowBuilder:
 
     def wrote(self, sampled: Sampled, step: int) -> None:
         size = len(sampled.tokens)
+        if sampled.routes is not None:
+            self.routes.append(sampled.routes)
         self.columns.append(
             (
                 np.asarray(sampled.tokens, np.int32),
@@ -119,7 +131,12 @@ class _WindowBuilder:
 
     def build(self) -> ContextWindow:
         tokens, mask, log_probs, versions, steps = (np.concatenate(each) for each in zip(*self.columns, strict=True))
-        return ContextWindow(tokens, mask, log_probs, versions, steps, tuple(self.images))
+        routes = None
+        if self.routes:
+            gone_through = np.concatenate(self.routes).astype(np.int16)
+            routes = np.full((tokens.size, *gone_through.shape[1:]), -1, np.int16)
+            routes[: len(gone_through)] = gone_through  # the last token of a window was never read
+        return ContextWindow(tokens, mask, log_probs, versions, steps, tuple(self.images), routes)
 
 
 async def play_episode(

@@ -54,6 +54,7 @@ class Sampled:
     tokens: tuple[int, ...]
     log_probs: tuple[float, ...]
     versions: tuple[int, ...]
+    routes: np.ndarray | None = None
 
 
 @dataclasses.dataclass
@@ -317,7 +318,8 @@ class Engine:
                 del requests[index]
                 request.slot.pending, request.slot.answering = request.sampled[-1][0], False
                 self.tokens_sampled += len(request.sampled)
-                request.answer.set_result(Sampled(*(tuple(column) for column in zip(*request.sampled, strict=True))))
+                tokens, log_probs, versions = zip(*request.sampled, strict=True)
+                request.answer.set_result(Sampled(tokens, log_probs, versions))
 
 
 def _bucket(size: int, buckets: Sequence[int]) -> int:

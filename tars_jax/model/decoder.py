@@ -6,6 +6,8 @@ dimension, F features of an image token that are added after the first layers.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import flax.linen as nn
 import flax.struct
 import jax
@@ -50,6 +52,13 @@ def norm(config: ModelConfig, name: str) -> nn.RMSNorm:
     return nn.RMSNorm(epsilon=config.norm_epsilon, dtype=config.dtype, name=name)
 
 
+class Layer(NamedTuple):
+    """What differs between layers, apart from their parameters; a leading axis L in the scan."""
+
+    number: jax.Array  # scalar int32
+    routes: jax.Array | None  # [B, T, K] experts to take, -1 where the router is free
+
+
 class Attention(nn.Module):
     """Rotary positions; queries and keys are RMS-normed and projections have biases where the config says so."""
 
@@ -83,26 +92,29 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """One decoder layer; the signature is that of `nn.scan`: carry in, per-layer statistics out."""
+    """One decoder layer; the signature is that of `nn.scan`: carry and layer in, carry and statistics out."""
 
     config: ModelConfig
 
     @nn.compact
     def __call__(
-        self, carry: tuple[jax.Array, Cache | None], layer: jax.Array, attending: Attending
+        self, carry: tuple[jax.Array, Cache | None], layer: Layer, attending: Attending
     ) -> tuple[tuple[jax.Array, Cache | None], RouterStatistics]:
         config, (x, cache) = self.config, carry
         x = constrain(x, "batch", "sequence", None)
-        y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), attending, cache, layer)
+        y, cache = Attention(config, name="attention")(
+            norm(config, "attention_norm")(x), attending, cache, layer.number
+        )
         x = x + y
         if config.experts:
-            y, statistics = Experts(config, name="experts")(norm(config, "experts_norm")(x), attending.valid)
+            normed = norm(config, "experts_norm")(x)
+            y, statistics = Experts(config, name="experts")(normed, attending.valid, layer.routes)
         else:
             y, statistics = Dense(config, name="mlp")(norm(config, "mlp_norm")(x))
         x = x + y
         if (deepstack := attending.deepstack) is not None:
             last = deepstack.shape[0] - 1
-            x = x + jnp.where(layer <= last, deepstack[jnp.minimum(layer, last)], 0)
+            x = x + jnp.where(layer.number <= last, deepstack[jnp.minimum(layer.number, last)], 0)
         return (x, cache), statistics
 
 
@@ -113,16 +125,16 @@ class Decoder(nn.Module):
 
     @nn.compact
     def __call__(
-        self, x: jax.Array, attending: Attending, cache: Cache | None = None
+        self, x: jax.Array, attending: Attending, cache: Cache | None = None, routes: jax.Array | None = None
     ) -> tuple[jax.Array, Cache | None, RouterStatistics]:
         remat = self.config.execution.remat
         block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
         layers = nn.scan(
             block,
-            variable_axes={"params": 0, "intermediates": 0},
+            variable_axes={"params": 0},
             split_rngs={"params": True},
             in_axes=(0, nn.broadcast),
             length=self.config.depth,
         )(self.config, name="layers")
-        (x, cache), statistics = layers((x, cache), jnp.arange(self.config.depth), attending)
+        (x, cache), statistics = layers((x, cache), Layer(jnp.arange(self.config.depth), routes), attending)
         return norm(self.config, "norm")(x), cache, statistics

@@ -31,6 +31,7 @@ class RouterStatistics(NamedTuple):
     load: jax.Array  # [E] share of assignments, sums to 1
     balance_loss: jax.Array  # scalar, E * sum(load * mean probability): 1 when even (Switch Transformer, eq. 4)
     dropped: jax.Array  # scalar, share of assignments that found no room; 0 without a capacity
+    routes: jax.Array  # [B, T, K] int16: the experts that each token goes to, padding as if it went; K is 0 if dense
 
 
 def all_experts(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights) -> jax.Array:
@@ -51,12 +52,17 @@ def own_experts(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weig
 
 
 class Experts(nn.Module):
-    """The layer: [B, T, D] and a mask of real tokens [B, T] to [B, T, D] and router statistics."""
+    """The layer: [B, T, D] and a mask of real tokens [B, T] to [B, T, D] and router statistics.
+
+    Given `routes` [B, T, K], tokens go where they say, with this router's gates; where they are negative, it chooses.
+    """
 
     config: ModelConfig
 
     @nn.compact
-    def __call__(self, x: jax.Array, valid: jax.Array) -> tuple[jax.Array, RouterStatistics]:
+    def __call__(
+        self, x: jax.Array, valid: jax.Array, routes: jax.Array | None = None
+    ) -> tuple[jax.Array, RouterStatistics]:
         config = self.config
         num_experts, top_k = config.experts, config.experts_per_token
         kernel = nn.initializers.lecun_normal(batch_axis=0)
@@ -73,6 +79,11 @@ class Experts(nn.Module):
         # fp32 softmax over all experts, then the best K, renormalised (Qwen3-MoE).
         probabilities = jax.nn.softmax(x.astype(jnp.float32) @ router, axis=-1)
         gates, chosen = jax.lax.top_k(probabilities, top_k)
+        if routes is not None:
+            routes = routes.reshape(chosen.shape).astype(chosen.dtype)
+            chosen = jnp.where(routes >= 0, routes, chosen)
+            gates = jnp.take_along_axis(probabilities, chosen, axis=-1)
+        taken = chosen.astype(jnp.int16).reshape(*shape[:-1], top_k)
         gates = (gates / gates.sum(-1, keepdims=True)).astype(x.dtype)
 
         counts = (jax.nn.one_hot(chosen, num_experts).sum(1) * valid[:, None]).sum(0)
@@ -80,7 +91,6 @@ class Experts(nn.Module):
         mean_probability = (probabilities * valid[:, None]).sum(0) / jnp.maximum(valid.sum(), 1)
         balance_loss = num_experts * (load * mean_probability).sum()
         chosen = jnp.where(valid[:, None], chosen, num_experts)
-        self.sow("intermediates", "chosen", chosen)  # [G, K], for whoever applies with that collection mutable
 
         execution, dropped = config.execution, jnp.float32(0)
         if x.shape[0] <= FEW_TOKENS:
@@ -92,7 +102,7 @@ class Experts(nn.Module):
             dropped = lost / jnp.maximum(counts.sum(), 1)
         else:
             y = own_experts(x, gates, chosen, weights, execution.experts_backend)
-        return y.reshape(shape), RouterStatistics(load, balance_loss, dropped)
+        return y.reshape(shape), RouterStatistics(load, balance_loss, dropped, taken)
 
 
 class Dense(nn.Module):
@@ -108,4 +118,6 @@ class Dense(nn.Module):
             return nn.Dense(width, use_bias=False, dtype=config.dtype, name=name)
 
         hidden = nn.silu(dense(config.mlp_width, "gate")(x)) * dense(config.mlp_width, "up")(x)
-        return dense(config.width, "down")(hidden), RouterStatistics(jnp.ones(1), jnp.float32(0), jnp.float32(0))
+        nowhere = jnp.zeros((*x.shape[:-1], 0), jnp.int16)
+        statistics = RouterStatistics(jnp.ones(1), jnp.float32(0), jnp.float32(0), nowhere)
+        return dense(config.width, "down")(hidden), statistics

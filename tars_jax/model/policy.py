@@ -1,7 +1,7 @@
 """The policy and the value model: screenshots and text in; logits, values, router statistics out.
 
 Axes: B rows, T tokens, I images of a row, Q decoder tokens of an image, D width, V vocabulary, M cache length,
-F features that are added to an image token after the first layers.
+F features that are added to an image token after the first layers, L layers, K experts of a token.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Inputs:
     segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
     images: Array  # [B, I, height, width, 3] uint8; a tuple of such where there are several sizes
     image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens (size after size), -1 for text
+    routes: Array | None = None  # [B, T, L, K] int16: experts that tokens must go to; -1 where the router is free
 
 
 @flax.struct.dataclass
@@ -96,7 +97,8 @@ class Policy(nn.Module):
             assert cache is not None
             visible = up_to(address.write_at, cache.keys.shape[2])
             attending = Attending(cosine, sine, visible, valid, deepstack, address.slots, address.write_at)
-        hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache)
+        replayed = None if inputs.routes is None else jnp.moveaxis(jnp.asarray(inputs.routes), 2, 0)
+        hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache, replayed)
 
         logits = values = None
         if config.vocabulary_head:

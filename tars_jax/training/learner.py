@@ -11,7 +11,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
-from tars_jax.training.packing import Packer, map_rows
+from tars_jax.training.packing import Packer, free_routes, map_rows
 from tars_jax.training.ppo import (
     PPOConfig,
     make_advantage_fn,
@@ -60,10 +60,11 @@ class PPOLearner:
         it was.
         """
         config, shared = self._config, self._model.scalar_head
-        packed = self._packer.pack(trajectories, config.minibatch_rows)
+        packed = self._packer.pack(trajectories, config.minibatch_rows, routes=config.replay_routes)
         proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
         parameters = policy.parameters if shared else value.parameters
-        values = map_rows(self._values, parameters, packed.rows, config.minibatch_rows)
+        rows = packed.rows if shared else free_routes(packed.rows)
+        values = map_rows(self._values, parameters, rows, config.minibatch_rows)
         batch, prepared = prepare(packed, trajectories, proximal, values, config, self._rewards, self._advantages)
 
         collected: list[dict[str, jax.Array]] = []

@@ -1,7 +1,7 @@
 """Context windows of many trajectories to rows of equal length.
 
 Axes: R rows, T tokens of a row, I images of a row, Q tokens of an image, N trajectories, A action tokens of a
-trajectory.
+trajectory, L layers, K experts of a token.
 
 Each window is forwarded once. The action tokens of a trajectory are found again over all of its windows by their index
 in the packed batch, so advantages run over the whole trajectory.
@@ -23,7 +23,7 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Inputs
 from tars_jax.model.positions import rope_positions
-from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory import ContextWindow, Trajectory
 
 
 @flax.struct.dataclass
@@ -58,10 +58,13 @@ class Packer:
     def __init__(self, model: ModelConfig, config: PackingConfig, *, image: int) -> None:
         self._model, self._config, self._image = model, config, image
 
-    def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int) -> PackedBatch:
+    def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int, *, routes: bool = False) -> PackedBatch:
         """First-fit decreasing over (tokens, images); the number of rows is a multiple of `rows_multiple`.
 
-        Raises InputError for a window that is longer than a row, and for screenshots of several sizes.
+        `routes`: tokens go to the experts that were recorded while they were sampled.
+
+        Raises InputError for a window that is longer than a row, for screenshots of several sizes, and for a window
+        without the routes that are asked for or with those of another model.
         """
         config = self._config
         windows = [
@@ -85,6 +88,9 @@ class Packer:
         action_mask = np.zeros(shape, bool)
         log_probs = np.zeros(shape, np.float32)
         versions = np.full(shape, -1, np.int32)
+        replayed = None
+        if routes:
+            replayed = np.full((*shape, self._model.depth, self._model.experts_per_token), -1, np.int16)
         actions: list[list[np.ndarray]] = [[] for _ in trajectories]
         action_steps: list[list[np.ndarray]] = [[] for _ in trajectories]
         count = np.zeros(num_rows, np.int32)
@@ -106,14 +112,27 @@ class Packer:
             action_mask[row, span] = window.action_mask
             log_probs[row, span] = window.log_probs
             versions[row, span] = window.versions
+            if replayed is not None:
+                replayed[row, span] = self._routes(trajectory, window)
             acted = np.flatnonzero(window.action_mask)
             actions[number].append(row * config.row_length + start + acted)
             action_steps[number].append(window.steps[acted])
 
         index, valid = _padded(actions)
         steps, _ = _padded(action_steps)
-        inputs = Inputs(tokens, positions, segments, images, image_tokens)
+        inputs = Inputs(tokens, positions, segments, images, image_tokens, replayed)
         return PackedBatch(Rows(inputs, action_mask, log_probs, versions), index, valid, steps)
+
+    def _routes(self, trajectory: Trajectory, window: ContextWindow) -> np.ndarray:
+        """[T, L, K] of this model."""
+        model, found = self._model, window.routes
+        takes = (window.tokens.size, model.depth, model.experts_per_token)
+        if found is None or found.shape != takes or found.max(initial=-1) >= model.experts:
+            raise InputError(
+                f"trajectory {trajectory.id}: a window has routes {None if found is None else found.shape}, replaying "
+                f"them takes {takes}, below {model.experts} (engine.record_routes records them)"
+            )
+        return found
 
     def _place(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
         """Row, first token and first image of each window."""
@@ -147,8 +166,14 @@ def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
         inputs.segments[chosen],
         inputs.images[chosen],
         inputs.image_tokens[chosen],
+        None if inputs.routes is None else inputs.routes[chosen],
     )
     return Rows(picked, rows.action_mask[chosen], rows.log_probs[chosen], rows.versions[chosen])
+
+
+def free_routes(rows: Rows) -> Rows:
+    """The same rows for another model than the one that sampled them: its routers choose themselves."""
+    return rows.replace(inputs=rows.inputs.replace(routes=None))  # type: ignore[attr-defined]
 
 
 def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: Rows, at_a_time: int) -> np.ndarray:

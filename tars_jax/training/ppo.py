@@ -34,7 +34,7 @@ from tars_jax.rl import (
     value_loss,
 )
 from tars_jax.training.log_probs import headless, token_statistics
-from tars_jax.training.packing import Array, PackedBatch, Rows, select_rows
+from tars_jax.training.packing import Array, PackedBatch, Rows, free_routes, select_rows
 from tars_jax.training.rewards import RewardConfig, token_rewards
 from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
 from tars_jax.training.value import ValueBatch, gather_actions, scatter_actions, shift_values
@@ -60,6 +60,7 @@ class PPOConfig:
     entropy_bonus: float = 0.0
     balance: float = 0.01  # the routers' load-balancing loss
     value_weight: float = 0.5  # of the value loss when policy and value share their trunk
+    replay_routes: bool = False  # the policy's tokens go to the experts that sampled them (R3, arXiv 2510.11370)
     epochs: int = 1
     minibatch_rows: int = 16
 
@@ -214,4 +215,4 @@ def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterato
 
 def value_batch(batch: PPOBatch) -> ValueBatch:
     """What the value update reads of a PPO minibatch."""
-    return ValueBatch(batch.rows, batch.value_targets, batch.old_values)
+    return ValueBatch(free_routes(batch.rows), batch.value_targets, batch.old_values)

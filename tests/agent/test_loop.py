@@ -65,13 +65,14 @@ class Answer:
     tokens: tuple[int, ...]
     log_probs: tuple[float, ...]
     versions: tuple[int, ...]
+    routes: np.ndarray | None = None
 
 
 class Script:
     """Answers with given texts, the last one for ever, and keeps every context token by token."""
 
-    def __init__(self, *texts: str, end: bool = True) -> None:
-        self.texts, self.end, self.asked = texts, end, 0
+    def __init__(self, *texts: str, end: bool = True, routed: bool = False) -> None:
+        self.texts, self.end, self.asked, self.routed, self.through = texts, end, 0, routed, 0
         self.contexts: list[list[int]] = []
         self.images: list[list[int]] = []
         self.answers: list[Answer] = []
@@ -86,8 +87,12 @@ class Script:
         sampled = tuple(TOKENIZER.encode(text + ("<|end|>" if self.end else "")))
         self.asked += 1
         size = len(sampled)
-        answer = Answer(sampled, tuple(-0.25 * i - self.asked for i in range(size)), (self.asked,) * size)
         self.contexts[-1] += sampled
+        # An engine goes through every token but the last one sampled, which it reads with the next observation.
+        through = self.contexts[-1][0 if restart else self.through : -1]
+        self.through = len(self.contexts[-1]) - 1
+        routes = np.array([[[token % 7, token % 5]] for token in through]) if self.routed else None
+        answer = Answer(sampled, tuple(-0.25 * i - self.asked for i in range(size)), (self.asked,) * size, routes)
         self.answers.append(answer)
         return answer
 
@@ -284,3 +289,14 @@ def test_the_tool_grammar() -> None:
 def test_no_steps_no_windows() -> None:
     trajectory = play(Script(CLICK), max_steps=0)
     assert (trajectory.windows, trajectory.steps, trajectory.outcome) == ((), (), Outcome.TRUNCATED)
+
+
+def test_routes_stand_beside_their_tokens() -> None:
+    trajectory = play(Script(CLICK, routed=True), memory=MemoryConfig(1, 2), max_steps=5)
+    assert len(trajectory.windows) == 2
+    for window in trajectory.windows:
+        assert window.routes is not None and window.routes.dtype == np.int16
+        read = window.tokens[:-1]
+        np.testing.assert_array_equal(window.routes[:-1, 0], np.stack([read % 7, read % 5], axis=1))
+        assert (window.routes[-1] == -1).all()
+    assert all(window.routes is None for window in play(Script(CLICK)).windows)

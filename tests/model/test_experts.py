@@ -150,3 +150,29 @@ def test_balance_loss_is_one_when_even(tiny_model: ModelConfig) -> None:
 def test_nothing_valid_is_no_division_by_zero(layer: Any, tiny_model: ModelConfig) -> None:
     y, statistics = layer(jnp.ones((1, 3, tiny_model.width)), jnp.zeros((1, 3), bool))
     assert np.isfinite(y).all() and float(statistics.balance_loss) == 0 and (statistics.load == 0).all()
+
+
+def test_routes_are_followed(layer: Any, tiny_model: ModelConfig) -> None:
+    """Its own routes change nothing; other routes change the experts and leave the gates the router's own."""
+    x, valid = jax.random.normal(jax.random.key(8), (2, 5, tiny_model.width)), jnp.ones((2, 5), bool)
+    variables = jax.jit(Experts(tiny_model).init)(jax.random.key(0), x, valid)
+    follow = jax.jit(lambda routes: Experts(tiny_model).apply(variables, x, valid, routes))
+    y, statistics = layer(x, valid)
+    again, _ = follow(statistics.routes)
+    np.testing.assert_allclose(again, y, atol=1e-5)
+
+    others = (statistics.routes + 1) % tiny_model.experts
+    y, followed = follow(others)
+    np.testing.assert_array_equal(followed.routes, others)
+    params = variables["params"]
+    rows, chosen = x.reshape(10, -1), np.asarray(others, np.int32).reshape(10, -1)
+    gates = np.take_along_axis(np.asarray(jax.nn.softmax(rows @ params["router"])), chosen, axis=-1)
+    gates /= gates.sum(-1, keepdims=True)
+    weights = Weights(params["gate"], params["up"], params["down"])
+    np.testing.assert_allclose(
+        y.reshape(10, -1), all_experts(rows, jnp.asarray(gates), jnp.asarray(chosen), weights), atol=1e-5
+    )
+
+    y, mixed = follow(others.at[:, 2:].set(-1))
+    np.testing.assert_array_equal(mixed.routes[:, :2], others[:, :2])
+    np.testing.assert_array_equal(mixed.routes[:, 2:], statistics.routes[:, 2:])

@@ -174,3 +174,27 @@ def test_selected_rows(packer: Packer) -> None:
     np.testing.assert_array_equal(picked.inputs.positions, rows.inputs.positions[:, chosen])
     np.testing.assert_array_equal(picked.inputs.images, rows.inputs.images[chosen])
     np.testing.assert_array_equal(picked.log_probs, rows.log_probs[chosen])
+
+
+def test_routes_land_beside_their_tokens(packer: Packer) -> None:
+    """Each token's routes are its own number in base 4; what has none, and padding, is free."""
+
+    def routed(played: Trajectory) -> Trajectory:
+        def routes(tokens: np.ndarray) -> np.ndarray:
+            digits = np.stack([tokens % 4, tokens // 4 % 4], axis=1)
+            return np.stack([digits, (digits + 1) % 4], axis=1).astype(np.int16)
+
+        return dataclasses.replace(
+            played, windows=tuple(dataclasses.replace(each, routes=routes(each.tokens)) for each in played.windows)
+        )
+
+    played = [trajectory(0, [[3, 2], [4]]), trajectory(1, [[1]])]
+    packed = packer.pack([routed(each) for each in played], 2, routes=True).rows.inputs
+    real = packed.segments > 0
+    assert packed.routes is not None and packed.routes.shape == (*packed.tokens.shape, 2, 2)
+    digits = np.stack([packed.tokens % 4, packed.tokens // 4 % 4], axis=-1)
+    np.testing.assert_array_equal(packed.routes[real][:, 0], digits[real])
+    assert (packed.routes[~real] == -1).all()
+    assert packer.pack([routed(each) for each in played], 2).rows.inputs.routes is None
+    with pytest.raises(InputError, match=r"trajectory 0: .* routes None.*engine.record_routes"):
+        packer.pack(played, 2, routes=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
@@ -204,3 +204,29 @@ def test_minibatches_cover_the_batch_and_compile_once(
         for part in minibatches(batch, 2, np.random.default_rng(1)):
             state, _ = update(state, part)
     assert forward.call_count == 1 and int(state.step) == 4
+
+
+def test_replayed_routes_are_the_policys_alone(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode
+) -> None:
+    """Scores follow the recorded experts; a value model of its own does not."""
+    trajectories = [
+        dataclasses.replace(
+            played,
+            windows=tuple(
+                dataclasses.replace(each, routes=np.full((each.tokens.size, 2, 2), [0, 1], np.int16))
+                for each in played.windows
+            ),
+        )
+        for played in (episode([[(0, [GOOD, BAD]), (1, [BAD])]], [0, 1]), episode([[(0, [GOOD])]], [1]))
+    ]
+    packer = Packer(tiny_model, PackingConfig(40, 1), image=5)
+    free, fixed = (packer.pack(trajectories, 2, routes=replay).rows for replay in (False, True))
+    own, replayed = (np.asarray(scores(tiny_model)(tiny_parameters, rows)) for rows in (free, fixed))
+    assert np.abs(own - replayed)[free.action_mask].max() > 1e-2
+    routers = jax.jit(lambda: forward(tiny_model, tiny_parameters, fixed.inputs).routers)()
+    np.testing.assert_allclose(routers.load, [[0.5, 0.5, 0, 0]] * 2, atol=1e-6)
+
+    everything = np.zeros(free.action_mask.shape, np.float32)
+    batch = PPOBatch(fixed, everything, everything, everything > 0, everything, everything)
+    assert value_batch(batch).rows.inputs.routes is None and batch.rows.inputs.routes is not None
