@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tars_jax.inference.drawing import Drawing
 from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
@@ -20,6 +21,7 @@ GRID = (2, 3)  # decoder tokens of the pictures below
 PICTURE = (16, 24, 3)
 LENGTH = 48  # of the cache
 SLOTS = 4
+ALL = np.ones(SLOTS, bool)
 PADDED = 16  # every extension here is padded to this many tokens
 
 Run = tuple[list[int], list[np.ndarray]]
@@ -153,7 +155,7 @@ def test_padding_writes_nothing(tiny_model: ModelConfig, append: Any) -> None:
 
 
 def slot_functions(model: ModelConfig, chunk: int = 4) -> SlotFunctions:
-    return make_slot_functions(model, stop=3, temperature=1.0, chunk=chunk, base_seed=0)
+    return make_slot_functions(model, stop=3, chunk=chunk, base_seed=0)
 
 
 def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> Extension:
@@ -173,8 +175,7 @@ def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> E
         length=column(len(tokens)),
         position=column(position),
         budget=column(budget, budget),
-        seed=column(11, 0, np.uint32),
-        drawn=column(0),
+        drawing=dataclasses.replace(Drawing.fresh(rows), seed=column(11, 0, np.uint32)),
     )
 
 
@@ -183,10 +184,10 @@ def test_decode_moves_only_the_slots_that_answer(
 ) -> None:
     functions = slot_functions(tiny_model)
     state = SlotState.empty(tiny_model, SLOTS, LENGTH)
-    state, first = functions.extend(tiny_parameters, state, extension([1, 2, 4], slot=2, budget=4))
+    state, first = functions.extend(tiny_parameters, state, extension([1, 2, 4], slot=2, budget=4), None)
     before = jax.tree.map(np.asarray, state)
     assert before.budget.tolist() == [0, 0, 3, 0]  # no slot answers for the padding row
-    state, record = functions.decode(tiny_parameters, state)
+    state, record = functions.decode(tiny_parameters, state, ALL, None)
     tokens = np.asarray(record.tokens)
     assert (tokens[[0, 1, 3]] == -1).all()
     answer = [int(first.tokens[0]), *tokens[2][tokens[2] >= 0].tolist()]
@@ -197,8 +198,9 @@ def test_decode_moves_only_the_slots_that_answer(
     recorded = [float(first.log_probs[0]), *np.asarray(record.log_probs)[2][: len(answer) - 1]]
     np.testing.assert_allclose(recorded, [expected[2 + i, token] for i, token in enumerate(answer)], atol=1e-5)
 
-    for name in ("length", "position", "budget", "drawn", "last_token"):
+    for name in ("length", "position", "budget", "last_token"):
         np.testing.assert_array_equal(np.asarray(getattr(state, name))[[0, 1, 3]], getattr(before, name)[[0, 1, 3]])
+    np.testing.assert_array_equal(np.asarray(state.drawing.drawn), [0, 0, len(answer), 0])
     np.testing.assert_array_equal(np.asarray(state.cache.keys)[:, [0, 1, 3]], before.cache.keys[:, [0, 1, 3]])
     assert int(state.length[2]) == 3 + len(answer) - 1  # the last token is not in the cache yet
     assert int(state.budget[2]) == 0
@@ -210,9 +212,10 @@ def test_the_image_token_is_never_written(tiny_model: ModelConfig, tiny_paramete
     functions = slot_functions(tiny_model, chunk=16)
     seen: set[int] = set()
     for seed in range(12):
-        new = dataclasses.replace(extension([1, 2], slot=0, budget=17), seed=np.array([seed, 0], np.uint32))
-        state, _ = functions.extend(wanted, SlotState.empty(tiny_model, SLOTS, LENGTH), new)
-        seen |= set(np.asarray(functions.decode(wanted, state)[1].tokens)[0].tolist())
+        drawing = dataclasses.replace(Drawing.fresh(2), seed=np.array([seed, 0], np.uint32))
+        new = dataclasses.replace(extension([1, 2], slot=0, budget=17), drawing=drawing)
+        state, _ = functions.extend(wanted, SlotState.empty(tiny_model, SLOTS, LENGTH), new, None)
+        seen |= set(np.asarray(functions.decode(wanted, state, ALL, None)[1].tokens)[0].tolist())
     assert IMAGE not in seen
     assert len(seen) > 20  # of 31 tokens, all alike
 
@@ -224,7 +227,7 @@ def test_the_cache_is_donated_and_never_copied(tiny_model: ModelConfig) -> None:
     parameters = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))  # shapes are enough to compile
     state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096))
     cache_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state.cache))
-    for function, arguments in ((functions.extend, (extension([1], 0),)), (functions.decode, ())):
+    for function, arguments in ((functions.extend, (extension([1], 0),)), (functions.decode, (ALL,))):
         # Backends differ in how much they buffer, none may hold a second cache.
         memory = function.lower(parameters, state, *arguments).compile().memory_analysis()
         assert memory.alias_size_in_bytes >= cache_bytes
@@ -234,7 +237,7 @@ def test_the_cache_is_donated_and_never_copied(tiny_model: ModelConfig) -> None:
 def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     functions = slot_functions(tiny_model)
     old = SlotState.empty(tiny_model, SLOTS, LENGTH)
-    new, _ = functions.extend(tiny_parameters, old, extension([1, 2], 0))
+    new, _ = functions.extend(tiny_parameters, old, extension([1, 2], 0), None)
     assert old.cache.keys.is_deleted() and old.cache.values.is_deleted()
-    functions.decode(tiny_parameters, new)
+    functions.decode(tiny_parameters, new, ALL, None)
     assert new.cache.keys.is_deleted()
