@@ -6,10 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.inference import Sampling, until_text
-from tars_jax.inference.drawing import FREE, Draw, Drawing, Tables, draw, join_constraints, rows_of
+from tars_jax.inference.constraint import FREE, Constraints
+from tars_jax.inference.drawing import Draw, Drawing, draw, rows_of
 from tars_jax.model.policy import NEVER
 
 PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
@@ -89,22 +91,23 @@ def test_the_vocabulary_is_sorted_only_on_demand() -> None:
 # Constraints
 
 
-class Counting:
-    """Answers that are a, aa, aaa ... with b or c at the end, then the stop token: a=0 b=1 c=2 stop=3."""
-
-    # 0: nothing yet; 1: after a; 2: after b or c; 3: complete
-    next_state = np.array([[1, -1, -1, -1], [1, 2, 2, -1], [-1, -1, -1, 3], [-1, -1, -1, -1]], np.int32)
-    distance = np.array([3, 2, 1, 0], np.int32)
+# Answers that are a, aa, aaa ... with b or c at the end, then the stop token: a=0 b=1 c=2 stop=3.
+# 0: freedom; 1: nothing yet; 2: after a; 3: after b or c; 4: complete. Classes: a, b and c, stop.
+COUNTING = Constraints(
+    token_class=np.array([0, 1, 1, 2], np.int32),
+    next_state=np.array([[0, 0, 0], [2, -1, -1], [2, 3, -1], [-1, -1, 4], [-1, -1, -1]], np.int32),
+    distance=np.array([0, 3, 2, 1, 0], np.int32),
+    start=FrozenDict(counting=1),
+)
+START = COUNTING.start
 
 
 def test_every_answer_is_complete_within_its_budget() -> None:
-    tables, starts = join_constraints({"other": Counting(), "counting": Counting()}, 4)
-    assert tables is not None and starts == {"other": 0, "counting": 4}
     logits = np.log(np.tile([0.9, 0.05, 0.03, 0.02], (ROWS, 1))).astype(np.float32)
-    drawing: Any = rows_of([(Sampling(constraint="counting"), seed, 0) for seed in range(ROWS)], starts, ROWS)
+    drawing: Any = rows_of([(Sampling(constraint="counting"), seed, 0) for seed in range(ROWS)], START, ROWS)
     budget, answers, recorded = 5, [], []
     for left in range(budget, 0, -1):
-        tokens, log_probs, state = jitted(logits, drawing, jnp.full(ROWS, left), tables, 0)
+        tokens, log_probs, state = jitted(logits, drawing, jnp.full(ROWS, left), COUNTING, 0)
         drawing = drawing.replace(drawn=drawing.drawn + 1, state=state)
         answers.append(np.asarray(tokens))
         recorded.append(np.asarray(log_probs))
@@ -119,19 +122,11 @@ def test_every_answer_is_complete_within_its_budget() -> None:
 
 
 def test_slots_without_a_constraint_are_free() -> None:
-    tables, starts = join_constraints({"counting": Counting()}, 4)
     sampling = [(Sampling(), 3, 0), (Sampling(constraint="counting"), 3, 0)]
     logits = jnp.log(jnp.array([[0.01, 0.01, 0.01, 0.97]] * 2))
-    tokens, log_probs, state = jitted(logits, rows_of(sampling, starts, 2), jnp.full(2, 9), tables, 0)
-    assert (tokens.tolist(), state.tolist()) == ([3, 0], [FREE, 1])
+    tokens, log_probs, state = jitted(logits, rows_of(sampling, START, 2), jnp.full(2, 9), COUNTING, 0)
+    assert (tokens.tolist(), state.tolist()) == ([3, 0], [FREE, 2])
     np.testing.assert_allclose(log_probs, [np.log(0.97), 0], atol=1e-5)
-
-
-def test_tables_of_another_vocabulary() -> None:
-    with pytest.raises(InputError, match=r"constraints\['counting'\]: next_state has shape \(4, 4\), .*\(4, 7\)"):
-        join_constraints({"counting": Counting()}, 7)
-    assert join_constraints({}, 7) == (None, {})
-    assert isinstance(join_constraints({"counting": Counting()}, 4)[0], Tables)
 
 
 # What a caller may ask

@@ -16,6 +16,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.inference import Busy, Engine, EngineConfig, Sampled, Sampling, Session
+from tars_jax.inference.constraint import Constraints
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 
@@ -38,13 +39,13 @@ HEIGHT, WIDTH = 16, 24
 T = TypeVar("T")
 
 
-class Digits:
-    """Three tokens below 4, then the stop token, which is the image token here and never drawn: so, always 3."""
-
-    next_state = np.full((5, 32), -1, np.int32)
-    next_state[0, :4], next_state[1, :4], next_state[2, :4] = 1, 2, 3
-    next_state[3, 4] = 4
-    distance = np.array([4, 3, 2, 1, 0], np.int32)
+# Three tokens below 4, then 4, where the answer ends without a stop token: here that is the image token, never drawn.
+DIGITS = Constraints(
+    token_class=np.array([0] * 4 + [1] + [2] * 27, np.int32),
+    next_state=np.array([[0, 0, 0], [2, -1, -1], [3, -1, -1], [4, -1, -1], [-1, 5, -1], [-1, -1, -1]], np.int32),
+    distance=np.array([0, 4, 3, 2, 1, 0], np.int32),
+    start={"digits": 1},
+)
 
 
 def picture(seed: int) -> np.ndarray:
@@ -62,8 +63,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 @contextlib.contextmanager
 def running(model: ModelConfig, parameters: Parameters, **changes: Any) -> Iterator[Engine]:
     config = dataclasses.replace(CONFIG, **changes)
-    constraints = {"digits": Digits()}
-    with Engine(model, parameters, config, image=IMAGE, stop=NEVER_WRITTEN, seed=0, constraints=constraints) as engine:
+    with Engine(model, parameters, config, image=IMAGE, stop=NEVER_WRITTEN, seed=0, constraints=DIGITS) as engine:
         yield engine
 
 
@@ -81,9 +81,12 @@ async def respond(session: Session, *tokens: int, restart: bool = False, **sampl
 def compilations() -> Callable[[], int]:
     """Counts what is compiled from now on."""
     seen: list[str] = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, duration, **_: seen.append(event) if event.endswith("backend_compile_duration") else None
-    )
+
+    def listen(event: str, duration_secs: float, **_: object) -> None:
+        if event.endswith("backend_compile_duration"):
+            seen.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     return lambda: len(seen)
 
 
@@ -143,7 +146,10 @@ def test_bounds(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
                 await stack.enter_async_context(engine.session(9))
             with pytest.raises(Busy, match="engine.max_sessions"):
                 sessions[0].fork(1)
-            sessions.pop().close()
+            closed = sessions.pop()
+            closed.close()
+            with pytest.raises(InputError, match="session: it is not open"):
+                await respond(closed, 1, restart=True)
             sessions.append(await stack.enter_async_context(engine.session(9)))
             waiting = [asyncio.create_task(respond(session, 1, restart=True)) for session in sessions]
             await asyncio.sleep(0)
@@ -274,7 +280,7 @@ def test_an_answer_is_cut_back_and_goes_on_from_there(engine: Engine, kept: int)
             assert session.length == 2 + kept
             after = await respond(session, 9)
             await respond(other, 1, 2, restart=True, max_new_tokens=kept, seed=8)
-            other._stream.drawn = kept
+            other.stream.drawn = kept
             assert after == await respond(other, 9)
 
     run(play())
@@ -288,7 +294,7 @@ def test_what_a_callers_function_raises_is_the_callers(engine: Engine) -> None:
         async with engine.session(8) as session:
             for use in ({"on_token": broken}, {"sampling": Sampling(until=broken)}):
                 with pytest.raises(KeyError, match="mine"):
-                    await session.respond([1], [], restart=True, **use)  # type: ignore[arg-type]
+                    await session.respond([1], [], restart=True, **use)
                 with pytest.raises(InputError, match="takes restart=True"):
                     await respond(session, 1)
             assert (await respond(session, 1, restart=True)).tokens
@@ -307,7 +313,7 @@ def test_a_constraint_of_the_engine(engine: Engine) -> None:
             assert set(free.tokens) - set(range(5))
             with pytest.raises(InputError, match="max_new_tokens is 3, the shortest answer of constraint 'digits'"):
                 await respond(session, 1, restart=True, constraint="digits", max_new_tokens=3)
-            with pytest.raises(InputError, match="constraint is 'words', it takes one of the engine's: digits"):
+            with pytest.raises(InputError, match="constraint is 'words', it takes one of digits"):
                 await respond(session, 1, restart=True, constraint="words")
 
     run(play())
@@ -391,7 +397,13 @@ def test_after_warm_up_nothing_is_compiled(tiny_model: ModelConfig, tiny_paramet
         other = jax.tree.map(jnp.copy, tiny_parameters)
         compiled = compilations()
         sampled = itertools.cycle(
-            [None, Sampling(top_k=3), Sampling(temperature=0), Sampling(constraint="digits"), Sampling(top_p=0.5)]
+            [
+                None,
+                Sampling(top_k=3),
+                Sampling(temperature=0),
+                Sampling(constraint="digits", max_new_tokens=4),
+                Sampling(top_p=0.5),
+            ]
         )
 
         async def episode(seed: int) -> int:
