@@ -24,7 +24,7 @@ import numpy as np
 from experiments.config import at_least, between, each, more_than, one_of
 from experiments.stages import Lab, decaying, supervise
 from tars_jax.evaluation import ReportData, verdict, write_report
-from tars_jax.inference.engine import WEIGHTS
+from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout.curriculum import Curriculum, CurriculumConfig
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool

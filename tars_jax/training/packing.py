@@ -120,7 +120,7 @@ class Packer:
 
         index, valid = _padded(actions)
         steps, _ = _padded(action_steps)
-        inputs = Inputs(tokens, positions, segments, images, image_tokens, replayed)
+        inputs = Inputs(tokens, positions, segments, images, image_tokens, routes=replayed)
         return PackedBatch(Rows(inputs, action_mask, log_probs, versions), index, valid, steps)
 
     def _routes(self, trajectory: Trajectory, window: ContextWindow) -> np.ndarray:
@@ -166,7 +166,7 @@ def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
         inputs.segments[chosen],
         inputs.images[chosen],
         inputs.image_tokens[chosen],
-        None if inputs.routes is None else inputs.routes[chosen],
+        routes=None if inputs.routes is None else inputs.routes[chosen],
     )
     return Rows(picked, rows.action_mask[chosen], rows.log_probs[chosen], rows.versions[chosen])
 
