@@ -60,7 +60,14 @@ class Engine:
         self.model, self.config, self._image, self._stop = model, config, image, stop
         quantised = config.weights == "w4a8"
         self._quantise = jax.jit(functools.partial(quantise, model))
-        self._functions = make_slot_functions(model, stop=stop, chunk=config.chunk, base_seed=seed, quantised=quantised)
+        self._functions = make_slot_functions(
+            model,
+            stop=stop,
+            chunk=config.chunk,
+            base_seed=seed,
+            quantised=quantised,
+            record_routes=config.record_routes,
+        )
         self._starts = {} if constraints is None else dict(constraints.start)
         # Names are no business of a program, which is known by everything in its arguments that is no array.
         self._constraints = (
@@ -257,6 +264,8 @@ class Engine:
             first = self._read(parameters, batch, (rows, length), places)
             for row, request in enumerate(batch):
                 self._tokens_read += request.tokens.size
+                if first.routes is not None:
+                    request.routes.append(np.asarray(first.routes[row, : request.tokens.size]))
                 self._write(request, first.tokens[row : row + 1], first.log_probs[row : row + 1], version)
         with self._wake:
             active = dict(self._scheduler.active)
@@ -268,6 +277,8 @@ class Engine:
             )
             more: Drawn = jax.device_get(record)
             for slot, request in active.items():
+                if more.routes is not None:
+                    request.routes.append(np.asarray(more.routes[slot])[more.tokens[slot] >= 0])
                 self._write(request, more.tokens[slot], more.log_probs[slot], version)
 
     def _move(self, move: Move) -> None:

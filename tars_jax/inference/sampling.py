@@ -27,7 +27,8 @@ class Sampled:
     log_probs: tuple[float, ...]  # fp32, of the distribution that each token was drawn from
     versions: tuple[int, ...]  # of the weights
     finish: str = "stop"  # the stop token was written or `until` held; or length: the budget ran out
-    routes: np.ndarray | None = None  # [tokens read and written, L, K] experts, where they are recorded
+    routes: np.ndarray | None = None  # [N, L, K] int16, where recorded: experts of the N tokens that were gone through,
+    # which are the last token of the answer before, where the window goes on; what was read; the answer but its last
 
 
 @dataclasses.dataclass(frozen=True)

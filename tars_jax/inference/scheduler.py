@@ -71,6 +71,7 @@ class Request:
     written: list[int] = dataclasses.field(default_factory=list)
     log_probs: list[float] = dataclasses.field(default_factory=list)
     versions: list[int] = dataclasses.field(default_factory=list)
+    routes: list[np.ndarray] = dataclasses.field(default_factory=list)  # of the tokens gone through, where recorded
 
     def write(self, token: int, log_prob: float, version: int, stop: int) -> tuple[int, str] | None:
         """Adds a token; at the end of the answer, how many of its tokens to keep and why it ended."""
@@ -96,7 +97,12 @@ class Request:
 
     def sampled(self, kept: int, reason: str) -> Sampled:
         """The answer."""
-        return Sampled(tuple(self.written[:kept]), tuple(self.log_probs[:kept]), tuple(self.versions[:kept]), reason)
+        routes = None
+        if self.routes:  # the last token that is kept has not been gone through, as far as the window knows
+            routes = np.concatenate(self.routes)[: self.tokens.size + max(kept - 1, 0)]
+        return Sampled(
+            tuple(self.written[:kept]), tuple(self.log_probs[:kept]), tuple(self.versions[:kept]), reason, routes
+        )
 
 
 @dataclasses.dataclass(frozen=True)

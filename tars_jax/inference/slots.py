@@ -1,7 +1,7 @@
 """The decode engine's device side: slots with a live cache, and the functions that move them.
 
 Axes: S slots, R rows of an extend batch, T new tokens of a row, M cache length, N decode steps, V vocabulary, L layers,
-C tokens of a block, K key-value heads, H head dimension, P image tokens in the bank of pictures.
+C tokens of a block, K key-value heads, H head dimension, P image tokens in the bank of pictures, X experts of a token.
 
 A window lives in one slot. `extend` reads its first prompt and every later observation alike and samples the first
 token of the answer; `decode` goes on for all slots at once until each has stopped. `copy` doubles a slot, `take` and
@@ -92,6 +92,7 @@ class Drawn(NamedTuple):
 
     tokens: jax.Array  # [R] or [S, N] int32
     log_probs: jax.Array  # [R] or [S, N] float32
+    routes: jax.Array | None = None  # [R, T, L, X] or [S, N, L, X] int16: experts of the tokens that were gone through
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +105,13 @@ class SlotFunctions:
 
 @functools.cache
 def make_slot_functions(
-    config: ModelConfig, *, stop: int, chunk: int, base_seed: int, quantised: bool = False
+    config: ModelConfig,
+    *,
+    stop: int,
+    chunk: int,
+    base_seed: int,
+    quantised: bool = False,
+    record_routes: bool = False,
 ) -> SlotFunctions:
     """The engine's functions for one model; equal engines share them, and what has been compiled.
 
@@ -115,6 +122,7 @@ def make_slot_functions(
         chunk: decode steps in one call, at most.
         base_seed: of all random streams.
         quantised: the parameters are those of `tars_jax.model.quantisation.quantise`.
+        record_routes: experts come back with the tokens.
     """
     run_policy = quantised_forward if quantised else forward
     policy = dataclasses.replace(config, scalar_head=False, vocabulary_head=True)
@@ -140,7 +148,8 @@ def make_slot_functions(
             budget=put(state.budget, jnp.where(tokens == stop, 0, jnp.maximum(new.budget - 1, 0))),
             drawing=jax.tree.map(put, state.drawing, drawing),
         )
-        return _in_place(state), Drawn(tokens, log_probs)
+        routes = jnp.moveaxis(output.routers.routes, 0, 2) if record_routes else None
+        return _in_place(state), Drawn(tokens, log_probs, routes)
 
     @functools.partial(jax.jit, donate_argnums=1)
     def decode(
@@ -171,6 +180,9 @@ def make_slot_functions(
             record = Drawn(
                 record.tokens.at[:, step].set(jnp.where(active, tokens, -1)),
                 record.log_probs.at[:, step].set(jnp.where(active, log_probs, 0.0)),
+                None
+                if record.routes is None
+                else record.routes.at[:, step].set(jnp.moveaxis(output.routers.routes[:, :, 0], 0, 1)),
             )
             state = SlotState(
                 cache=output.cache,
@@ -195,7 +207,12 @@ def make_slot_functions(
             budget=jnp.where(wanted, state.budget, 0),
             drawing=jax.tree.map(lambda mine, rest: jnp.where(answering, mine, rest), state.drawing, resting),
         )
-        empty = Drawn(jnp.full((num_slots, chunk), -1, jnp.int32), jnp.zeros((num_slots, chunk)))
+        nowhere = jnp.full((num_slots, chunk, config.depth, config.experts_per_token), -1, jnp.int16)
+        empty = Drawn(
+            jnp.full((num_slots, chunk), -1, jnp.int32),
+            jnp.zeros((num_slots, chunk)),
+            nowhere if record_routes else None,
+        )
         _, state, record = jax.lax.while_loop(unfinished, step_once, (jnp.int32(0), state, empty))
         return _in_place(state), record
 

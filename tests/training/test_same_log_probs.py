@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from PIL import Image
@@ -21,7 +22,7 @@ from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.training.packing import Packer, PackingConfig
@@ -31,7 +32,13 @@ from tars_jax.trajectory import Trajectory
 TOKENIZER = load_tokenizer()
 EPISODES, STEPS = 5, 7
 ENGINE = EngineConfig(
-    slots=EPISODES, max_length=256, max_new_tokens=12, chunk=5, row_buckets=(3,), length_buckets=(32, 128)
+    slots=EPISODES,
+    max_length=256,
+    max_new_tokens=12,
+    chunk=5,
+    row_buckets=(3,),
+    length_buckets=(32, 128),
+    record_routes=True,
 )
 
 
@@ -134,6 +141,36 @@ def test_learner_and_engine_agree(model: ModelConfig, parameters: Parameters, tr
         valid = packed.action_valid[number]
         recorded = np.concatenate([window.log_probs[window.action_mask] for window in trajectory.windows])
         np.testing.assert_allclose(scored.ravel()[packed.action_index[number][valid]], recorded, atol=1e-4)
+
+
+def test_recorded_routes_are_the_learners_own(
+    model: ModelConfig, parameters: Parameters, trajectories: list[Trajectory]
+) -> None:
+    """With the same weights nearly all tokens go where the engine sent them; replayed, all of them do.
+
+    With other routers they do not, and replay gives back the experts though not the gates.
+    """
+    packer = Packer(model, PackingConfig(256, 8), image=TOKENIZER.image)
+    free, replayed = (packer.pack(trajectories, rows_multiple=4, routes=replay).rows for replay in (False, True))
+    recorded = replayed.inputs.routes
+    assert recorded is not None
+    known = recorded[..., 0, 0] >= 0
+    # All but the last token of each window.
+    windows = sum(len(trajectory.windows) for trajectory in trajectories)
+    assert known.sum() == (free.inputs.segments > 0).sum() - windows
+
+    chosen = jax.jit(lambda parameters, inputs: jnp.moveaxis(forward(model, parameters, inputs).routers.routes, 0, 2))
+    own = np.asarray(chosen(parameters, free.inputs))
+    assert (own[known] == recorded[known]).mean() > 0.999
+    score = make_score_fn(model)
+    again = np.asarray(score(parameters, replayed))
+    assert np.abs(again - replayed.log_probs)[replayed.action_mask].max() < 1e-4
+
+    layers = parameters["decoder"]["layers"]
+    turned = {**layers["experts"], "router": -layers["experts"]["router"]}
+    others = {**parameters, "decoder": {**parameters["decoder"], "layers": {**layers, "experts": turned}}}
+    assert (np.asarray(chosen(others, free.inputs))[known] == recorded[known]).mean() < 0.5
+    assert (np.asarray(chosen(others, replayed.inputs))[known] == recorded[known]).all()
 
 
 def test_the_episodes_were_worth_comparing(trajectories: list[Trajectory]) -> None:
