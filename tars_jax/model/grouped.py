@@ -29,6 +29,6 @@ def grouped(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights,
 
 
 def bucket_size(mean_load: int) -> int:
-    """An eighth of an expert's even share, so that little of its last bucket is empty."""
+    """An eighth of an expert's even share, so that little of its last bucket is empty; a power of 2."""
     smallest, largest = BUCKETS
-    return min(max(1 << (mean_load // 8).bit_length(), smallest), largest)
+    return min(max(1 << (mean_load // 8 - 1).bit_length(), smallest), largest)

@@ -52,11 +52,15 @@ def tokamax_dot() -> RaggedDot:
     """The product of the tokamax package. Raises InputError where it is missing."""
     try:
         import tokamax
+        from absl import flags
     except ImportError as error:
         raise InputError(
             "execution.experts: 'tokamax' needs the package tokamax: pip install 'tars_jax[gpu]', or take 'ragged'"
         ) from error
-    return tokamax.ragged_dot
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()  # else tokamax reads our command line as its own, and ends at the first flag
+    dot: RaggedDot = tokamax.ragged_dot
+    return dot
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
