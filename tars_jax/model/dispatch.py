@@ -23,8 +23,9 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import PartitionSpec
 
+from tars_jax.model.assignments import Weights
 from tars_jax.model.execution import EXPERTS_OUT
-from tars_jax.model.grouped import Weights, grouped
+from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import AXIS_RULES
 
 BATCH, EXPERT, TENSOR = AXIS_RULES["batch"], "expert", "tensor"
@@ -82,7 +83,8 @@ def _on_one_device(
     occupant = jnp.full(devices * rows, assignments, jnp.int32).at[place].set(jnp.arange(assignments), mode="drop")
     arrived = exchange(x.at[occupant // top_k].get(mode="fill", fill_value=0))
     owner = exchange(jnp.full(devices * rows, mine, jnp.int32).at[place].set(expert % mine, mode="drop"))
-    y = exchange(grouped(arrived, jnp.arange(devices * rows), owner, weights, backend))
+    one = jnp.ones((devices * rows, 1), x.dtype)  # gates are applied at home
+    y = exchange(grouped(arrived, one, owner[:, None], weights, backend))
     returned = y.at[place].get(mode="fill", fill_value=0).reshape(num_tokens, top_k, -1)
     returned = checkpoint_name(returned, EXPERTS_OUT)
     return jax.lax.psum(jnp.einsum("GK,GKD->GD", gates, returned), TENSOR), dropped

@@ -10,7 +10,7 @@ from jax.ad_checkpoint import checkpoint_policies
 from tars_jax import InputError
 
 ATTENTION_OUT = "attn_out"  # [B, T, N, H] before the output projection, and what a flash kernel remembers of itself
-EXPERTS_OUT = "moe_out"  # [G, K, D] from each token's experts, before they are weighed
+EXPERTS_OUT = "moe_out"  # [G, K, D] from each token's experts before they are weighed; in buckets, their hidden values
 
 # What a decoder layer keeps for the way back; everything else is computed again. None keeps everything.
 REMAT = {
@@ -63,7 +63,7 @@ class Execution:
         """What "auto" means on this platform."""
         if self.experts != "auto":
             return self.experts
-        return {"tpu": "ragged", "gpu": "tokamax"}.get(jax.default_backend(), "buckets")
+        return {"tpu": "megablox", "gpu": "tokamax"}.get(jax.default_backend(), "buckets")
 
 
 EXECUTION = Execution()

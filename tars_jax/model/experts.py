@@ -4,7 +4,8 @@ Axes: G tokens of the whole batch, D width, E experts, K experts of a token, F e
 
 No token is dropped, however uneven the routing, unless `execution.capacity` says so: learner and engine, which batch
 differently, compute the same function. Few tokens (decoding) go through all experts, which is cheaper than moving them;
-many go through their own (`grouped`), on a mesh with an expert axis where those are (`dispatch`). Padding goes nowhere.
+many go through their own (`grouped`): on a mesh with an expert axis where those are (`dispatch`), on another where the
+tokens are (`gathered`). Padding goes nowhere.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ from typing import NamedTuple
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from jax.ad_checkpoint import checkpoint_name
 
+from tars_jax.model.assignments import Weights
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.dispatch import can_dispatch, dispatched
-from tars_jax.model.execution import EXPERTS_OUT
 from tars_jax.model.gathered import can_gather, gathered
-from tars_jax.model.grouped import Weights, feed_forward, grouped
+from tars_jax.model.grouped import grouped
 
 FEW_TOKENS = 128
 
@@ -40,15 +40,11 @@ def all_experts(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weig
     x [G, D], gates [G, K], chosen [G, K] -> [G, D].
     """
     num_experts = weights.gate.shape[0]
-    y = feed_forward(jnp.broadcast_to(x, (num_experts, *x.shape)), weights)
+    every = jnp.broadcast_to(x, (num_experts, *x.shape))
+    hidden = nn.silu(jnp.einsum("EGD,EDF->EGF", every, weights.gate)) * jnp.einsum("EGD,EDF->EGF", every, weights.up)
+    y = jnp.einsum("EGF,EFD->EGD", hidden, weights.down)
     mixture = jnp.einsum("GK,GKE->EG", gates, jax.nn.one_hot(chosen, num_experts, dtype=x.dtype))
     return jnp.einsum("EG,EGD->GD", mixture, y)
-
-
-def own_experts(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
-    """Each token through its own experts only; the same function as `all_experts`."""
-    y = grouped(x, jnp.arange(chosen.size) // chosen.shape[1], chosen.ravel(), weights, backend)
-    return jnp.einsum("GK,GKD->GD", gates, checkpoint_name(y.reshape(*chosen.shape, -1), EXPERTS_OUT))
 
 
 class Experts(nn.Module):
@@ -95,13 +91,13 @@ class Experts(nn.Module):
         execution, dropped = config.execution, jnp.float32(0)
         if x.shape[0] <= FEW_TOKENS:
             y = all_experts(x, gates, chosen, weights)
-        elif execution.travel == "kernels" and can_gather(x.shape[0], weights):
-            y = gathered(x, gates, chosen, weights, execution.experts_backend)
-        elif can_dispatch(x.shape[0], weights):
+        elif execution.travel == "tokens" and can_dispatch(x.shape[0], weights):
             y, lost = dispatched(x, gates, chosen, weights, execution.experts_backend, execution.capacity)
             dropped = lost / jnp.maximum(counts.sum(), 1)
+        elif can_gather(x.shape[0], weights):
+            y = gathered(x, gates, chosen, weights, execution.experts_backend)
         else:
-            y = own_experts(x, gates, chosen, weights, execution.experts_backend)
+            y = grouped(x, gates, chosen, weights, execution.experts_backend)
         return y.reshape(shape), RouterStatistics(load, balance_loss, dropped, taken)
 
 

@@ -14,10 +14,10 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
-from tars_jax.model.grouped import Weights, grouped
+from tars_jax.model.assignments import Weights
+from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import AXIS_RULES
 
 BATCH, EXPERT, FSDP, TENSOR = AXIS_RULES["batch"], "expert", "fsdp", "tensor"
@@ -53,9 +53,8 @@ def gathered(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights
 
 def _on_one_device(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
     whole = Weights(*(_whole(kernel, axis) for kernel, axis in zip(weights, (1, 1, 2), strict=True)))
-    y = grouped(x, jnp.arange(chosen.size) // chosen.shape[1], chosen.ravel(), whole, backend)
-    mixed = jnp.einsum("GK,GKD->GD", gates, y.reshape(*chosen.shape, -1))
-    return jax.lax.psum(mixed, TENSOR) if jax.lax.axis_size(TENSOR) > 1 else mixed
+    y = grouped(x, gates, chosen, whole, backend)
+    return jax.lax.psum(y, TENSOR) if jax.lax.axis_size(TENSOR) > 1 else y
 
 
 def _whole(kernel: jax.Array, depth_axis: int) -> jax.Array:

@@ -13,6 +13,7 @@ from tars_jax import InputError
 from tars_jax.model.attention import attend, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import REMAT, Execution
+from tars_jax.model.grouped import bucket_size
 from tars_jax.model.policy import Inputs, Parameters, forward
 
 B, T, N, K, H = 1, 256, 2, 1, 8
@@ -86,6 +87,9 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), got, expected)
     activations = tiny_model.depth * rows * length * tiny_model.width
     assert sizes["attention"] - sizes["full"] == activations  # N * H is the width here
-    assert sizes["experts"] - sizes["full"] == activations * tiny_model.experts_per_token
-    assert sizes["outputs"] - sizes["full"] == activations * (1 + tiny_model.experts_per_token)
-    assert sizes["full"] < sizes["outputs"] < sizes["products"] < sizes["none"]
+    assignments = rows * length * tiny_model.experts_per_token
+    places = assignments + bucket_size(assignments // tiny_model.experts)
+    hidden = tiny_model.depth * 2 * places * tiny_model.expert_width  # of gate and up, in buckets
+    assert sizes["experts"] - sizes["full"] == hidden
+    assert sizes["outputs"] - sizes["full"] == activations + hidden
+    assert sizes["full"] < sizes["products"] < sizes["none"] > sizes["outputs"]

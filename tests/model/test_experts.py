@@ -1,7 +1,9 @@
 """Every way to compute the experts is the same function, and the router counts what is real."""
 
 import dataclasses
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,11 +12,13 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.model import experts
+from tars_jax.model.assignments import Weights, by_expert
+from tars_jax.model.bucketed import bucketed
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
-from tars_jax.model.experts import FEW_TOKENS, Experts, Weights, all_experts, own_experts
-from tars_jax.model.grouped import bucketed, ragged
+from tars_jax.model.experts import FEW_TOKENS, Experts, all_experts
+from tars_jax.model.grouped import BUCKETS, bucket_size
+from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
 G, D, F, E, K = 40, 6, 5, 4, 2
 
@@ -37,43 +41,87 @@ def routing(kind: str) -> np.ndarray:
     return np.where(np.arange(G)[:, None] % 2, random, E) if kind == "half is padding" else random
 
 
-def small_buckets(x: Any, source: Any, expert: Any, weights: Weights) -> jax.Array:
-    return bucketed(x, source, expert, weights, 1)
+WAYS: dict[str, Callable[..., jax.Array]] = {
+    "buckets of 1": functools.partial(bucketed, bucket=1),
+    "buckets of 8": functools.partial(bucketed, bucket=8),
+    "a bucket for all": functools.partial(bucketed, bucket=64),
+    "ragged products": functools.partial(ragged, dot=jax.lax.ragged_dot),
+    "megablox, interpreted": functools.partial(ragged, dot=functools.partial(megablox_dot, interpret=True)),
+    "tokamax, without a GPU": lambda *arguments: ragged(*arguments, tokamax_dot()),
+}
 
 
-def large_buckets(x: Any, source: Any, expert: Any, weights: Weights) -> jax.Array:
-    return bucketed(x, source, expert, weights, 64)
+@functools.cache
+def values_and_gradients(way: str) -> Any:
+    """Compiled: x, gates, chosen, weights and y's gradient to y and the gradients for x, gates and all kernels."""
+
+    def run(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, probe: jax.Array) -> Any:
+        def layer(x: jax.Array, gates: jax.Array, weights: Weights) -> jax.Array:
+            if way == "all experts":
+                return all_experts(x, gates, chosen, weights)
+            return WAYS[way](x, gates, by_expert(chosen, E), weights)
+
+        y, pull = jax.vjp(layer, x, gates, weights)
+        return y, pull(probe)
+
+    return jax.jit(run)
 
 
-def ragged_products(x: Any, source: Any, expert: Any, weights: Weights) -> jax.Array:
-    return ragged(x, source, expert, weights, jax.lax.ragged_dot)
-
-
-@pytest.mark.parametrize("product", [small_buckets, large_buckets, ragged_products])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["random", "one expert takes all first choices", "in blocks", "half is padding"])
-def test_own_experts_and_all_experts_agree(kind: str, product: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = jnp.asarray(routing(kind))
-    monkeypatch.setattr(experts, "grouped", lambda *arguments: product(*arguments[:-1]))
+def test_each_way_is_all_experts(kind: str, way: str) -> None:
+    """Of the kinds, one leaves experts without a row and one leaves rows without an expert."""
+    if way.startswith("tokamax"):
+        pytest.importorskip("tokamax")
     x, gates = jax.random.normal(jax.random.key(1), (G, D)), jax.random.uniform(jax.random.key(2), (G, K))
     weights, probe = random_weights(jax.random.key(3)), jax.random.normal(jax.random.key(4), (G, D))
+    inputs = x, gates, jnp.asarray(routing(kind)), weights, probe
+    got, expected = values_and_gradients(way)(*inputs), values_and_gradients("all experts")(*inputs)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-3, rtol=1e-4), got, expected)
 
-    @jax.jit
-    def both(x: jax.Array, gates: jax.Array, weights: Weights) -> tuple[jax.Array, jax.Array]:
-        return all_experts(x, gates, chosen, weights), own_experts(x, gates, chosen, weights, "replaced")
 
-    @jax.jit
-    def gradients(x: jax.Array, gates: jax.Array, weights: Weights) -> tuple[object, object]:
-        def total(number: int) -> object:
-            return jax.grad(lambda *arguments: (both(*arguments)[number] * probe).sum(), argnums=(0, 1, 2))(
-                x, gates, weights
-            )
+def test_megablox_blocks_need_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows, inner and outer dimension are no multiples of a block; runs begin and end within one."""
+    num_rows = 42
+    monkeypatch.setattr("tars_jax.model.ragged.MEGABLOX_ROWS", 16)
+    monkeypatch.setattr("tars_jax.model.ragged.MEGABLOX_BLOCK", 8)
+    rows, kernels = (
+        jax.random.normal(jax.random.key(0), (num_rows, 12)),
+        jax.random.normal(jax.random.key(1), (3, 12, 20)),
+    )
+    sizes, real = jnp.asarray([17, 0, 19]), (jnp.arange(num_rows) < 36)[:, None]
 
-        return total(0), total(1)
+    @functools.partial(jax.jit, static_argnums=0)
+    def values_and_gradients(dot: RaggedDot) -> Any:
+        y, pull = jax.vjp(lambda rows, kernels: dot(rows, kernels, sizes), jnp.where(real, rows, 0), kernels)
+        drows, dkernels = pull(jnp.where(real, jnp.sin(jnp.arange(20.0)), 0))
+        return jnp.where(real, y, 0), jnp.where(real, drows, 0), dkernels
 
-    whole, own = both(x, gates, weights)
-    np.testing.assert_allclose(whole, own, atol=1e-4)
-    expected, got = gradients(x, gates, weights)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-3), expected, got)
+    interpreted = functools.partial(megablox_dot, interpret=True)
+    got, expected = values_and_gradients(interpreted), values_and_gradients(jax.lax.ragged_dot)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), got, expected)
+
+
+def test_runs_by_hand() -> None:
+    """Expert 1 has assignments 1, 2 and 5, expert 0 has 0 and 3; 4 is nobody's."""
+    runs = by_expert(jnp.asarray([[0, 1], [1, 0], [2, 1]]), 2)
+    assert runs.order.tolist() == [0, 3, 1, 2, 5, 4] and runs.sizes.tolist() == [2, 3]
+    assert [bucket_size(load) for load in (0, 1000, 10**6)] == [BUCKETS[0], 128, BUCKETS[1]]
+
+
+def test_work_follows_the_routing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """40 assignments of one expert are three buckets of 16; nobody's assignments are none."""
+    seen: list[int] = []
+    monkeypatch.setattr(
+        "tars_jax.model.bucketed._swiglu", lambda a, b: jax.debug.callback(lambda: seen.append(1)) or jax.nn.silu(a) * b
+    )
+    x, gates, weights = jnp.ones((G, D)), jnp.ones((G, 1)), random_weights(jax.random.key(3))
+    layer = jax.jit(lambda chosen: bucketed(x, gates, by_expert(chosen, E), weights, 16))
+    for expert, buckets in ((2, 3), (E, 0)):
+        jax.block_until_ready(layer(jnp.full((G, 1), expert)))
+        jax.effects_barrier()
+        assert len(seen) == buckets
+        seen.clear()
 
 
 def test_all_experts_by_hand() -> None:

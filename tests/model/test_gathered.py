@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tars_jax.model.experts import own_experts
+from tars_jax.model.assignments import Weights
 from tars_jax.model.gathered import can_gather, gathered
-from tars_jax.model.grouped import Weights
+from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import make_mesh
 
 TOKENS, WIDTH, EXPERTS, EXPERT_WIDTH, TOP_K = 64, 8, 8, 16, 2
@@ -47,7 +47,7 @@ def main() -> None:
     target = jax.random.normal(jax.random.key(9), x.shape)
 
     def loss(x: jax.Array, gates: jax.Array, weights: Weights, on_mesh: bool) -> jax.Array:
-        y = (gathered if on_mesh else own_experts)(x, gates, chosen, weights, "buckets")
+        y = (gathered if on_mesh else grouped)(x, gates, chosen, weights, "buckets")
         return (y * target).sum()
 
     gradients = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)), static_argnums=3)

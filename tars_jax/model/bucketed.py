@@ -1,0 +1,151 @@
+"""Each expert on its own tokens, a bucket at a time: loops that are as long as the routing makes them (CPU).
+
+Axes: G tokens, K experts of a token, R = G * K assignments, D width, E experts, F expert width, C rows of a bucket.
+
+The run of an expert is cut into buckets, the last partly empty, so no routing is too uneven. Kernels are read once for
+a run, rows gathered from their tokens and added to them: no [R, D] is written on the way, and no kernel is copied for
+every bucket. The gradient is by hand, since XLA makes a scatter of every gather. Of each row, with s(a, b) = silu(a) b:
+
+    a = x W_gate    b = x W_up    h = s(a, b)    y = gate * h W_down
+    dh = dy W_down'    dgate = h . dh    (da, db) = s'(a, b) gate dh    dx = da W_gate' + db W_up'
+    dW_down = sum (gate h)' dy    dW_gate = sum x' da    dW_up = sum x' db
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TypeVar
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
+
+from tars_jax.model.assignments import Runs, Weights
+from tars_jax.model.execution import EXPERTS_OUT
+
+Carry = TypeVar("Carry")
+Hidden = tuple[jax.Array, jax.Array]  # a, b of all runs, [R + C, F] each
+Residuals = tuple[jax.Array, jax.Array, Runs, Weights, Hidden]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def bucketed(x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, bucket: int) -> jax.Array:
+    """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
+    return _forward(x, gates, runs, weights, bucket, None)[0]
+
+
+def _swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
+    return nn.silu(a) * b
+
+
+def _forward(
+    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, bucket: int, hidden: Hidden | None
+) -> tuple[jax.Array, Hidden | None]:
+    """The sum, and `hidden` filled in where it is given."""
+    top_k = gates.shape[1]
+
+    def step(
+        carry: tuple[jax.Array, Hidden | None], kernels: Weights, start: jax.Array, rows: jax.Array
+    ) -> tuple[jax.Array, Hidden | None]:
+        y, hidden = carry
+        inputs = _take(x, rows // top_k)
+        a = jnp.einsum("CD,DF->CF", inputs, kernels.gate)
+        b = jnp.einsum("CD,DF->CF", inputs, kernels.up)
+        outputs = jnp.einsum("CF,FD->CD", _swiglu(a, b), kernels.down) * _take(gates.ravel(), rows)[:, None]
+        if hidden is not None:  # rows beyond the run are overwritten by the next
+            hidden = _put(hidden[0], a, start), _put(hidden[1], b, start)
+        return y.at[rows // top_k].add(outputs, mode="drop"), hidden
+
+    def run(
+        carry: tuple[jax.Array, Hidden | None], of: tuple[Weights, jax.Array, jax.Array]
+    ) -> tuple[tuple[jax.Array, Hidden | None], None]:
+        return _over_buckets(step, carry, runs.order, bucket, *of), None
+
+    begin, end = _borders(runs)
+    return jax.lax.scan(run, (jnp.zeros_like(x), hidden), (weights, begin, end))[0]
+
+
+def _forward_for_gradient(
+    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, bucket: int
+) -> tuple[jax.Array, Residuals]:
+    empty = jnp.zeros((gates.size + bucket, weights.gate.shape[-1]), x.dtype)
+    y, hidden = _forward(x, gates, runs, weights, bucket, (empty, empty))
+    assert hidden is not None
+    a, b = (checkpoint_name(each, EXPERTS_OUT) for each in hidden)
+    return y, (x, gates, runs, weights, (a, b))
+
+
+def _backward(bucket: int, residuals: Residuals, dy: jax.Array) -> tuple[jax.Array, jax.Array, None, Weights]:
+    x, gates, runs, weights, (all_a, all_b) = residuals
+    top_k = gates.shape[1]
+    Sums = tuple[jax.Array, jax.Array, Weights]
+
+    def step(sums: Sums, kernels: Weights, start: jax.Array, rows: jax.Array) -> Sums:
+        dx, dgates, dkernels = sums
+        inputs, dout = _take(x, rows // top_k), _take(dy, rows // top_k)
+        gate = _take(gates.ravel(), rows)[:, None]
+        a, b = (jax.lax.dynamic_slice_in_dim(each, start, bucket) for each in (all_a, all_b))
+        h, pull = jax.vjp(_swiglu, a, b)
+        dh = jnp.einsum("CD,FD->CF", dout, kernels.down)
+        da, db = pull(gate * dh)
+        product = functools.partial(jnp.einsum, preferred_element_type=jnp.float32)
+        dkernels = Weights(
+            dkernels.gate + product("CD,CF->DF", inputs, da),
+            dkernels.up + product("CD,CF->DF", inputs, db),
+            dkernels.down + product("CF,CD->FD", gate * h, dout),
+        )
+        dinputs = jnp.einsum("CF,DF->CD", da, kernels.gate) + jnp.einsum("CF,DF->CD", db, kernels.up)
+        dgates = dgates.at[rows].set((h * dh).sum(-1), mode="drop")
+        return dx.at[rows // top_k].add(dinputs, mode="drop"), dgates, dkernels
+
+    def run(
+        sums: tuple[jax.Array, jax.Array], of: tuple[Weights, jax.Array, jax.Array]
+    ) -> tuple[tuple[jax.Array, jax.Array], Weights]:
+        zeros = Weights(*(jnp.zeros(kernel.shape, jnp.float32) for kernel in of[0]))
+        dx, dgates, dkernels = _over_buckets(step, (*sums, zeros), runs.order, bucket, *of)
+        return (dx, dgates), Weights(*(sum_.astype(x.dtype) for sum_ in dkernels))
+
+    zeros = jnp.zeros_like(x), jnp.zeros_like(gates).ravel()
+    (dx, dgates), dweights = jax.lax.scan(run, zeros, (weights, *_borders(runs)))
+    return dx, dgates.reshape(gates.shape), None, dweights
+
+
+bucketed.defvjp(_forward_for_gradient, _backward)
+
+
+def _borders(runs: Runs) -> tuple[jax.Array, jax.Array]:
+    """[E] first place of each run, and the one after its last."""
+    end = jnp.cumsum(runs.sizes)
+    return end - runs.sizes, end
+
+
+def _over_buckets(
+    step: Callable[[Carry, Weights, jax.Array, jax.Array], Carry],
+    carry: Carry,
+    order: jax.Array,
+    bucket: int,
+    kernels: Weights,
+    begin: jax.Array,
+    end: jax.Array,
+) -> Carry:
+    """`step` on each bucket of a run: its first place, and its assignments [C], R where there is none."""
+    padded = jnp.pad(order, (0, bucket))
+
+    def turn(state: tuple[jax.Array, Carry]) -> tuple[jax.Array, Carry]:
+        start, carry = state
+        here = jax.lax.dynamic_slice_in_dim(padded, start, bucket)
+        rows = jnp.where(start + jnp.arange(bucket) < end, here, order.size)
+        return start + bucket, step(carry, kernels, start, rows)
+
+    return jax.lax.while_loop(lambda state: state[0] < end, turn, (begin, carry))[1]
+
+
+def _take(array: jax.Array, places: jax.Array) -> jax.Array:
+    """0 where there is no such place."""
+    return array.at[places].get(mode="fill", fill_value=0)
+
+
+def _put(array: jax.Array, rows: jax.Array, start: jax.Array) -> jax.Array:
+    return jax.lax.dynamic_update_slice_in_dim(array, rows, start, 0)

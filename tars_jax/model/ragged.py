@@ -1,0 +1,83 @@
+"""Each expert on its own tokens by ragged products: rows sorted by expert, one product over all runs (TPU, GPU).
+
+Axes: G tokens, K experts of a token, R = G * K assignments, D width, E experts, F expert width.
+
+A product takes rows [R, .], kernels [E, ., .] and the lengths of the runs [E], and gives rows. `jax.lax.ragged_dot` is
+native on TPU, but its gradient for the kernels is not: it computes every expert on every row; on CPU and GPU it does so
+forwards too. Megablox: Pallas kernels for TPU, gradients too. Tokamax: kernels for GPU, from the package of that name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
+from jax.experimental.pallas.ops.tpu import megablox
+
+from tars_jax import InputError
+from tars_jax.model.assignments import Runs, Weights
+from tars_jax.model.execution import EXPERTS_OUT
+
+RaggedDot = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
+MEGABLOX_ROWS = 512  # of a block
+MEGABLOX_BLOCK = 1024  # of the product's inner and outer dimension, where they are longer
+
+
+def ragged(x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, dot: RaggedDot) -> jax.Array:
+    """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
+    places = jnp.argsort(runs.order)
+    # What a ragged product gives beyond its last run is not said; neither it nor its gradient gets through.
+    real = (jnp.arange(gates.size) < runs.sizes.sum())[:, None]
+    rows = jnp.where(real, _moved(x, runs.order, places, gates.shape[1]), 0)
+    hidden = nn.silu(dot(rows, weights.gate, runs.sizes)) * dot(rows, weights.up, runs.sizes)
+    y = jnp.where(real, dot(jnp.where(real, hidden, 0), weights.down, runs.sizes), 0)
+    y = checkpoint_name(_moved(y, places, runs.order, 1).reshape(*gates.shape, -1), EXPERTS_OUT)
+    return jnp.einsum("GK,GKD->GD", gates, y)
+
+
+def megablox_dot(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, interpret: bool = False) -> jax.Array:
+    """A ragged product; interpreted, the same kernel runs without a TPU."""
+    num_rows = rows.shape[0]
+    block = min(MEGABLOX_ROWS, -(-num_rows // 8) * 8)
+    rows = jnp.pad(rows, ((0, -num_rows % block), (0, 0)))
+    blocks = (block, *(min(MEGABLOX_BLOCK, size) for size in kernels.shape[1:]))
+    return megablox.gmm(rows, kernels, sizes, rows.dtype, blocks, interpret=interpret)[:num_rows]
+
+
+def tokamax_dot() -> RaggedDot:
+    """The product of the tokamax package. Raises InputError where it is missing."""
+    try:
+        import tokamax
+        from absl import flags
+    except ImportError as error:
+        raise InputError(
+            "execution.experts: 'tokamax' needs the package tokamax: pip install 'tars_jax[gpu]', or take 'ragged'"
+        ) from error
+    if not flags.FLAGS.is_parsed():
+        flags.FLAGS.mark_as_parsed()  # else tokamax reads our command line as its own, and ends at the first flag
+    dot: RaggedDot = tokamax.ragged_dot
+    return dot
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _moved(x: jax.Array, order: jax.Array, places: jax.Array, top_k: int) -> jax.Array:
+    """[R / K, D] to [R, D]: row i is row order[i] // K of x. The gradient is a gather, where XLA would scatter.
+
+    order [R] is a permutation, places [R] its inverse.
+    """
+    return x[order // top_k]
+
+
+def _moved_for_gradient(x: jax.Array, order: jax.Array, places: jax.Array, top_k: int) -> tuple[jax.Array, jax.Array]:
+    return _moved(x, order, places, top_k), places
+
+
+def _moved_backward(top_k: int, places: jax.Array, gradient: jax.Array) -> tuple[jax.Array, None, None]:
+    return gradient[places].reshape(-1, top_k, gradient.shape[-1]).sum(1), None, None
+
+
+_moved.defvjp(_moved_for_gradient, _moved_backward)
