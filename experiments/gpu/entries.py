@@ -32,10 +32,9 @@ def entries(config: Any) -> list[Entry]:
     updates: list[list[Entry]] = []
     for model in models:
         backends = list(itertools.product(update["attention"], update["experts"] if model == "moe" else ("",)))
-        first, *others = (
-            [Entry("update", model, attention, experts, update["remat"][0]) for attention, experts in backends]
-            + [Entry("update", model, *backends[0], remat) for remat in update["remat"][1:]]
-        )
+        first, *others = [
+            Entry("update", model, attention, experts, update["remat"][0]) for attention, experts in backends
+        ] + [Entry("update", model, *backends[0], remat) for remat in update["remat"][1:]]
         updates += [[first, *others]]
     found = [
         Entry("matmul"),

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from experiments.gpu.batches import packed_batch
 from experiments.gpu.entries import Entry
@@ -19,8 +18,7 @@ from experiments.gpu.timing import Patience, compiled, measure
 from tars_jax.model.attention import attend, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
-from tars_jax.model.experts import own_experts
-from tars_jax.model.grouped import Weights
+from tars_jax.model.experts import Experts
 from tars_jax.training.planning.model_bytes import expert_layer_bytes
 from tars_jax.training.planning.model_flops import TRAINING
 
@@ -76,30 +74,31 @@ def measure_attention(config: Any, entry: Entry, patience: Patience) -> Row:
 
 
 def measure_experts(config: Any, entry: Entry, patience: Patience) -> Row:
-    """One layer's experts with an even random routing, forward and backward, without the router."""
+    """One layer's experts, forward and backward, with their router, which is nearly even on random tokens."""
     policy, size = model(config, entry.model), shapes(config)
-    backend = Execution(experts=entry.experts).experts_backend
+    execution = Execution(experts=entry.experts)
 
-    def gradients(x: jax.Array, weights: Weights, gates: jax.Array, probe: jax.Array, chosen: jax.Array) -> Any:
-        def total(x: jax.Array, weights: Weights, gates: jax.Array) -> jax.Array:
-            exact = x.dtype == jnp.float32
-            y = own_experts(x, gates, chosen, weights, "buckets" if exact else backend)
+    def gradients(x: jax.Array, parameters: Any, probe: jax.Array, valid: jax.Array) -> Any:
+        exact = x.dtype == jnp.float32
+        layer = Experts(dataclasses.replace(policy, execution=Execution(experts="buckets") if exact else execution))
+
+        def total(x: jax.Array, parameters: Any) -> jax.Array:
+            y, _ = layer.apply({"params": parameters}, x, valid)
             return (y.astype(jnp.float32) * probe.astype(jnp.float32)).sum()
 
-        return jax.grad(total, argnums=(0, 1, 2))(x, weights, gates)
+        return jax.grad(total, argnums=(0, 1))(x, parameters)
 
     tokens = size.rows * size.row_length
-    *arrays, chosen = _expert_arrays(policy, tokens)
-    program, row = compiled(lambda: jax.jit(gradients).lower(*arrays, chosen))
-    timing = measure(lambda: program(*arrays, chosen), patience)
-    *few, chosen = _expert_arrays(policy, EXACT_TOKENS)
+    arrays, few = (_expert_arrays(policy, count) for count in (tokens, EXACT_TOKENS))
+    program, row = compiled(lambda: jax.jit(gradients).lower(*arrays))
+    timing = measure(lambda: program(*arrays), patience)
     return {
         **row,
         "seconds": dataclasses.asdict(timing),
-        "resolved": backend,
+        "resolved": execution.experts_backend,
         "flops": 2.0 * TRAINING * 3 * tokens * policy.experts_per_token * policy.width * policy.expert_width,
         "bytes": expert_layer_bytes(policy, tokens, training=True),
-        "difference": _difference(jax.jit(gradients), tuple(few), chosen),
+        "difference": _difference(jax.jit(gradients), few[:-1], few[-1]),
     }
 
 
@@ -113,19 +112,12 @@ def _attention_arrays(policy: ModelConfig, rows: int, length: int) -> tuple[jax.
 
 
 def _expert_arrays(policy: ModelConfig, tokens: int) -> tuple[Any, ...]:
-    def random(seed: int, *shape: int, scale: float = 1.0) -> jax.Array:
-        return jax.random.normal(jax.random.key(seed), shape, jnp.bfloat16) * jnp.bfloat16(scale)
-
-    width, inner = policy.width, policy.expert_width
-    weights = Weights(
-        random(0, policy.experts, width, inner, scale=width**-0.5),
-        random(1, policy.experts, width, inner, scale=width**-0.5),
-        random(2, policy.experts, inner, width, scale=inner**-0.5),
-    )
-    scores = np.random.default_rng(3).random((tokens, policy.experts), np.float32)
-    chosen = np.argpartition(scores, policy.experts_per_token - 1, axis=1)[:, : policy.experts_per_token]
-    gates = jax.nn.softmax(random(4, tokens, policy.experts_per_token))
-    return random(5, tokens, width), weights, gates, random(6, tokens, width), jnp.asarray(chosen, jnp.int32)
+    """Tokens, parameters, what their results are multiplied with, and which are valid: all."""
+    x, probe = (jax.random.normal(jax.random.key(seed), (1, tokens, policy.width), jnp.bfloat16) for seed in (0, 1))
+    valid = jnp.ones((1, tokens), bool)
+    one = jnp.zeros((1, 1, policy.width), jnp.bfloat16)
+    parameters = jax.jit(lambda key: Experts(policy).init(key, one, valid[:, :1])["params"])(jax.random.key(2))
+    return x, jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), parameters), probe, valid
 
 
 def _difference(gradients: Any, arrays: tuple[Any, ...], last: jax.Array) -> float:

@@ -54,7 +54,7 @@ def measure_update(config: Any, entry: Entry, patience: Patience) -> Row:
 
     timing = measure(step, patience)
     if not all(bool(jnp.isfinite(metrics[name])) for name in ("policy_loss", "gradient_norm")):
-        raise InputError(f"the update is not finite: {({name: float(value) for name, value in metrics.items()})}")
+        raise InputError(f"the update is not finite: { ({name: float(value) for name, value in metrics.items()}) }")
     image = (size.image_height, size.image_width)
     total, active = count_parameters(policy)
     return {
@@ -107,9 +107,7 @@ def _weights(policy: ModelConfig, key: jax.Array, *, quantised: bool) -> Paramet
 def _filled(policy: ModelConfig, size: Shapes) -> SlotState:
     """All slots in the middle of an answer; a cache of random numbers, which take longer than zeros."""
     state = SlotState.empty(policy, size.slots, size.cache_length)
-    keys, values = (
-        jax.random.normal(jax.random.key(seed), state.cache.keys.shape, policy.dtype) for seed in (1, 2)
-    )
+    keys, values = (jax.random.normal(jax.random.key(seed), state.cache.keys.shape, policy.dtype) for seed in (1, 2))
     seed = jnp.arange(size.slots, dtype=jnp.uint32)
     return state.replace(cache=state.cache.replace(keys=keys, values=values), seed=seed, **_lengths(size))
 

@@ -11,7 +11,7 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 VISION = VisionConfig(
     patch=16, merge=2, temporal=2, grid=48, width=1024, depth=24, heads=16, mlp_width=4096, deepstack=(5, 11, 17)
 )
-# The shapes of Qwen3-VL-2B: 1.7 billion parameters active for a token of text.
+# The shapes of Qwen3-VL-2B, but with a head of its own: 1.7 billion parameters active for a token of text.
 DENSE = ModelConfig(
     vocabulary=151_936,
     width=2048,
@@ -22,7 +22,6 @@ DENSE = ModelConfig(
     mlp_width=6144,
     rope_theta=5e6,
     rope_sections=(24, 20, 20),
-    tied_embeddings=True,
     vision=VISION,
     image_token=151_655,
     dtype="bfloat16",
@@ -84,7 +83,7 @@ MODELS = {
     "tiny": {"dense": _tiny(DENSE), "moe": _tiny(MOE)},
 }
 SHAPES = {
-    "full": Shapes(8, 4096, 3, 0.25, 0, 704, 1280, 32, 2048, 64, 2560, 8192, 4 << 30),
+    "full": Shapes(8, 4096, 3, 0.25, 0, 704, 1280, 16, 1024, 64, 1280, 8192, 4 << 30),
     "tiny": Shapes(2, 96, 3, 0.25, 0, 8, 8, 2, 8, 4, 16, 128, 1 << 20),
 }
 

@@ -1,4 +1,4 @@
-"""The process that measures: a list of entries on its standard input, a line of JSON in a file for each when it is done.
+"""The process that measures: entries on its standard input, a line of JSON in a file for each when it is done.
 
 An error is a line, too. After one of the device's (out of memory, a fault of a kernel) the process ends, since nothing
 is known of the device then; whoever started it starts another for the rest.

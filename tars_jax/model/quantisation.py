@@ -132,7 +132,10 @@ def weight_errors(parameters: Parameters, quantised: Parameters) -> dict[str, fl
 
 @functools.cache
 def _kernels(config: ModelConfig) -> dict[str, Any]:
-    """What qwix would quantise of a policy: path -> its mark for a weight, with the shapes of integers and scales."""
+    """What qwix would quantise of a policy: path -> its mark for a weight, with the shapes of integers and scales.
+
+    But for a tied embedding: it is a weight of the head, and is read by the tokens' numbers, as no integers can be.
+    """
     qwix = _qwix()
     rules = [
         # The position grid of the vision encoder is read by a product of three, which qwix does not know.
@@ -142,7 +145,8 @@ def _kernels(config: ModelConfig) -> dict[str, Any]:
     model = qwix.quantize_model(Policy(config), qwix.PtqProvider(rules))
     tree = jax.eval_shape(lambda: model.init(jax.random.key(0), dummy_inputs(config)))["params"]
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=_is_marked)
-    return {leaf_name(path): leaf for path, leaf in leaves if _is_marked(leaf)}
+    marked = {leaf_name(path): leaf for path, leaf in leaves if _is_marked(leaf)}
+    return {name: leaf for name, leaf in marked.items() if not name.startswith("embed/")}
 
 
 @functools.cache

@@ -81,7 +81,7 @@ def test_what_matters_comes_first_and_nothing_twice() -> None:
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("decode.cache_length=100", r"config\.decode\.cache_length got 100; it takes at least .* 2112"),
+        ("decode.cache_length=100", r"config\.decode\.cache_length got 100; it takes at least .* 1088"),
         ("batch.windows=5000", r"config\.batch\.windows got 5000; a row of 4096 tokens takes fewer"),
         ("batch.images_per_row=4", r"config\.batch\.images_per_row got 4; it takes one for each window"),
     ],
@@ -122,3 +122,33 @@ def test_a_worker_that_dies_or_hangs_costs_one_row(tmp_path: pathlib.Path, monke
     gpu_bench.run(config("size=tiny", "minutes=1e-9"), types.SimpleNamespace(path=tmp_path))  # type: ignore[arg-type]
     result = json.loads((tmp_path / "result.json").read_text())
     assert result == {"rows": [], "not_begun": ["matmul", "copy", "update"]}
+
+
+@pytest.mark.multiprocess
+def test_every_entry_is_measured_at_tiny_size(tmp_path: pathlib.Path) -> None:
+    """In a worker, on whatever is here; the two that need a GPU say so. Utilisation is by the stated formula."""
+    flags = ("size=tiny", "warmups=1", "repeats=2", "update.attention=cudnn,auto", "update.experts=ragged")
+    small = config(*flags, "update.remat=full", "update.head_chunk=32", "layer.experts=auto", "decode.weights=bfloat16")
+    gpu_bench.run(small, types.SimpleNamespace(path=tmp_path))  # type: ignore[arg-type]
+    result = json.loads((tmp_path / "result.json").read_text())
+    wanted = entries(small.to_dict())
+    rows = {each["name"]: each for each in result["rows"]}
+    assert set(rows) == {each.name for each in wanted} and result["not_begun"] == []
+    failed = {name for name, each in rows.items() if "error" in each}
+    assert failed in (set(), {name for name in rows if "cudnn" in name})  # with a GPU, and without
+
+    page = (tmp_path / "gpu_bench.md").read_text()
+    assert sum(line.startswith("| ") for line in page.splitlines()) == len(wanted) + 2 * 6  # six tables
+    size = shapes(small.to_dict())
+    for name, policy in MODELS["tiny"].items():
+        update = rows[f"update {name} auto {'ragged ' if name == 'moe' else ''}full"]
+        windows = [15, 31, 46] * size.rows  # of 96 tokens, 93 in parts of 1 to 2 to 3
+        sampled = (3 + 7 + 11) * size.rows
+        flops = packed_update_flops(policy, windows, sampled)
+        assert (update["flops"], update["tokens"], update["sampled"]) == (flops, sum(windows), sampled)
+        assert update["flops_per_second"] == pytest.approx(flops / update["seconds"]["median"])
+        assert update["of_matmul"] == pytest.approx(
+            update["flops_per_second"] * rows["matmul"]["seconds"]["median"] / (2 * size.matmul**3)
+        )
+    assert rows["experts moe auto"]["difference"] < 0.05
+    assert rows["decode dense bfloat16"]["tokens"] == size.slots * size.chunk

@@ -79,7 +79,8 @@ def test_cudnn_is_handed_what_the_packer_makes(monkeypatch: pytest.MonkeyPatch) 
     q = jax.random.normal(jax.random.key(0), (3, length, 4, 8)).astype(jnp.bfloat16)
     k, v = jax.random.normal(jax.random.key(1), (2, 3, length, 2, 8)).astype(jnp.bfloat16)
     got = attend(q, k, v, within_segments(jnp.asarray(segments), "cudnn"))
-    expected = attend(*(each.astype(jnp.float32) for each in (q, k, v)), within_segments(jnp.asarray(segments), "dense"))
+    exact = (each.astype(jnp.float32) for each in (q, k, v))
+    expected = attend(*exact, within_segments(jnp.asarray(segments), "dense"))
     np.testing.assert_allclose(got, expected, atol=1e-5)
 
     segments[2] = np.arange(length) // 2 + 1
@@ -101,7 +102,7 @@ def test_cudnn_lowers_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     text = traced.lower(lowering_platforms=("cuda",)).as_text()
     for call in ("__cudnn$fmhaSoftmax(", "__cudnn$fmhaSoftmaxBackward("):
         assert text.count(call) == 1
-    assert f'\\22max_seg_per_batch\\22: {CUDNN_WINDOWS + 1}' in text and "PADDING_CAUSAL" in text
+    assert f"\\22max_seg_per_batch\\22: {CUDNN_WINDOWS + 1}" in text and "PADDING_CAUSAL" in text
     assert "256x256x" not in text
 
 

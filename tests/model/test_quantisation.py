@@ -14,7 +14,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward
+from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.quantisation import (
     dequantise,
     is_quantised,
@@ -119,3 +119,16 @@ def test_products_with_kernels_are_of_integers(tiny_model: ModelConfig, quantise
     assert "i8[" in text and "i4[" in text
     # Attention's query, key, value, out; the experts' gate, up, down; the head; the vision encoder's seven.
     assert sum("preferred_element_type=int32" in line or ":i32[" in line for line in products) == 15
+
+
+def test_a_tied_embedding_stays_as_it_is(tiny_model: ModelConfig) -> None:
+    """It is the head, and tokens are read from it."""
+    pytest.importorskip("qwix")
+    model = dataclasses.replace(tiny_model, depth=1, tied_embeddings=True)
+    parameters = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(0))
+    quantised = quantise(model, parameters)
+    chex.assert_trees_all_equal(quantised["embed"], parameters["embed"])
+    assert is_quantised(quantised["decoder"])
+    inputs = dataclasses.replace(dummy_inputs(model), images=np.zeros((1, 0, 1, 1, 3), np.uint8))
+    logits = quantised_forward(model, quantised, inputs).logits
+    np.testing.assert_allclose(logits, forward(model, dequantise(quantised), inputs).logits, atol=0.1)
