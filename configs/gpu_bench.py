@@ -27,6 +27,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.entry_minutes = 4.0  # of one entry, its compilation included
     config.warmups = 2  # runs before the clock
     config.repeats = 10  # of which median and quartiles are taken
+    config.seconds = 15.0  # of an entry's repetitions: slow ones are repeated less often, but three times at least
     # A minibatch: rows of packed windows that are 1, 2, 3 ... times as long as the first, a quarter of the tokens
     # sampled. Images stand at the beginning of the longest windows, at most one in each.
     config.batch = ml_collections.ConfigDict(

@@ -27,6 +27,7 @@ RULES: dict[str, Rule] = {
     "entry_minutes": more_than(0),
     "warmups": at_least(1),
     "repeats": at_least(1),
+    "seconds": more_than(0),
     "update.attention": each(one_of(*ATTENTION)),
     "update.experts": each(one_of(*EXPERTS)),
     "update.remat": each(one_of(*REMAT)),

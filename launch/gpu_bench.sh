@@ -5,7 +5,7 @@
 # Makes .venv-gpu from requirements.lock and the extras gpu and quantisation of pyproject.toml, by pip's own registry;
 # nothing else is fetched. Two variables serve a machine that reaches no registry:
 #   TARS_JAX_PYTHON=python3      an interpreter that has jax for GPU, flax, optax, numpy and pillow already
-#   TARS_JAX_WHEELS=DIRECTORY    wheels of what it lacks, such as ml_collections, tokamax, qwix and what these need
+#   TARS_JAX_WHEELS=DIRECTORY    wheels of what it lacks, such as ml_collections and qwix
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv-gpu"
@@ -68,7 +68,7 @@ fi
 # In a process of its own, which gives the device back.
 "$python" -P -c '
 import importlib, sys
-names = ("jax", "flax", "optax", "einops", "chex", "ml_collections", "PIL", "tokenizers", "safetensors", "tensorstore")
+names = ("jax", "flax", "optax", "einops", "chex", "ml_collections", "yaml", "PIL")
 missing = []
 for name in names:
     try:

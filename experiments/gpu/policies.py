@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import SingleDeviceSharding
 
 from experiments.gpu.batches import packed_batch
 from experiments.gpu.entries import Entry
@@ -39,12 +40,19 @@ def measure_update(config: Any, entry: Entry, patience: Patience) -> Row:
     )
     policy, size = dataclasses.replace(model(config, entry.model), execution=execution), shapes(config)
     batch, windows, sampled = packed_batch(policy, size, config["seed"])
-    batch = jax.device_put(batch)
     optimiser = make_optimiser(OptimiserConfig(1e-6))
-    parameters = jax.jit(lambda key: init_parameters(policy, key))(jax.random.key(config["seed"]))
-    state = TrainState(parameters, jax.jit(optimiser.init)(parameters), jax.device_put(jnp.int32(0)))
+
+    def fresh() -> TrainState:
+        parameters = init_parameters(policy, jax.random.key(config["seed"]))
+        return TrainState(parameters, optimiser.init(parameters), jnp.int32(0))
+
+    here = SingleDeviceSharding(jax.local_devices()[0])
+    expected = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here), jax.eval_shape(fresh)
+    )
     update = make_policy_update(policy, optimiser, PPOConfig())
-    program, row = compiled(lambda: update.lower(state, batch))
+    program, row = compiled(lambda: update.lower(expected, batch))
+    state, batch = jax.jit(fresh)(), jax.device_put(batch)
     metrics: dict[str, jax.Array] = {}
 
     def step() -> Any:

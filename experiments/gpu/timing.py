@@ -23,11 +23,15 @@ class Timing:
 
 @dataclasses.dataclass(frozen=True)
 class Patience:
-    """How often a program runs: unmeasured, measured, and, if it is short, in a row before the clock is read."""
+    """How often a program runs: unmeasured, then measured, fewer times if that takes too long."""
 
     warmups: int = 2
     repeats: int = 10
-    least_seconds: float = 0.02
+    seconds: float = 15.0  # of all repetitions; LEAST_REPEATS are made in any case
+
+
+LEAST_REPEATS = 3
+LEAST_SECONDS = 0.02  # a shorter program runs several times before the clock is read
 
 
 def measure(run: Callable[[], Any], patience: Patience) -> Timing:
@@ -41,10 +45,12 @@ def measure(run: Callable[[], Any], patience: Patience) -> Timing:
         return (time.perf_counter() - began) / times
 
     warm = [seconds(1) for _ in range(max(patience.warmups, 1))]
-    times = max(1, int(patience.least_seconds / max(warm[-1], 1e-6)))
-    found = [seconds(times) for _ in range(patience.repeats)]
+    times = max(1, int(LEAST_SECONDS / max(warm[-1], 1e-6)))
+    found: list[float] = []
+    while len(found) < patience.repeats and (len(found) < LEAST_REPEATS or sum(found) * times < patience.seconds):
+        found.append(seconds(times))
     low, median, high = (float(each) for each in np.percentile(found, [25, 50, 75]))
-    return Timing(median, low, high, patience.repeats)
+    return Timing(median, low, high, len(found))
 
 
 def compiled(lower: Callable[[], Any]) -> tuple[Any, dict[str, float]]:

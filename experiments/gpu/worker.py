@@ -42,7 +42,7 @@ def main() -> int:
 
 def work(config: Any, entries: Sequence[Entry], path: pathlib.Path) -> int:
     """Measures the entries in order, and appends to the file at `path`."""
-    patience = Patience(config["warmups"], config["repeats"])
+    patience = Patience(config["warmups"], config["repeats"], config["seconds"])
     device = describe_device()
     parent = os.getppid()
     for entry in entries:

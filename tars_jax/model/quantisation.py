@@ -161,14 +161,16 @@ def _provider() -> Any:
     def dot_general(self: Any, lhs: Any, rhs: Any, dimension_numbers: Any, *args: Any, **kwargs: Any) -> jax.Array:
         if not isinstance(rhs, qwix.QArray):
             return jax.lax.dot_general(lhs, rhs, dimension_numbers, *args, **kwargs)
-        return qwix.dot_general(int8(lhs, dimension_numbers[0][0]), rhs, dimension_numbers)
+        product: jax.Array = qwix.dot_general(int8(lhs, dimension_numbers[0][0]), rhs, dimension_numbers)
+        return product.astype(lhs.dtype)  # scales are float32
 
     def einsum(self: Any, equation: str, *operands: Any, **kwargs: Any) -> jax.Array:
         if not isinstance(operands[-1], qwix.QArray):
             return jnp.einsum(equation, *operands, **kwargs)
         first, output = equation.split(",")[0], equation.split("->")[1]
         contracted = [axis for axis, name in enumerate(first) if name not in output]
-        return qwix.einsum(equation, int8(operands[0], contracted), operands[1])
+        product: jax.Array = qwix.einsum(equation, int8(operands[0], contracted), operands[1])
+        return product.astype(operands[0].dtype)
 
     def nn_param(self: Any, module: nn.Module, name: str, *args: Any, **kwargs: Any) -> Any:
         kernel: Any = module.get_variable("params", name)

@@ -14,7 +14,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
+from tars_jax.model.decoder import Cache
+from tars_jax.model.policy import CacheAddress, Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.quantisation import (
     dequantise,
     is_quantised,
@@ -132,3 +133,14 @@ def test_a_tied_embedding_stays_as_it_is(tiny_model: ModelConfig) -> None:
     inputs = dataclasses.replace(dummy_inputs(model), images=np.zeros((1, 0, 1, 1, 3), np.uint8))
     logits = quantised_forward(model, quantised, inputs).logits
     np.testing.assert_allclose(logits, forward(model, dequantise(quantised), inputs).logits, atol=0.1)
+
+
+def test_activations_keep_their_type(tiny_model: ModelConfig, quantised: Parameters) -> None:
+    """As in the engine of a large model: kernels of integers, scales of float32, everything else of bfloat16."""
+    model = dataclasses.replace(tiny_model, dtype="bfloat16")
+    inputs = dataclasses.replace(dummy_inputs(model), images=np.zeros((1, 0, 1, 1, 3), np.uint8))
+    cache = Cache.empty(model, slots=1, length=4)
+    address = CacheAddress(write_at=np.zeros((1, 2), np.int32))
+    output = jax.eval_shape(lambda: quantised_forward(model, quantised, inputs, cache, address))
+    assert (output.hidden.dtype, output.cache.keys.dtype) == (jnp.bfloat16, jnp.bfloat16)
+    assert output.logits.dtype == jnp.float32
