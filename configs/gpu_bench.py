@@ -50,14 +50,14 @@ def get_config() -> ml_collections.ConfigDict:
     config.update = ml_collections.ConfigDict(
         {
             "attention": ("cudnn", "auto"),
-            "experts": ("auto", "ragged"),
+            "experts": ("hopper", "auto"),
             "remat": ("outputs", "full", "products"),
             "head_chunk": 256,  # tokens of a row whose logits are held at a time
         }
     )
     # One layer alone, of the dense policy (attention) and the mixture of experts.
     config.layer = ml_collections.ConfigDict(
-        {"attention": ("cudnn", "dense"), "experts": ("auto", "ragged", "buckets", "megablox")}
+        {"attention": ("cudnn", "dense"), "experts": ("hopper", "auto", "ragged", "buckets", "megablox")}
     )
     config.decode = ml_collections.ConfigDict(
         {
