@@ -17,6 +17,7 @@ from experiments.gpu.timing import Patience, compiled, measure
 from tars_jax import InputError
 from tars_jax.inference.slots import SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.decoder import Cache
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, count_parameters, init_parameters
 from tars_jax.model.quantisation import quantise
@@ -91,7 +92,7 @@ def measure_decode(config: Any, entry: Entry, patience: Patience) -> Row:
 
     def run() -> Any:
         nonlocal state
-        state, drawn = program(parameters, state.replace(**_lengths(size)))
+        state, drawn = program(parameters, dataclasses.replace(state, **_lengths(size)))
         return drawn
 
     timing = measure(run, patience)
@@ -117,7 +118,7 @@ def _filled(policy: ModelConfig, size: Shapes) -> SlotState:
     state = SlotState.empty(policy, size.slots, size.cache_length)
     keys, values = (jax.random.normal(jax.random.key(seed), state.cache.keys.shape, policy.dtype) for seed in (1, 2))
     seed = jnp.arange(size.slots, dtype=jnp.uint32)
-    return state.replace(cache=state.cache.replace(keys=keys, values=values), seed=seed, **_lengths(size))
+    return dataclasses.replace(state, cache=Cache(keys, values), seed=seed, **_lengths(size))
 
 
 def _lengths(size: Shapes) -> dict[str, jax.Array]:

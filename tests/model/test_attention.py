@@ -79,11 +79,12 @@ def test_cudnn_is_handed_what_the_packer_makes(monkeypatch: pytest.MonkeyPatch) 
     q = jax.random.normal(jax.random.key(0), (3, length, 4, 8)).astype(jnp.bfloat16)
     k, v = jax.random.normal(jax.random.key(1), (2, 3, length, 2, 8)).astype(jnp.bfloat16)
     got = attend(q, k, v, within_segments(jnp.asarray(segments), "cudnn"))
-    exact = (each.astype(jnp.float32) for each in (q, k, v))
-    expected = attend(*exact, within_segments(jnp.asarray(segments), "dense"))
+    q, k, v = (each.astype(jnp.float32) for each in (q, k, v))
+    expected = attend(q, k, v, within_segments(jnp.asarray(segments), "dense"))
     np.testing.assert_allclose(got, expected, atol=1e-5)
 
     segments[2] = np.arange(length) // 2 + 1
+    q, k, v = (each.astype(jnp.bfloat16) for each in (q, k, v))
     got = attend(q, k, v, within_segments(jnp.asarray(segments), "cudnn"))
     assert np.isnan(got[2]).all() and not np.isnan(got[:2]).any()
 

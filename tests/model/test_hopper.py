@@ -52,13 +52,13 @@ def as_documented_for_kernels(lhs: jax.Array, rhs: jax.Array, *, group_sizes: ja
 
 def by_hand(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, probe: jax.Array) -> Any:
     """The same in float32, each expert on its own rows."""
-    rows, kernels, probe = (np.asarray(each, np.float32) for each in (rows, kernels, probe))
+    left, right, above = (np.asarray(each, np.float32) for each in (rows, kernels, probe))
     y, of_rows, of_kernels, start = np.zeros((R, F)), np.zeros((R, D)), np.zeros((E, D, F)), 0
     for expert, size in enumerate(np.asarray(sizes).tolist()):
         own = slice(start, start + size)
-        y[own] = rows[own] @ kernels[expert]
-        of_rows[own] = probe[own] @ kernels[expert].T
-        of_kernels[expert] = rows[own].T @ probe[own]
+        y[own] = left[own] @ right[expert]
+        of_rows[own] = above[own] @ right[expert].T
+        of_kernels[expert] = left[own].T @ above[own]
         start += size
     return (of_rows, of_kernels), y
 
