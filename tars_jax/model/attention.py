@@ -1,10 +1,12 @@
 """Attention of the decoder by platform: one function, and what each token may look at in the form its backend takes.
 
 Axes: B rows, T new tokens, M keys (T without a cache, else its length), N query heads, K key-value heads, H head
-dimension.
+dimension, W runs of a row.
 
-Dense attention holds scores [B, N, T, M]. Splash attention (TPU) never does: it walks over blocks, leaves out those
-above the diagonal, and takes T a multiple of 128. cuDNN's flash attention (GPU) takes bfloat16 and a mask.
+Dense attention holds scores [B, N, T, M], and is what every live cache is read with. The others never hold them, and
+take packed rows: splash attention (TPU) walks over blocks, leaves out those above the diagonal, and takes T a multiple
+of 128; cuDNN's flash attention (GPU, from Hopper on) takes each run of equal segments as a sequence of its own, in
+bfloat16, and a bounded number of them in a row.
 """
 
 from __future__ import annotations
@@ -21,20 +23,33 @@ from tars_jax.model.sharding import mapped
 
 SPLASH_UNIT = 128  # tokens
 SPLASH_BLOCK = 512  # tokens of a block, at most
+CUDNN_WINDOWS = 16  # windows of a row, at most; its kernels start for every one that there could be
+
+
+@flax.struct.dataclass
+class Runs:
+    """Where each run of equal segments of a row begins and how long it is; -1 for runs that there are not."""
+
+    starts: jax.Array  # [B, W + 1] int32
+    lengths: jax.Array  # [B, W] int32
+    complete: jax.Array  # [B] bool: the row has no more than W runs
 
 
 @flax.struct.dataclass
 class Visible:
-    """What new tokens may look at; one of the two."""
+    """What new tokens may look at; one of the three."""
 
     mask: jax.Array | None = None  # [B, T, M]
     segments: jax.Array | None = None  # [B, T]: itself and what is before it in its own segment
+    runs: Runs | None = None  # the same, as sequences
 
 
 def within_segments(segments: jax.Array, backend: str) -> Visible:
     """Packed rows: a token sees itself and its own segment before it."""
     if backend == "splash":
         return Visible(segments=segments)
+    if backend == "cudnn":
+        return Visible(runs=find_runs(segments, CUDNN_WINDOWS + 1))  # padding is a run, too
     time = jnp.arange(segments.shape[1])
     return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]))
 
@@ -44,20 +59,57 @@ def up_to(write_at: jax.Array, length: int) -> Visible:
     return Visible(mask=jnp.arange(length)[None, None] <= write_at[:, :, None])
 
 
-def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible, backend: str) -> jax.Array:
+def most_windows(backend: str, row_length: int) -> int:
+    """How many windows a packed row may hold for this backend."""
+    return CUDNN_WINDOWS if backend == "cudnn" else row_length
+
+
+def find_runs(segments: jax.Array, most: int) -> Runs:
+    """[B, T] to the first `most` runs of each row."""
+    length = segments.shape[1]
+    begins = jnp.concatenate([jnp.ones_like(segments[:, :1]), segments[:, 1:] != segments[:, :-1]], axis=1) > 0
+    places = jnp.where(begins, jnp.arange(length), length)
+    places = jnp.pad(places, ((0, 0), (0, most + 1)), constant_values=length)
+    starts = jnp.sort(places, axis=1)[:, : most + 1].astype(jnp.int32)
+    lengths = jnp.where(starts[:, :-1] < length, starts[:, 1:] - starts[:, :-1], -1)
+    return Runs(jnp.where(starts < length, starts, -1), lengths, begins.sum(1) <= most)
+
+
+def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Array:
     """q [B, T, N, H], k and v [B, M, K, H] to [B, T, N, H], scaled by H^-1/2.
 
     Raises InputError where the backend cannot: splash and a length that is no multiple of 128, cuDNN and float32.
+    A row with more windows than cuDNN takes becomes NaN; `tars_jax.training.packing` makes none.
     """
+    if visible.runs is not None:
+        return _cudnn(q, k, v, visible.runs)
     if visible.segments is not None:
         rows = ("batch", None, "heads", None)
         return mapped(_splash, (rows, rows, rows, ("batch", None)), rows)(q, k, v, visible.segments)
     assert visible.mask is not None
-    if backend == "cudnn" and q.dtype == jnp.float32:
+    return jax.nn.dot_product_attention(q, k, v, mask=visible.mask[:, None], implementation="xla")
+
+
+def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: Runs) -> jax.Array:
+    if q.dtype == jnp.float32:
         raise InputError("execution.attention: 'cudnn' takes model.dtype bfloat16, got float32")
-    return jax.nn.dot_product_attention(
-        q, k, v, mask=visible.mask[:, None], implementation="cudnn" if backend == "cudnn" else "xla"
+    # jax.nn.dot_product_attention reaches the same kernels, but with a mask: all T * T scores and their gradient.
+    from jax._src.cudnn import fused_attention_stablehlo as fused
+
+    # Packed keys with fewer heads than the queries are read from wrong places by jax before PR 39521 (July 2026).
+    k, v = (jnp.repeat(each, q.shape[2] // k.shape[2], axis=2) for each in (k, v))
+    y = fused.dot_product_attention(
+        q,
+        k,
+        v,
+        q_seqlen=runs.lengths,
+        kv_seqlen=runs.lengths,
+        q_offsets=runs.starts,
+        kv_offsets=runs.starts,
+        scale=q.shape[-1] ** -0.5,
+        mask_type=fused.MaskType.PADDING_CAUSAL,
     )
+    return jnp.where(runs.complete[:, None, None, None], y, jnp.nan)
 
 
 def _splash(q: jax.Array, k: jax.Array, v: jax.Array, segments: jax.Array) -> jax.Array:

@@ -86,7 +86,7 @@ class Attention(nn.Module):
             k, v = cache.keys[layer], cache.values[layer]
             if attending.slots is not None:
                 k, v = k[slots], v[slots]
-        y = checkpoint_name(attend(q, k, v, attending.visible, config.execution.attention_backend), ATTENTION_OUT)
+        y = checkpoint_name(attend(q, k, v, attending.visible), ATTENTION_OUT)
         out = nn.DenseGeneral(config.width, axis=(-2, -1), use_bias=False, dtype=config.dtype, name="out")
         return out(y), cache
 

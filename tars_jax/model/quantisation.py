@@ -142,7 +142,10 @@ def weight_errors(parameters: Parameters, quantised: Parameters) -> dict[str, fl
 
 @functools.cache
 def _kernels(config: ModelConfig) -> dict[str, Any]:
-    """What qwix would quantise of a policy: path -> its mark for a weight, with the shapes of integers and scales."""
+    """What qwix would quantise of a policy: path -> its mark for a weight, with the shapes of integers and scales.
+
+    But for a tied embedding: it is a weight of the head, and is read by the tokens' numbers, as no integers can be.
+    """
     qwix = _qwix()
     rules = [
         # The position grid of the vision encoder is read by a product of three, which qwix does not know.
@@ -152,7 +155,8 @@ def _kernels(config: ModelConfig) -> dict[str, Any]:
     model = qwix.quantize_model(Policy(config), qwix.PtqProvider(rules))
     tree = jax.eval_shape(lambda: model.init(jax.random.key(0), dummy_inputs(config)))["params"]
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=_is_marked)
-    return {leaf_name(path): leaf for path, leaf in leaves if _is_marked(leaf)}
+    marked = {leaf_name(path): leaf for path, leaf in leaves if _is_marked(leaf)}
+    return {name: leaf for name, leaf in marked.items() if not name.startswith("embed/")}
 
 
 @functools.cache
@@ -167,14 +171,16 @@ def _provider() -> Any:
     def dot_general(self: Any, lhs: Any, rhs: Any, dimension_numbers: Any, *args: Any, **kwargs: Any) -> jax.Array:
         if not isinstance(rhs, qwix.QArray):
             return jax.lax.dot_general(lhs, rhs, dimension_numbers, *args, **kwargs)
-        return qwix.dot_general(int8(lhs, dimension_numbers[0][0]), rhs, dimension_numbers)
+        product: jax.Array = qwix.dot_general(int8(lhs, dimension_numbers[0][0]), rhs, dimension_numbers)
+        return product.astype(lhs.dtype)  # scales are float32
 
     def einsum(self: Any, equation: str, *operands: Any, **kwargs: Any) -> jax.Array:
         if not isinstance(operands[-1], qwix.QArray):
             return jnp.einsum(equation, *operands, **kwargs)
         first, output = equation.split(",")[0], equation.split("->")[1]
         contracted = [axis for axis, name in enumerate(first) if name not in output]
-        return qwix.einsum(equation, int8(operands[0], contracted), operands[1])
+        product: jax.Array = qwix.einsum(equation, int8(operands[0], contracted), operands[1])
+        return product.astype(operands[0].dtype)
 
     def nn_param(self: Any, module: nn.Module, name: str, *args: Any, **kwargs: Any) -> Any:
         kernel: Any = module.get_variable("params", name)

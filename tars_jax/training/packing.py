@@ -20,6 +20,7 @@ import numpy as np
 from PIL import Image
 
 from tars_jax import InputError
+from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Inputs
 from tars_jax.model.positions import rope_positions
@@ -59,7 +60,9 @@ class Packer:
         self._model, self._config, self._image = model, config, image
 
     def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int, *, routes: bool = False) -> PackedBatch:
-        """First-fit decreasing over (tokens, images); the number of rows is a multiple of `rows_multiple`.
+        """First-fit decreasing over (tokens, images), with no more windows in a row than the model's attention takes.
+
+        The number of rows is a multiple of `rows_multiple`.
 
         `routes`: tokens go to the experts that were recorded while they were sampled.
 
@@ -137,7 +140,8 @@ class Packer:
     def _place(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
         """Row, first token and first image of each window."""
         config = self._config
-        free: list[list[int]] = []
+        windows = most_windows(self._model.execution.attention_backend, config.row_length)
+        free: list[list[int]] = []  # tokens, images, windows
         placed = [(0, 0, 0)] * len(sizes)
         for number in sorted(range(len(sizes)), key=lambda number: -sizes[number][0]):
             tokens, images = sizes[number]
@@ -146,14 +150,15 @@ class Packer:
                     f"packing.row_length: a window of {tokens} tokens and {images} images does not fit a row of "
                     f"{config.row_length} tokens and {config.images_per_row} images"
                 )
-            fitting = (row for row, room in enumerate(free) if room[0] >= tokens and room[1] >= images)
+            fitting = (row for row, room in enumerate(free) if room[0] >= tokens and room[1] >= images and room[2])
             row = next(fitting, len(free))
             if row == len(free):
-                free.append([config.row_length, config.images_per_row])
+                free.append([config.row_length, config.images_per_row, windows])
             room = free[row]
             placed[number] = (row, config.row_length - room[0], config.images_per_row - room[1])
             room[0] -= tokens
             room[1] -= images
+            room[2] -= 1
         return placed
 
 

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax._src.cudnn import fused_attention_stablehlo as fused
 from jax.experimental.pallas import tpu as pltpu
 
 from tars_jax import InputError
-from tars_jax.model.attention import attend, within_segments
+from tars_jax.model.attention import CUDNN_WINDOWS, attend, find_runs, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import REMAT, Execution
 from tars_jax.model.grouped import bucket_size
@@ -23,7 +24,7 @@ def test_dense_by_hand() -> None:
     """Equal keys: each token takes the mean of the values that it sees. Segments 1 1 2 2, values 1 3 5 9."""
     values = jnp.asarray([1.0, 3.0, 5.0, 9.0]).reshape(1, 4, 1, 1)
     zeros = jnp.zeros((1, 4, 1, 1))
-    y = attend(zeros, zeros, values, within_segments(jnp.asarray([[1, 1, 2, 2]]), "dense"), "dense")
+    y = attend(zeros, zeros, values, within_segments(jnp.asarray([[1, 1, 2, 2]]), "dense"))
     np.testing.assert_allclose(y.ravel(), [1, 2, 5, 7], rtol=1e-6)
 
 
@@ -36,7 +37,7 @@ def test_splash_is_dense() -> None:
 
     def run(backend: str) -> Any:
         def total(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
-            return (attend(q, k, v, within_segments(segments, backend), backend) * probe).sum()
+            return (attend(q, k, v, within_segments(segments, backend)) * probe).sum()
 
         return jax.jit(jax.value_and_grad(total, argnums=(0, 1, 2)))(q, k, v)
 
@@ -45,13 +46,92 @@ def test_splash_is_dense() -> None:
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), got, run("dense"))
 
 
+def test_runs_by_hand() -> None:
+    runs = find_runs(jnp.asarray([[1, 1, 2, 2, 2, 0], [1, 1, 1, 1, 1, 1], [1, 2, 3, 4, 5, 6]]), 3)
+    np.testing.assert_array_equal(runs.starts[:2], [[0, 2, 5, -1], [0, -1, -1, -1]])
+    np.testing.assert_array_equal(runs.lengths[:2], [[2, 3, 1], [6, -1, -1]])
+    np.testing.assert_array_equal(runs.complete, [True, True, False])
+
+
+def as_documented(q: jax.Array, k: jax.Array, v: jax.Array, **given: Any) -> jax.Array:
+    """What jax says of cuDNN's packed sequences, one after the other: offsets of queries and keys, lengths, -1."""
+    assert given["mask_type"] == fused.MaskType.PADDING_CAUSAL
+    assert q.shape == k.shape == v.shape  # see `_cudnn`
+    q, k, v = (each.astype(jnp.float32) for each in (q, k, v))
+    y = np.full(q.shape, np.nan, np.float32)
+    for row, (starts, lengths) in enumerate(zip(given["q_offsets"], given["q_seqlen"], strict=True)):
+        for start, length in zip(starts[:-1].tolist(), lengths.tolist(), strict=True):
+            if length >= 0:
+                scores = np.einsum("TNH,MNH->NTM", *(each[row, start : start + length] for each in (q, k)))
+                scores = np.where(np.tril(np.ones((length, length))), scores * given["scale"], -np.inf)
+                weights = np.exp(scores - scores.max(-1, keepdims=True))
+                weights /= weights.sum(-1, keepdims=True)
+                seen = v[row, start : start + length]
+                y[row, start : start + length] = np.einsum("NTM,MNH->TNH", weights, seen)
+    return jnp.asarray(y)
+
+
+def test_cudnn_is_handed_what_the_packer_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows with and without padding behind them, up to as many as there may be; one more shows as NaN."""
+    monkeypatch.setattr(fused, "dot_product_attention", as_documented)
+    length = 40
+    full = np.minimum(np.arange(length) // 2 + 1, CUDNN_WINDOWS)
+    segments = np.stack([np.repeat([1, 2, 3, 0], 10), np.repeat([1, 2], 20), np.where(np.arange(length) < 36, full, 0)])
+    q = jax.random.normal(jax.random.key(0), (3, length, 4, 8)).astype(jnp.bfloat16)
+    k, v = jax.random.normal(jax.random.key(1), (2, 3, length, 2, 8)).astype(jnp.bfloat16)
+    got = attend(q, k, v, within_segments(jnp.asarray(segments), "cudnn"))
+    q, k, v = (each.astype(jnp.float32) for each in (q, k, v))
+    expected = attend(q, k, v, within_segments(jnp.asarray(segments), "dense"))
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+
+    segments[2] = np.arange(length) // 2 + 1
+    q, k, v = (each.astype(jnp.bfloat16) for each in (q, k, v))
+    got = attend(q, k, v, within_segments(jnp.asarray(segments), "cudnn"))
+    assert np.isnan(got[2]).all() and not np.isnan(got[:2]).any()
+
+
+def test_cudnn_lowers_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward and backward are cuDNN's kernels, with lengths and offsets, and no scores beside them."""
+    monkeypatch.setattr(fused, "check_cudnn_version", lambda: 91000)
+    monkeypatch.setattr(fused, "check_compute_capability", lambda capability: True)
+    q, k = (jax.ShapeDtypeStruct((2, 256, heads, 64), jnp.bfloat16) for heads in (4, 2))
+
+    def total(q: jax.Array, k: jax.Array, v: jax.Array, segments: jax.Array) -> jax.Array:
+        return attend(q, k, v, within_segments(segments, "cudnn")).astype(jnp.float32).sum()
+
+    segments = jax.ShapeDtypeStruct((2, 256), jnp.int32)
+    traced = jax.jit(jax.grad(total, argnums=(0, 1, 2))).trace(q, k, k, segments)
+    text = traced.lower(lowering_platforms=("cuda",)).as_text()
+    for call in ("__cudnn$fmhaSoftmax(", "__cudnn$fmhaSoftmaxBackward("):
+        assert text.count(call) == 1
+    assert f"\\22max_seg_per_batch\\22: {CUDNN_WINDOWS + 1}" in text and "PADDING_CAUSAL" in text
+    assert "256x256x" not in text
+
+
+@pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")
+def test_cudnn_is_dense_on_a_gpu() -> None:
+    keys = jax.random.split(jax.random.key(0), 4)
+    shapes = ((2, 512, 8, 128), (2, 512, 2, 128), (2, 512, 2, 128), (2, 512, 8, 128))
+    q, k, v, probe = (jax.random.normal(key, shape, jnp.bfloat16) for key, shape in zip(keys, shapes, strict=True))
+    segments = jnp.asarray(np.stack([np.repeat([1, 2, 0], [200, 177, 135]), np.ones(512)]), jnp.int32)
+
+    def run(backend: str, dtype: Any) -> Any:
+        def total(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+            return (attend(q, k, v, within_segments(segments, backend)).astype(jnp.float32) * probe).sum()
+
+        return jax.jit(jax.grad(total, argnums=(0, 1, 2)))(*(each.astype(dtype) for each in (q, k, v)))
+
+    for got, exact in zip(run("cudnn", jnp.bfloat16), run("dense", jnp.float32), strict=True):
+        assert jnp.linalg.norm(got.astype(jnp.float32) - exact) < 0.02 * jnp.linalg.norm(exact)
+
+
 def test_what_a_backend_cannot() -> None:
     q = jnp.zeros((1, 100, 2, 8))
     segments = jnp.ones((1, 100), jnp.int32)
     with pytest.raises(InputError, match="'splash' takes rows of a multiple of 128, got 100"):
-        attend(q, q, q, within_segments(segments, "splash"), "splash")
+        attend(q, q, q, within_segments(segments, "splash"))
     with pytest.raises(InputError, match="'cudnn' takes model.dtype bfloat16, got float32"):
-        attend(q, q, q, within_segments(segments, "cudnn"), "cudnn")
+        attend(q, q, q, within_segments(segments, "cudnn"))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward
+from tars_jax.model.decoder import Cache
+from tars_jax.model.policy import CacheAddress, Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.quantisation import (
     dequantise,
     is_quantised,
@@ -134,3 +135,27 @@ def test_images_may_be_seen_beforehand(tiny_model: ModelConfig, quantised: Param
 
     expected, got = both()
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+def test_a_tied_embedding_stays_as_it_is(tiny_model: ModelConfig) -> None:
+    """It is the head, and tokens are read from it."""
+    pytest.importorskip("qwix")
+    model = dataclasses.replace(tiny_model, depth=1, tied_embeddings=True)
+    parameters = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(0))
+    quantised = quantise(model, parameters)
+    chex.assert_trees_all_equal(quantised["embed"], parameters["embed"])
+    assert is_quantised(quantised["decoder"])
+    inputs = dataclasses.replace(dummy_inputs(model), images=np.zeros((1, 0, 1, 1, 3), np.uint8))
+    logits = quantised_forward(model, quantised, inputs).logits
+    np.testing.assert_allclose(logits, forward(model, dequantise(quantised), inputs).logits, atol=0.1)
+
+
+def test_activations_keep_their_type(tiny_model: ModelConfig, quantised: Parameters) -> None:
+    """As in the engine of a large model: kernels of integers, scales of float32, everything else of bfloat16."""
+    model = dataclasses.replace(tiny_model, dtype="bfloat16")
+    inputs = dataclasses.replace(dummy_inputs(model), images=np.zeros((1, 0, 1, 1, 3), np.uint8))
+    cache = Cache.empty(model, slots=1, length=4)
+    address = CacheAddress(write_at=np.zeros((1, 2), np.int32))
+    output = jax.eval_shape(lambda: quantised_forward(model, quantised, inputs, cache, address))
+    assert (output.hidden.dtype, output.cache.keys.dtype) == (jnp.bfloat16, jnp.bfloat16)
+    assert output.logits.dtype == jnp.float32

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tars_jax import InputError
+from tars_jax.model.attention import CUDNN_WINDOWS
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.execution import Execution
 from tars_jax.training.packing import PackedBatch, Packer, PackingConfig, select_rows
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
@@ -152,6 +154,17 @@ def test_a_window_as_long_as_a_row_fits(packer: Packer) -> None:
         packer.pack([trajectory(0, [[CONFIG.row_length - PER_IMAGE]])], 1)
     with pytest.raises(InputError, match="29 tokens and 4 images does not fit a row of 48 tokens and 3 images"):
         packer.pack([trajectory(0, [[1, 1, 1, 1]])], 1)
+
+
+def test_a_row_holds_no_more_windows_than_the_attention_takes(tiny_model: ModelConfig) -> None:
+    """Windows of one image and one answer, 8 tokens: 40 of them fill a row, but for cuDNN, which takes 16."""
+    many = [trajectory(number, [[1]]) for number in range(20)]
+    config = PackingConfig(row_length=8 * 40, images_per_row=40)
+    model = dataclasses.replace(tiny_model, execution=Execution(attention="cudnn"))
+    for policy, expected in ((tiny_model, [20]), (model, [CUDNN_WINDOWS, 20 - CUDNN_WINDOWS])):
+        packed = Packer(policy, config, image=IMAGE).pack(many, 1)
+        assert packed.rows.inputs.segments.max(axis=1).tolist() == expected
+        check(packed, many, 1)
 
 
 def test_images_and_their_tokens_must_fit(packer: Packer) -> None:

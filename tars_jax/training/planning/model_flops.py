@@ -7,6 +7,7 @@ Nothing is counted for recomputation, for padding of expert buckets, or for mask
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -61,6 +62,26 @@ def update_flops(model: ModelConfig, rows: int, row_length: int, images: int, im
     attention = 4 * model.depth * model.query_heads * model.head_dim * tokens * (row_length + 1) / 2
     forward = 2 * per_token * tokens + attention
     return TRAINING * (forward + (images * image_flops(model, *image_size, parameters) if images else 0.0))
+
+
+def packed_update_flops(
+    model: ModelConfig, windows: Sequence[int], sampled: int, images: int = 0, image_size: tuple[int, int] = (0, 0)
+) -> float:
+    """Of one policy update on packed windows of these lengths in tokens, `sampled` tokens of which were sampled.
+
+        6 (N tokens + V D sampled) + 6 L A sum over windows of T (T + 1) + 3 images
+
+    N are the entries of the decoder's matrices that one token goes through (of the experts, its own; no embedding, no
+    head): 2 operations for each going forward and 4 going backward. The head, V by D, reads sampled tokens only. In
+    each of L layers a window's T tokens see T (T + 1) / 2 keys, which takes 4 operations for each of the A = heads *
+    head dimension channels, and 3 times that with the way back. Images as in `image_flops`.
+    """
+    per_token, *_ = parameters = matrix_parameters(model)
+    head = model.vocabulary * model.width if model.vocabulary_head else 0
+    seen = sum(length * (length + 1) for length in windows)
+    products = 2 * TRAINING * ((per_token - head) * sum(windows) + head * sampled)
+    attention = 2 * TRAINING * model.depth * model.query_heads * model.head_dim * seen
+    return products + attention + (TRAINING * images * image_flops(model, *image_size, parameters) if images else 0.0)
 
 
 def decode_flops(model: ModelConfig, slots: int, cache_length: int) -> float:

@@ -1,0 +1,133 @@
+"""The real PPO update and the engine's real decode steps, of a whole policy."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.sharding import SingleDeviceSharding
+
+from experiments.gpu.batches import packed_batch
+from experiments.gpu.entries import Entry
+from experiments.gpu.layers import Row
+from experiments.gpu.sizes import Shapes, model, shapes
+from experiments.gpu.timing import Patience, compiled, measure
+from tars_jax import InputError
+from tars_jax.inference.slots import SlotState, make_slot_functions
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.decoder import Cache
+from tars_jax.model.execution import Execution
+from tars_jax.model.policy import Parameters, count_parameters, init_parameters
+from tars_jax.model.quantisation import quantise
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.planning.model_bytes import decode_bytes
+from tars_jax.training.planning.model_flops import decode_flops, packed_update_flops
+from tars_jax.training.ppo import PPOConfig, make_policy_update
+from tars_jax.training.state import TrainState
+
+UNBOUNDED = 1 << 30  # tokens of an answer
+NEVER = -1  # a token that is not sampled: no answer stops
+
+
+def measure_update(config: Any, entry: Entry, patience: Patience) -> Row:
+    """One minibatch: forward, backward, clipped norm, AdamW; parameters and moments in float32."""
+    execution = Execution(
+        remat=entry.remat,
+        attention=entry.attention,
+        experts=entry.experts or "auto",
+        head_chunk=config["update"]["head_chunk"],
+    )
+    policy, size = dataclasses.replace(model(config, entry.model), execution=execution), shapes(config)
+    batch, windows, sampled = packed_batch(policy, size, config["seed"])
+    optimiser = make_optimiser(OptimiserConfig(1e-6))
+
+    def fresh() -> TrainState:
+        parameters = init_parameters(policy, jax.random.key(config["seed"]))
+        return TrainState(parameters, optimiser.init(parameters), jnp.int32(0))
+
+    here = SingleDeviceSharding(jax.local_devices()[0])
+    expected = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here), jax.eval_shape(fresh)
+    )
+    update = make_policy_update(policy, optimiser, PPOConfig())
+    program, row = compiled(lambda: update.lower(expected, batch))
+    state, batch = jax.jit(fresh)(), jax.device_put(batch)
+    metrics: dict[str, jax.Array] = {}
+
+    def step() -> Any:
+        nonlocal state, metrics
+        state, metrics = program(state, batch)
+        return state.step, metrics
+
+    timing = measure(step, patience)
+    if not all(bool(jnp.isfinite(metrics[name])) for name in ("policy_loss", "gradient_norm")):
+        raise InputError(f"the update is not finite: { ({name: float(value) for name, value in metrics.items()}) }")
+    image = (size.image_height, size.image_width)
+    total, active = count_parameters(policy)
+    return {
+        **row,
+        "seconds": dataclasses.asdict(timing),
+        "resolved": f"{execution.attention_backend} {execution.experts_backend if policy.experts else ''}".strip(),
+        "flops": packed_update_flops(policy, windows, sampled, size.rows * size.images_per_row, image),
+        "tokens": sum(windows),
+        "sampled": sampled,
+        "parameters": total,
+        "active_parameters": active,
+        "peak_bytes": _peak_bytes(),
+    }
+
+
+def measure_decode(config: Any, entry: Entry, patience: Patience) -> Row:
+    """`chunk` steps of all slots, each with `context` tokens in its cache before them."""
+    policy, size = model(config, entry.model), shapes(config)
+    quantised = entry.weights == "w4a8"
+    parameters = jax.jit(lambda key: _weights(policy, key, quantised=quantised))(jax.random.key(config["seed"]))
+    decode: Any = make_slot_functions(
+        policy, stop=NEVER, temperature=1.0, chunk=size.chunk, base_seed=config["seed"], quantised=quantised
+    ).decode
+    state = jax.jit(lambda: _filled(policy, size))()
+    program, row = compiled(lambda: decode.lower(parameters, state))
+
+    def run() -> Any:
+        nonlocal state
+        state, drawn = program(parameters, dataclasses.replace(state, **_lengths(size)))
+        return drawn
+
+    timing = measure(run, patience)
+    seen = size.context + size.chunk // 2
+    return {
+        **row,
+        "seconds": dataclasses.asdict(timing),
+        "tokens": size.slots * size.chunk,
+        "steps": size.chunk,
+        "flops": size.chunk * decode_flops(policy, size.slots, seen),
+        "bytes": size.chunk * decode_bytes(policy, parameters, size.slots, seen),
+        "peak_bytes": _peak_bytes(),
+    }
+
+
+def _weights(policy: ModelConfig, key: jax.Array, *, quantised: bool) -> Parameters:
+    parameters = jax.tree.map(lambda leaf: leaf.astype(policy.dtype), init_parameters(policy, key))
+    return quantise(policy, parameters) if quantised else parameters
+
+
+def _filled(policy: ModelConfig, size: Shapes) -> SlotState:
+    """All slots in the middle of an answer; a cache of random numbers, which take longer than zeros."""
+    state = SlotState.empty(policy, size.slots, size.cache_length)
+    keys, values = (jax.random.normal(jax.random.key(seed), state.cache.keys.shape, policy.dtype) for seed in (1, 2))
+    seed = jnp.arange(size.slots, dtype=jnp.uint32)
+    return dataclasses.replace(state, cache=Cache(keys, values), seed=seed, **_lengths(size))
+
+
+def _lengths(size: Shapes) -> dict[str, jax.Array]:
+    def full(value: int) -> jax.Array:
+        return jnp.full(size.slots, value, jnp.int32)
+
+    return {"length": full(size.context), "position": full(size.context), "budget": full(UNBOUNDED)}
+
+
+def _peak_bytes() -> float:
+    """Of the device since the process began; 0 where it does not say."""
+    return float((jax.local_devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0))

@@ -1,0 +1,142 @@
+"""Measures the PPO update, its layers and decoding on one GPU, and what the GPU can do at best, in the same run."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from experiments.config import Rule, at_least, each, more_than, one_of
+from experiments.gpu.entries import KINDS, Entry, entries
+from experiments.gpu.sizes import MODELS, shapes
+from experiments.gpu.table import as_markdown, derive, verdict
+from tars_jax.model.execution import ATTENTION, EXPERTS, REMAT
+from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.trajectory import write_atomic
+
+EXPERT_BACKENDS = tuple(dict.fromkeys((*EXPERTS, "hopper")))  # one that Execution does not know is a row with an error
+RULES: dict[str, Rule] = {
+    "size": one_of(*MODELS),
+    "models": each(one_of("dense", "moe")),
+    "parts": each(one_of(*KINDS)),
+    "minutes": more_than(0),
+    "entry_minutes": more_than(0),
+    "warmups": at_least(1),
+    "repeats": at_least(1),
+    "seconds": more_than(0),
+    "update.attention": each(one_of(*ATTENTION)),
+    "update.experts": each(one_of(*EXPERT_BACKENDS)),
+    "update.remat": each(one_of(*REMAT)),
+    "update.head_chunk": at_least(1),
+    "layer.attention": each(one_of(*ATTENTION)),
+    "layer.experts": each(one_of(*EXPERT_BACKENDS)),
+    "decode.weights": each(one_of("bfloat16", "w4a8")),
+    **{
+        f"{group}.{name}": at_least(0)
+        for group, names in (
+            ("batch", ("rows", "row_length", "windows", "images_per_row", "image_height", "image_width")),
+            ("decode", ("slots", "context", "chunk", "cache_length")),
+            ("peak", ("matmul", "copy_bytes")),
+        )
+        for name in names
+    },
+    "batch.sampled": Rule(lambda value: 0 <= value <= 1, "a share from 0 to 1"),
+}
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WORKER = (sys.executable, "-P", "-m", "experiments.gpu.worker")
+POLL_SECONDS = 0.2
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    """Entries that the run directory holds already are not measured again."""
+    plain = config.to_dict()
+    shapes(plain)
+    wanted, folder = entries(plain), run_directory.path
+    bench = Bench(plain, wanted, folder)
+    deadline = time.monotonic() + 60 * config.minutes
+    while bench.remaining() and time.monotonic() < deadline:
+        bench.run_worker(deadline)
+    rows = bench.rows()
+    write_json(folder / "result.json", {"rows": derive(rows), "not_begun": [each.name for each in bench.remaining()]})
+    page = as_markdown(rows, wanted, config.minutes)
+    write_atomic(folder / "gpu_bench.md", page.encode())
+    print(page)
+    print(verdict({row["name"]: row for row in derive(rows)}))
+    print(folder / "gpu_bench.md")
+
+
+class Bench:
+    """Runs workers until every entry has a row. This process leaves the device alone: the workers need its memory."""
+
+    def __init__(self, config: dict[str, Any], wanted: Sequence[Entry], folder: pathlib.Path) -> None:
+        self._config, self._wanted = config, wanted
+        self._rows, self._log = folder / "rows.jsonl", folder / "worker.log"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Of the entries that are done. A line that was cut off by a crash is none."""
+        lines = self._rows.read_text().splitlines() if self._rows.exists() else []
+        found = []
+        for line in lines:
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue
+        return found
+
+    def remaining(self) -> list[Entry]:
+        done = {row["name"] for row in self.rows()}
+        return [entry for entry in self._wanted if entry.name not in done]
+
+    def run_worker(self, deadline: float) -> None:
+        """One worker on all that remains, until it ends, hangs on an entry, or the time is over."""
+        begun = self.remaining()
+        request = {"config": self._config, "entries": [vars(each) for each in begun], "rows": str(self._rows)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        with self._log.open("a") as log:
+            process = subprocess.Popen(
+                WORKER, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, cwd=ROOT, text=True
+            )
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(request))
+            process.stdin.close()
+            self._watch(process, begun, deadline)
+        finally:
+            process.kill()
+            process.wait()
+
+    def _watch(self, process: subprocess.Popen[str], begun: list[Entry], deadline: float) -> None:
+        left, since = begun, time.monotonic()
+        while True:
+            ended = process.poll()
+            now_left = self.remaining()
+            for entry in left[: len(left) - len(now_left)]:
+                row = next(row for row in self.rows() if row["name"] == entry.name)
+                done = row.get("error") or f"{row['seconds']['median'] * 1e3:.4g} ms"
+                print(f"{len(self._wanted) - len(now_left)}/{len(self._wanted)} {entry.name}: {done}", flush=True)
+                since = time.monotonic()
+            left = now_left
+            if ended is not None:
+                if left and len(left) == len(begun):
+                    self._failed(left[0], f"the process ended with exit code {ended}; worker.log says more")
+                elif left and ended < 0:
+                    self._failed(left[0], f"the process was ended by signal {-ended}; worker.log says more")
+                return
+            if time.monotonic() > deadline or not left:
+                return
+            if time.monotonic() - since > 60 * self._config["entry_minutes"]:
+                self._failed(left[0], f"took longer than {self._config['entry_minutes']:g} minutes")
+                return
+            time.sleep(POLL_SECONDS)
+
+    def _failed(self, entry: Entry, error: str) -> None:
+        device = next((row["device"] for row in self.rows()), {"kind": "unknown", "memory_bytes": 0, "packages": {}})
+        row = {"name": entry.name, **{key: value for key, value in vars(entry).items() if value}}
+        with self._rows.open("a") as file:
+            file.write(json.dumps({**row, "error": error, "device": device}) + "\n")
+        print(f"{entry.name}: {error}", flush=True)

@@ -1,0 +1,103 @@
+"""Grouped products for Hopper: what is made of jax's kernels, and that they lower; on a GPU, that they are right."""
+
+import types
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental.pallas.ops.gpu import ragged_dot_mgpu, transposed_ragged_dot_mgpu
+
+from tars_jax import InputError
+from tars_jax.model.hopper import hopper_dot
+
+R, E, D, F = 96, 4, 256, 128
+SIZES = (30, 0, 41, 17)  # 8 rows belong to nobody
+
+
+def arrays() -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    rows, kernels, probe = (
+        jax.random.normal(jax.random.key(seed), shape, jnp.bfloat16)
+        for seed, shape in enumerate(((R, D), (E, D, F), (R, F)))
+    )
+    return rows, kernels, jnp.asarray(SIZES, jnp.int32), probe
+
+
+def gradients(dot: Any, rows: jax.Array, kernels: jax.Array, sizes: jax.Array, probe: jax.Array) -> Any:
+    """Of a sum in which rows that belong to nobody have gradients that are no numbers."""
+    nowhere = jnp.where((jnp.arange(R) < sizes.sum())[:, None], probe, jnp.nan)
+
+    def total(rows: jax.Array, kernels: jax.Array) -> tuple[jax.Array, jax.Array]:
+        y = dot(rows, kernels, sizes)
+        return (y.astype(jnp.float32) * nowhere).sum(), y
+
+    return jax.grad(total, argnums=(0, 1), has_aux=True)(rows, kernels)
+
+
+def as_documented(lhs: jax.Array, rhs: jax.Array, *, group_sizes: jax.Array, **settings: Any) -> jax.Array:
+    """jax's kernel for products; it leaves rows of nobody as they were in memory."""
+    assert lhs.shape[1] % settings["block_k"] == 0
+    rhs = jnp.swapaxes(rhs, 1, 2) if settings["transpose_rhs"] else rhs
+    y = jax.lax.ragged_dot(lhs, rhs, group_sizes)
+    return jnp.where((jnp.arange(lhs.shape[0]) < group_sizes.sum())[:, None], y, jnp.nan)
+
+
+def as_documented_for_kernels(lhs: jax.Array, rhs: jax.Array, *, group_sizes: jax.Array, **settings: Any) -> jax.Array:
+    """jax's kernel for gradients of kernels: a last tile masks one side only, as the other's numbers are real."""
+    assert lhs.shape[1] % settings["block_m"] == 0 and rhs.shape[1] % settings["block_n"] == 0
+    owner = jnp.repeat(jnp.arange(E + 1), jnp.append(group_sizes, R - group_sizes.sum()), total_repeat_length=R)
+    return jnp.einsum("RD,RF,RE->EDF", lhs, rhs, jax.nn.one_hot(owner, E, dtype=lhs.dtype))
+
+
+def by_hand(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, probe: jax.Array) -> Any:
+    """The same in float32, each expert on its own rows."""
+    left, right, above = (np.asarray(each, np.float32) for each in (rows, kernels, probe))
+    y, of_rows, of_kernels, start = np.zeros((R, F)), np.zeros((R, D)), np.zeros((E, D, F)), 0
+    for expert, size in enumerate(np.asarray(sizes).tolist()):
+        own = slice(start, start + size)
+        y[own] = left[own] @ right[expert]
+        of_rows[own] = above[own] @ right[expert].T
+        of_kernels[expert] = left[own].T @ above[own]
+        start += size
+    return (of_rows, of_kernels), y
+
+
+def require_equal(got: Any, exact: Any) -> None:
+    """To the precision of bfloat16; exactly 0 where nobody is."""
+    for mine, theirs in zip(jax.tree.leaves(got), jax.tree.leaves(exact), strict=True):
+        mine = np.asarray(mine, np.float32)
+        assert np.linalg.norm(mine - theirs) < 0.01 * np.linalg.norm(theirs)
+        assert not mine[theirs == 0].any()
+
+
+def test_what_belongs_to_nobody_is_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ragged_dot_mgpu, "ragged_dot", as_documented)
+    monkeypatch.setattr(transposed_ragged_dot_mgpu, "transposed_ragged_dot", as_documented_for_kernels)
+    require_equal(gradients(hopper_dot, *arrays()), by_hand(*arrays()))
+
+
+@pytest.mark.skipif(jax.default_backend() != "gpu", reason="no GPU")
+def test_on_a_gpu() -> None:
+    require_equal(jax.jit(lambda *given: gradients(hopper_dot, *given))(*arrays()), by_hand(*arrays()))
+
+
+def test_it_lowers_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three products: of rows, and going back of rows and of kernels."""
+    device = types.SimpleNamespace(core_count=132)
+    here = types.SimpleNamespace(
+        **{name: getattr(jax, name) for name in ("ShapeDtypeStruct", "lax")}, devices=lambda: [device]
+    )
+    monkeypatch.setattr(transposed_ragged_dot_mgpu, "jax", here)
+    traced = jax.jit(lambda *given: gradients(hopper_dot, *given)).trace(*arrays())
+    assert traced.lower(lowering_platforms=("cuda",)).as_text().count("@mosaic_gpu_v2") == 3
+
+
+def test_what_the_kernels_do_not_take() -> None:
+    rows, kernels, sizes, _ = arrays()
+    with pytest.raises(
+        InputError, match="'hopper' takes model.dtype bfloat16 and widths that are multiples of 128, got f"
+    ):
+        hopper_dot(rows.astype(jnp.float32), kernels.astype(jnp.float32), sizes)
+    with pytest.raises(InputError, match="got bfloat16 and 256x96"):
+        hopper_dot(rows, kernels[..., :96], sizes)
