@@ -1,7 +1,5 @@
 """What `update_tokens.py` gives to both sides: the same tokens, and the same of them to learn from."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -30,9 +28,9 @@ def test_padding_by_hand() -> None:
 def test_both_sides_get_the_same_tokens(batch: str) -> None:
     given = episodes(batch)
     theirs = padded(given)
-    model = dataclasses.replace(model_config(Shape()), depth=1)
     longest = max(each.tokens.size for each in given)
-    ours = Packer(model, PackingConfig(longest, 0), image=-1).pack([trajectory(each) for each in given], 1)
+    packer = Packer(model_config(Shape()), PackingConfig(longest, 0), image=-1)
+    ours = packer.pack([trajectory(each) for each in given], 1)
     real = np.concatenate([ids[ids != PAD] for ids in (theirs.prompt_ids, theirs.completion_ids)])
     tokens, mask = ours.rows.inputs.tokens, ours.rows.action_mask
     assert sorted(tokens[ours.rows.inputs.segments > 0]) == sorted(real)
