@@ -6,6 +6,7 @@ Two families of open weights set the range: Qwen3-VL, with experts or without, a
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.model.execution import EXECUTION, Execution
@@ -89,3 +90,29 @@ class ModelConfig:
             raise InputError(f"vision.deepstack {self.vision.deepstack} needs as many decoder layers, got {self.depth}")
         if self.dtype not in ("float32", "bfloat16"):
             raise InputError(f"model.dtype must be float32 or bfloat16, got {self.dtype!r}")
+
+
+def config_to_json(config: ModelConfig) -> dict[str, Any]:
+    """What a checkpoint records of its model: every field but `execution`, which is not part of what it computes."""
+    values = dataclasses.asdict(config)
+    del values["execution"]
+    return values
+
+
+def config_from_json(values: Any, where: str) -> ModelConfig:
+    """Inverse of `config_to_json`; fields that were not known then have their defaults.
+
+    Raises InputError that begins with `where` and names the field which is unknown, missing or impossible.
+    """
+    try:
+        vision = VisionConfig(**{name: _tuples(value) for name, value in values["vision"].items()})
+        return ModelConfig(**{name: _tuples(value) for name, value in {**values, "vision": vision}.items()})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{where} is not one of this version: {error}") from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has no tuples: a config has no lists."""
+    return tuple(value) if isinstance(value, list) else value
