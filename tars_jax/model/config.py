@@ -31,12 +31,16 @@ class VisionConfig:
     deepstack: tuple[int, ...] = ()  # blocks whose output is added after decoder layers 0, 1, ... at image tokens
     pixel_mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of red, green, blue in 0..1
     pixel_std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+    min_pixels: int = 56 * 56  # of an image as it is read (`preprocessing.fit`)
+    max_pixels: int = 28 * 28 * 1280
 
     def __post_init__(self) -> None:
         if self.width % (4 * self.heads):
             raise InputError(f"vision.width {self.width} must be a multiple of 4 * vision.heads {self.heads}")
         if self.window % (self.patch * self.merge):
             raise InputError(f"vision.window {self.window} must be a multiple of {self.patch * self.merge} pixels")
+        if not 0 < self.min_pixels <= self.max_pixels:
+            raise InputError(f"vision.min_pixels {self.min_pixels} must be 1 to vision.max_pixels {self.max_pixels}")
         for name in ("whole_image_blocks", "deepstack"):
             if any(not 0 <= block < self.depth for block in getattr(self, name)):
                 raise InputError(f"vision.{name} takes blocks 0 to {self.depth - 1}, got {getattr(self, name)}")

@@ -109,7 +109,7 @@ def save_parameters(
     """
     extra = {} if parent is None else {**descent(_all_of(lineage(parent))), **inherited(parent)}
     extra |= {} if model is None else of_model(model)
-    _write(pathlib.Path(path), parameters, extra, None if parent is None else files_beside(parent))
+    _write(pathlib.Path(path), parameters, extra, () if parent is None else files_beside(parent))
 
 
 def recorded_model(path: str | os.PathLike[str]) -> ModelConfig:
@@ -132,10 +132,17 @@ def inherited(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {_MODEL: extra[_MODEL]} if _MODEL in extra else {}
 
 
-def files_beside(path: str | os.PathLike[str]) -> pathlib.Path | None:
-    """The folder of files that go with exported weights, such as tokenizer.json; None without any."""
+def files_beside(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
+    """The files that go with exported weights, such as tokenizer.json."""
     folder = pathlib.Path(path).absolute() / BESIDE
-    return folder if folder.is_dir() else None
+    return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
+
+
+def require_replaceable(output: pathlib.Path) -> None:
+    """Raises InputError unless weights can be exported there: to a new folder, or in place of a checkpoint."""
+    taken = output.is_dir() and any(output.iterdir()) and not (output / _MANIFEST).is_file()
+    if output.is_file() or taken:
+        raise InputError(f"output: {output} holds something else; it takes a new folder or a checkpoint to replace.")
 
 
 def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
@@ -164,7 +171,7 @@ def _all_of(each: Lineage) -> tuple[str, ...]:
     return (*each.ancestors, each.id)
 
 
-def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], beside: pathlib.Path | None = None) -> None:
+def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], beside: Sequence[pathlib.Path] = ()) -> None:
     context = ocp.Context()
     context.array.saving.storage_options.chunk_byte_size = PIECE_BYTES
 
@@ -180,11 +187,11 @@ def write_checkpoint(
     leaves: dict[str, str],
     extra: dict[str, Any],
     fill: Callable[[pathlib.Path], None],
-    beside: pathlib.Path | None = None,
+    beside: Sequence[pathlib.Path] = (),
 ) -> None:
     """Seal what `fill` writes into the folder it is given as the checkpoint `target`, whole or not at all.
 
-    `leaves` says the type and shape of every leaf; the files in the folder `beside` are copied. Raises OSError if the
+    `leaves` says the type and shape of every leaf; the files `beside` are copied. Raises OSError if the
     disk refuses, and whatever `fill` raises.
     """
     target = target.absolute()
@@ -195,8 +202,10 @@ def write_checkpoint(
         partial.mkdir(parents=True)
         with _disk_errors(target):
             fill(partial / ARRAYS)
-        if beside is not None:
-            shutil.copytree(beside, partial / BESIDE)
+        if beside:
+            (partial / BESIDE).mkdir()
+        for path in beside:
+            shutil.copy(path, partial / BESIDE / path.name)
         files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
         content = {"format": FORMAT, "leaves": leaves, "files": files, "extra": extra}
         write_atomic(partial / _MANIFEST, json.dumps({"content": content, "sha256": _digest(content)}).encode())

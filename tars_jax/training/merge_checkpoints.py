@@ -10,7 +10,14 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.model.merging import merge_weights, require_mergeable
-from tars_jax.training.checkpoint import common_ancestors, descent, files_beside, inherited, lineage
+from tars_jax.training.checkpoint import (
+    common_ancestors,
+    descent,
+    files_beside,
+    inherited,
+    lineage,
+    require_replaceable,
+)
 from tars_jax.training.tensors import Piece, StoredTensors, write_like
 
 Path = str | os.PathLike[str]
@@ -77,5 +84,4 @@ def _scaled(source: StoredTensors, weight: float, leaf: str, piece: Piece) -> np
 def _require_usable(target: pathlib.Path, checkpoints: Sequence[pathlib.Path]) -> None:
     if any(target.resolve() == path.resolve() for path in checkpoints):
         raise InputError(f"output: {target} is one of the checkpoints; it takes another folder.")
-    if target.is_file() or (target.is_dir() and any(target.iterdir()) and not (target / "checkpoint.json").is_file()):
-        raise InputError(f"output: {target} holds something else; it takes a new folder or a checkpoint to replace.")
+    require_replaceable(target)

@@ -12,7 +12,7 @@ import json
 import math
 import pathlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -101,13 +101,13 @@ def write_like(
     target: pathlib.Path,
     compute: Compute,
     extra: dict[str, Any],
-    beside: pathlib.Path | None = None,
+    beside: Sequence[pathlib.Path] = (),
     on_tensor: Callable[[int], None] = lambda done: None,
 ) -> None:
     """Writes the checkpoint `target`, whole or not at all, with the structure, types and pieces of `model`.
 
-    `compute(leaf, piece)` is called once for each piece, and its result written before the next. `beside` is a folder
-    of files that go with it. `on_tensor` hears how many tensors are done. Raises OSError if the disk refuses.
+    `compute(leaf, piece)` is called once for each piece, and its result written before the next. `beside` are files
+    that go with it. `on_tensor` hears how many tensors are done. Raises OSError if the disk refuses.
     """
 
     def fill(arrays: pathlib.Path) -> None:
@@ -123,7 +123,7 @@ def write_tensors(
     target: pathlib.Path,
     compute: Compute,
     extra: dict[str, Any],
-    beside: pathlib.Path | None = None,
+    beside: Sequence[pathlib.Path] = (),
     on_tensor: Callable[[int], None] = lambda done: None,
 ) -> None:
     """`write_like` for a tree that has never been anywhere: types and shapes by path, in pieces of `PIECE_BYTES`."""

@@ -140,7 +140,7 @@ def test_wrong_tensors_are_all_named_and_nothing_is_loaded(tmp_path: Path, monke
     tensors["lm_head.weight"] = tensors["lm_head.weight"][:-1]
     tensors["model.visual.merger.norm.bias"] = np.zeros(16, np.int32)
     save_file(tensors, folder / "model.safetensors")
-    monkeypatch.setattr(reading, "_load", None)
+    monkeypatch.setattr(reading, "_spread", None)
     message = (
         r"1 missing: model\.language_model\.norm\.weight; "
         r"1 unexpected: model\.language_model\.layers\.7\.mlp\.gate\.weight; "
@@ -203,6 +203,8 @@ def test_a_flat_config_of_transformers_4_with_defaults_left_out(tmp_path: Path) 
         "vocab_size": 152064,
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
+    preprocessor = {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(preprocessor))
     assert read_config(tmp_path) == preset("qwen2.5-vl-7b")
 
 
