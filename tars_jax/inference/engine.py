@@ -14,7 +14,6 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
-import functools
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -29,7 +28,7 @@ from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters
 from tars_jax.model.positions import rope_positions
-from tars_jax.model.quantisation import is_quantised, quantise
+from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
 from tars_jax.model.sharding import mesh_of
 
 WEIGHTS = ("float", "w4a8")
@@ -110,7 +109,6 @@ class Engine:
         if config.weights not in WEIGHTS:
             raise InputError(f"engine.weights is {config.weights!r}, it takes {' or '.join(WEIGHTS)}")
         self.model, self.config, self._image = model, config, image
-        self._quantise = jax.jit(functools.partial(quantise, model))
         self._functions = make_slot_functions(
             model,
             stop=stop,
@@ -152,7 +150,7 @@ class Engine:
         An engine of w4a8 quantises them, unless they are quantised already.
         """
         if self.config.weights == "w4a8" and not is_quantised(parameters):
-            parameters = self._quantise(parameters)
+            parameters = quantise_on_mesh(self.model, parameters)
         copied = jax.tree.map(jnp.copy, parameters)
         with self._wake:
             self._weights = (copied, version)

@@ -125,8 +125,8 @@ def array_sharding(mesh: Mesh, shape: tuple[int, ...], *axes: str | None) -> Nam
 
 
 def mesh_of(tree: Any) -> Mesh | None:
-    """The mesh that a tree of arrays lies on; None on a device without one."""
-    sharding = jax.tree.leaves(tree)[0].sharding
+    """The mesh that a tree of arrays lies on, or of shapes that say so; None on a device without one."""
+    sharding = getattr(jax.tree.leaves(tree)[0], "sharding", None)
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     return mesh if isinstance(mesh, Mesh) else None
 

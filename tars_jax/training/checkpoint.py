@@ -16,6 +16,7 @@ import dataclasses
 import hashlib
 import json
 import logging
+import math
 import os
 import pathlib
 import re
@@ -34,6 +35,7 @@ from tars_jax.trajectory import write_atomic
 FORMAT = "tars_jax checkpoint 1"
 ARRAYS, BESIDE = "arrays", "beside"
 PIECE_BYTES = 16 * 2**20  # so that whoever goes through a checkpoint need never hold a tensor
+IN_FLIGHT_BYTES = 2**30  # of what a process writes or reads at a time, beside the tree itself
 _MANIFEST = "checkpoint.json"
 _ANCESTORS, _MODEL = "ancestors", "model"
 
@@ -172,14 +174,33 @@ def _all_of(each: Lineage) -> tuple[str, ...]:
 
 
 def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], beside: Sequence[pathlib.Path] = ()) -> None:
-    context = ocp.Context()
-    context.array.saving.storage_options.chunk_byte_size = PIECE_BYTES
-
     def fill(arrays: pathlib.Path) -> None:
-        with context:
+        with _context(largest=max(map(_shard_bytes, jax.tree.leaves(tree)), default=0)):
             ocp.save(arrays, tree)
 
     write_checkpoint(target, leaf_types(tree), extra, fill, beside)
+
+
+def _context(largest: int) -> ocp.Context:
+    """Orbax left to itself moves the whole tree at once, and so holds it twice.
+
+    `largest` is the number of bytes that must pass at a time, as nothing takes them apart.
+    """
+    context = ocp.Context()
+    context.array.saving.storage_options.chunk_byte_size = PIECE_BYTES
+    limit = max(IN_FLIGHT_BYTES, largest + 1)
+    context.memory.read_concurrent_bytes = context.memory.write_concurrent_bytes = limit
+    context.memory.transfer_concurrent_bytes = limit
+    context.memory.is_prioritized_key_fn = lambda path: False  # else all is transferred before anything is written
+    return context
+
+
+def _shard_bytes(leaf: Any) -> int:
+    """Of what one device holds of a leaf."""
+    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    shape = leaf.sharding.shard_shape(leaf.shape) if isinstance(leaf, jax.Array) else leaf.shape
+    return math.prod(shape) * leaf.dtype.itemsize
 
 
 def write_checkpoint(
@@ -227,7 +248,10 @@ def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
     content = read_manifest(path)
     require_undamaged(path, content)
     _require_same(path, content["leaves"], leaf_types(template))
-    return ocp.load(path / ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
+    leaves = jax.tree.leaves(template)
+    # A shard may lie in all pieces of its tensor, which then pass together.
+    with _context(largest=max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=0)):
+        return ocp.load(path / ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
 
 
 def require_undamaged(path: pathlib.Path, content: dict[str, Any]) -> None:

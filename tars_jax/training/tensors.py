@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import tensorstore
 from flax.traverse_util import unflatten_dict
@@ -149,7 +150,7 @@ def _write_pieces(
 
 def _describe(arrays: pathlib.Path, shapes: Mapping[str, jax.ShapeDtypeStruct]) -> None:
     """What orbax writes beside the tensors of such a tree. It saves numbers in their place, whose shapes are mended."""
-    numbers = {leaf: np.zeros((), shape.dtype) for leaf, shape in shapes.items()}
+    numbers = {leaf: jnp.zeros((), shape.dtype) for leaf, shape in shapes.items()}
     ocp.save(arrays, unflatten_dict(numbers, sep="/"))
     state = arrays / "state"
     for pattern in _DATA:
@@ -173,12 +174,12 @@ def _metadata(shape: jax.ShapeDtypeStruct) -> dict[str, Any]:
     return {
         "shape": list(shape.shape),
         "data_type": str(shape.dtype),
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": piece_shape(shape)}},
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": piece_shape(shape, PIECE_BYTES)}},
         "codecs": _CODECS,
     }
 
 
-def piece_shape(shape: jax.ShapeDtypeStruct, limit: int = PIECE_BYTES) -> list[int]:
+def piece_shape(shape: jax.ShapeDtypeStruct, limit: int) -> list[int]:
     """The largest block of at most `limit` bytes that cuts a tensor along its first axes, as evenly as they divide."""
     sizes = list(shape.shape)
     for axis, size in enumerate(shape.shape):

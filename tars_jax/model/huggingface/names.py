@@ -19,8 +19,8 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.huggingface.configuration import family
 
 # How files keep experts: fused as [e, in, out] (what is published, and transformers 4); fused as [e, out, in] (what
-# transformers 5 writes of a model that it made); each expert in three matrices (Qwen3-MoE's way, and that of tools which
-# make one of the other).
+# transformers 5 writes of a model that it made); each expert in three matrices (as Qwen3-MoE is published, and what
+# tools of that family write).
 EXPERTS = ("in_out", "out_in", "separate")
 HEAD, EMBEDDING = "lm_head.weight", "model.language_model.embed_tokens.weight"
 
