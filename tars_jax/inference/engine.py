@@ -14,6 +14,7 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import functools
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -109,6 +110,7 @@ class Engine:
         if config.weights not in WEIGHTS:
             raise InputError(f"engine.weights is {config.weights!r}, it takes {' or '.join(WEIGHTS)}")
         self.model, self.config, self._image = model, config, image
+        self._quantise = functools.partial(quantise_on_mesh, model)
         self._functions = make_slot_functions(
             model,
             stop=stop,
@@ -150,7 +152,7 @@ class Engine:
         An engine of w4a8 quantises them, unless they are quantised already.
         """
         if self.config.weights == "w4a8" and not is_quantised(parameters):
-            parameters = quantise_on_mesh(self.model, parameters)
+            parameters = self._quantise(parameters)
         copied = jax.tree.map(jnp.copy, parameters)
         with self._wake:
             self._weights = (copied, version)

@@ -45,7 +45,7 @@ def mesh() -> jax.sharding.Mesh:
 @pytest.mark.parametrize("kind", ["qwen3_vl_moe", "qwen3_vl", "qwen2_5_vl"])
 def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What transformers wrote, in pieces that cut layers and experts apart."""
-    monkeypatch.setattr(tensors, "PIECE_BYTES", 700)
+    monkeypatch.setattr(tensors, "PIECE_BYTES", 3000)
     source = pathlib.Path(shutil.copytree(GOLDENS / kind, tmp_path / "source"))
     shutil.copy(COMMITTED, source / "tokenizer.json")
     done: list[tuple[int, int]] = []
@@ -55,7 +55,7 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
     assert done[-1][0] == done[-1][1] == len(done) == len(jax.tree.leaves(expected))
     chex.assert_trees_all_equal(load_parameters(tmp_path / "ours", parameter_shapes(config)), expected)
 
-    export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=40_000)
+    export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=30_000)
     assert (tmp_path / "theirs" / "tokenizer.json").read_bytes() == COMMITTED.read_bytes()
     assert len(list((tmp_path / "theirs").glob("*.safetensors"))) > 3
     again_config, again = import_checkpoint(tmp_path / "theirs", mesh())
@@ -194,5 +194,7 @@ def test_the_commands(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 
     packed: dict[str, Any] = {"w": {"int4": np.ones((2, 2), np.uint8)}}
     save_parameters(tmp_path / "int4", packed, parent=ours)
-    with pytest.raises(InputError, match="tensors are not the floating-point weights of its model, the first embed/"):
+    with pytest.raises(
+        InputError, match=r"72 tensors are not the floating-point weights of its model, the first \S+: missing"
+    ):
         export_weights(tmp_path / "int4", tmp_path / "out")
