@@ -39,6 +39,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
+    # The preset nano from scratch, or a folder of exported weights to start from (RUN/policy, or of import_weights).
     config.model = ml_collections.ConfigDict({"preset": "nano", "shared_value": False})
     config.mesh = ml_collections.ConfigDict({"data": 1, "fsdp": 1, "expert": 1, "tensor": 1})
     config.task = ml_collections.ConfigDict(

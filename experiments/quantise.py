@@ -26,7 +26,6 @@ from tars_jax.evaluation import bootstrap_difference
 from tars_jax.inference import Engine
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantisation import quantise, weight_errors
-from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import engine_player
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.packing import select_rows
@@ -69,7 +68,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
         lab.engine.set_weights(parameters, 0)
         before = play(lab, "float", lab.engine)
-        tokenizer = load_tokenizer()
+        tokenizer = lab.tokenizer
         engine_config = dataclasses.replace(lab.engine.config, weights="w4a8")
         with Engine(
             lab.model, quantised, engine_config, image=tokenizer.image, stop=tokenizer.end, seed=config.seed

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from experiments.config import at_least, between, each, more_than, one_of
-from experiments.stages import Lab, decaying, supervise
+from experiments.stages import FROM_NANO, Lab, decaying, supervise
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout.curriculum import Curriculum, CurriculumConfig
@@ -43,7 +43,7 @@ from tars_jax.trajectory import Trajectory
 
 RULES = {
     "seed": at_least(0),
-    "model.preset": one_of("nano"),
+    "model.preset": FROM_NANO,
     "task.max_steps": at_least(1),
     "task.evaluation_distances": each(at_least(1)),
     "task.evaluation_episodes": at_least(1),
@@ -177,7 +177,7 @@ def pretrain(lab: Lab) -> None:
         seed=lab.config.seed,
         on_evaluation=on_evaluation,
     )
-    save_parameters(lab.path / "value", result.parameters, parent=lab.path / "supervised")
+    save_parameters(lab.path / "value", result.parameters, parent=lab.path / "supervised", model=model)
     explained = {
         "explained_variance": result.explained_variance,
         "simulator_explained_variance": result.simulator_explained_variance,

@@ -11,18 +11,29 @@ from typing import Any, Self
 
 import jax
 
+from experiments.config import Rule
+from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
-from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.prompts import QWEN_CHAT, ChatFormat, PromptWriter
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.model.presets import preset
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
-from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.model.tokenizer import COMMITTED, Tokenizer, load_tokenizer
 from tars_jax.rollout.players import Player
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.task import Task
-from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
+from tars_jax.training.checkpoint import (
+    Checkpoints,
+    files_beside,
+    load_parameters,
+    read_manifest,
+    recorded_model,
+    save_parameters,
+)
 from tars_jax.training.metrics import MetricsWriter, Progress
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig, select_rows
@@ -32,6 +43,31 @@ from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import fresh_parameters, start
 from tars_jax.training.supervised import make_supervised_update
 from tars_jax.trajectory import Trajectory
+
+FROM_NANO = Rule(
+    lambda name: name == "nano" or (Path(name) / "checkpoint.json").is_file(),
+    "'nano', or a folder of exported weights to start from, such as import_weights makes",
+)
+
+
+def starting_point(name: str) -> tuple[ModelConfig, Tokenizer, Path | None]:
+    """Model, tokenizer and weights of `model.preset`: a preset's name, with our tokenizer and without weights; or a
+    folder of exported weights, with the model that they record and the tokenizer beside them, or else ours.
+
+    Raises InputError when it is neither, and when model and tokenizer do not fit each other.
+    """
+    if name in PRESETS:
+        tokenizer = load_tokenizer()
+        return preset(name, tokenizer.vocabulary), tokenizer, None
+    model = recorded_model(name)
+    tokenizer = load_tokenizer(next((file for file in files_beside(name) if file.name == COMMITTED.name), COMMITTED))
+    if tokenizer.vocabulary > model.vocabulary or tokenizer.image != model.image_token:
+        raise InputError(
+            f"{name}: a model of {model.vocabulary} tokens whose image token is {model.image_token} has a tokenizer of "
+            f"{tokenizer.vocabulary} whose image token is {tokenizer.image}; it takes the model's own tokenizer.json "
+            "beside config.json when it is imported."
+        )
+    return model, tokenizer, Path(name)
 
 
 def decaying(config: Any, updates: int) -> OptimiserConfig:
@@ -46,14 +82,13 @@ class Lab:
 
     def __init__(self, config: Any, run: RunDirectory) -> None:
         self.config, self.run, self.path = config, run, run.path
-        tokenizer = load_tokenizer()
-        self.model = dataclasses.replace(
-            preset(config.model.preset, tokenizer.vocabulary), scalar_head=config.model.shared_value
-        )
+        model, tokenizer, self.parent = starting_point(config.model.preset)
+        self.model, self.tokenizer = dataclasses.replace(model, scalar_head=config.model.shared_value), tokenizer
         self.mesh = make_mesh(config.mesh.to_dict())
         size, agent, engine = config.browser.size, config.agent, config.engine
         rows, columns = self.model.vision.token_grid(size, size)
-        self.writer = PromptWriter(tokenizer, rows * columns, show_budget=agent.show_budget)
+        chat = QWEN_CHAT if tokenizer.knows(QWEN_CHAT.end) else ChatFormat()
+        self.writer = PromptWriter(tokenizer, rows * columns, agent.show_budget, chat)
         self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
         self.rewards = RewardConfig(max_length=engine.max_new_tokens, **config.reward.to_dict())
         # Weights of the right shapes and shardings: what is loaded from files is laid out like them.
@@ -106,20 +141,28 @@ class Lab:
         self._last_record = now
 
 
+def start_from(path: Path, fresh: Parameters) -> Parameters:
+    """Exported weights, laid out as `fresh`; a value head that they do not have stays fresh."""
+    stored = {leaf.partition("/")[0] for leaf in read_manifest(path.absolute())["leaves"]}
+    known = {name: leaf for name, leaf in fresh.items() if name != "scalar_head" or name in stored}
+    return {**fresh, **load_parameters(path, known)}
+
+
 def supervise(
     lab: Lab, stage: str, demonstrations: Sequence[Trajectory], config: Any, parent: Path | None = None
 ) -> None:
-    """Supervised training on demonstrations, from the weights in `parent` or from fresh ones; exports RUN/stage.
+    """Supervised training on demonstrations, from the weights in `parent`, else from those that the lab starts from
+    or, without any, from fresh ones; exports RUN/stage.
 
     `config` has the fields of the quickstart's `supervised`. Goes on where a killed run stopped.
     """
     if lab.run.finished(stage):
         return
-    seed = lab.config.seed
+    seed, parent = lab.config.seed, parent or lab.parent
     optimiser = make_optimiser(decaying(config, config.updates))
     update = make_supervised_update(lab.model, optimiser, config.balance)
     fresh = fresh_parameters(lab.model, jax.random.key(seed), lab.mesh)
-    state = start(fresh if parent is None else load_parameters(parent, fresh), optimiser)
+    state = start(fresh if parent is None else start_from(parent, fresh), optimiser)
     checkpoints = Checkpoints(lab.path / "checkpoints" / stage)
     done = checkpoints.latest() or 0
     if done:
@@ -136,5 +179,5 @@ def supervise(
             progress.update(number + 1, loss=values["loss"], accuracy=values["accuracy"])
         if (number + 1) % config.save_every == 0:
             checkpoints.save(number + 1, state, {})
-    save_parameters(lab.path / stage, state.parameters, parent=parent)
+    save_parameters(lab.path / stage, state.parameters, parent=parent, model=lab.model)
     lab.record(stage, {"updates": config.updates})

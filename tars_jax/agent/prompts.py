@@ -8,6 +8,7 @@ looks like a special token in it stays text.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -30,6 +31,15 @@ class ChatFormat:
     image_start: str = "<|vision_start|>"
     image: str = "<|image|>"
     image_end: str = "<|vision_end|>"
+
+
+# As the Qwen families write it, but that a window's turns follow each other without a line break in between.
+QWEN_CHAT = ChatFormat(
+    user="<|im_start|>user\n",
+    agent="<|im_end|>\n<|im_start|>assistant\n",
+    end="<|im_end|>",
+    image="<|image_pad|>",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +72,6 @@ class PromptWriter:
 
     def _plain(self, text: str) -> str:
         """A space breaks up whatever would be read as a turn or an image."""
-        for token in dataclasses.astuple(self.chat):
+        for token in re.findall(r"<\|.*?\|>", "".join(dataclasses.astuple(self.chat))):
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text

@@ -34,7 +34,7 @@ from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn, SlotState, copy, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Parameters
-from tars_jax.model.quantisation import is_quantised, quantise
+from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
 from tars_jax.model.sharding import mesh_of
 
 
@@ -59,7 +59,7 @@ class Engine:
             raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
         self.model, self.config, self._image, self._stop = model, config, image, stop
         quantised = config.weights == "w4a8"
-        self._quantise = jax.jit(functools.partial(quantise, model))
+        self._quantise = functools.partial(quantise_on_mesh, model)
         self._functions = make_slot_functions(
             model,
             stop=stop,

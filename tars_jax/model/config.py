@@ -6,6 +6,7 @@ Two families of open weights set the range: Qwen3-VL, with experts or without, a
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.model.execution import EXECUTION, Execution
@@ -30,12 +31,16 @@ class VisionConfig:
     deepstack: tuple[int, ...] = ()  # blocks whose output is added after decoder layers 0, 1, ... at image tokens
     pixel_mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of red, green, blue in 0..1
     pixel_std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+    min_pixels: int = 56 * 56  # of an image as it is read (`preprocessing.fit`)
+    max_pixels: int = 28 * 28 * 1280
 
     def __post_init__(self) -> None:
         if self.width % (4 * self.heads):
             raise InputError(f"vision.width {self.width} must be a multiple of 4 * vision.heads {self.heads}")
         if self.window % (self.patch * self.merge):
             raise InputError(f"vision.window {self.window} must be a multiple of {self.patch * self.merge} pixels")
+        if not 0 < self.min_pixels <= self.max_pixels:
+            raise InputError(f"vision.min_pixels {self.min_pixels} must be 1 to vision.max_pixels {self.max_pixels}")
         for name in ("whole_image_blocks", "deepstack"):
             if any(not 0 <= block < self.depth for block in getattr(self, name)):
                 raise InputError(f"vision.{name} takes blocks 0 to {self.depth - 1}, got {getattr(self, name)}")
@@ -89,3 +94,29 @@ class ModelConfig:
             raise InputError(f"vision.deepstack {self.vision.deepstack} needs as many decoder layers, got {self.depth}")
         if self.dtype not in ("float32", "bfloat16"):
             raise InputError(f"model.dtype must be float32 or bfloat16, got {self.dtype!r}")
+
+
+def config_to_json(config: ModelConfig) -> dict[str, Any]:
+    """What a checkpoint records of its model: every field but `execution`, which is not part of what it computes."""
+    values = dataclasses.asdict(config)
+    del values["execution"]
+    return values
+
+
+def config_from_json(values: Any, where: str) -> ModelConfig:
+    """Inverse of `config_to_json`; fields that were not known then have their defaults.
+
+    Raises InputError that begins with `where` and names the field which is unknown, missing or impossible.
+    """
+    try:
+        vision = VisionConfig(**{name: _tuples(value) for name, value in values["vision"].items()})
+        return ModelConfig(**{name: _tuples(value) for name, value in {**values, "vision": vision}.items()})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{where} is not one of this version: {error}") from error
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has no tuples: a config has no lists."""
+    return tuple(value) if isinstance(value, list) else value

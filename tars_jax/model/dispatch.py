@@ -49,14 +49,23 @@ def dispatched(
     An expert beyond the last stands for none: such an assignment stays at home, gives 0 and is not counted.
     """
     tokens = PartitionSpec(BATCH, None)
-    wide, narrow = PartitionSpec(EXPERT, None, TENSOR), PartitionSpec(EXPERT, TENSOR, None)
-    kernels: Any = Weights(wide, wide, narrow)  # type: ignore[arg-type]
+    wide, narrow = (EXPERT, None, TENSOR), (EXPERT, TENSOR, None)
+    kernels: Any = Weights(*(_laid_out(*each) for each in zip(weights, (wide, wide, narrow), strict=True)))
     return jax.shard_map(
         functools.partial(_on_one_device, backend=backend, capacity=capacity),
         in_specs=(tokens, tokens, tokens, kernels),
         out_specs=(tokens, PartitionSpec()),
         check_vma=False,
     )(x, gates, chosen, weights)
+
+
+def _laid_out(kernel: Any, axes: tuple[str | None, ...]) -> Any:
+    """Specs of a kernel, or of the integers and scales of a quantised one, which are 1 along what a scale spans."""
+
+    def leaf(array: jax.Array) -> PartitionSpec:
+        return PartitionSpec(*(axis if size > 1 else None for axis, size in zip(axes, array.shape, strict=True)))
+
+    return jax.tree.map(leaf, kernel)
 
 
 def _on_one_device(

@@ -24,9 +24,10 @@ BATCH, EXPERT, FSDP, TENSOR = AXIS_RULES["batch"], "expert", "fsdp", "tensor"
 
 
 def can_gather(num_tokens: int, weights: Weights) -> bool:
-    """Whether there is a mesh of several devices, and its axes divide what lies on them."""
+    """Whether there is a mesh of several devices, and its axes divide what lies on them. Not for quantised kernels,
+    whose scales are not gathered as they are."""
     mesh = jax.sharding.get_abstract_mesh()
-    if mesh.empty or mesh.size == 1:
+    if mesh.empty or mesh.size == 1 or not isinstance(weights.gate, jax.Array):
         return False
     num_experts, depth, width = weights.gate.shape
     holders = mesh.shape["data"] * mesh.shape[FSDP] * mesh.shape[EXPERT]

@@ -19,8 +19,8 @@ from tars_jax.model.config import VisionConfig
 
 Pixels = TypeVar("Pixels", np.ndarray, jax.Array)
 
-MIN_PIXELS = 56 * 56
-MAX_PIXELS = 28 * 28 * 1280
+# What `transformers` takes where a checkpoint does not say.
+MIN_PIXELS, MAX_PIXELS = VisionConfig.min_pixels, VisionConfig.max_pixels
 LARGEST_RATIO = 200
 
 
@@ -49,9 +49,7 @@ def smart_size(
     return rows * unit, columns * unit
 
 
-def fit(
-    image: Image.Image, config: VisionConfig, min_pixels: int = MIN_PIXELS, max_pixels: int = MAX_PIXELS
-) -> np.ndarray:
+def fit(image: Image.Image, config: VisionConfig) -> np.ndarray:
     """An image to uint8 [height, width, 3] of its smart size, by bicubic interpolation when the size changes.
 
     Equal to the Pillow backend of `transformers`, byte for byte; the torchvision backend rounds some bytes by one.
@@ -59,7 +57,8 @@ def fit(
     Raises:
         InputError: one side is more than 200 times the other.
     """
-    height, width = smart_size(image.height, image.width, config.patch * config.merge, min_pixels, max_pixels)
+    unit = config.patch * config.merge
+    height, width = smart_size(image.height, image.width, unit, config.min_pixels, config.max_pixels)
     image = image.convert("RGB")
     if image.size != (width, height):
         image = image.resize((width, height), Image.Resampling.BICUBIC)

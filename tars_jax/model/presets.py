@@ -18,6 +18,8 @@ QWEN3_VISION = VisionConfig(
     heads=16,
     mlp_width=4304,
     deepstack=(8, 16, 24),
+    min_pixels=256 * 256,
+    max_pixels=4096 * 4096,
 )
 
 
@@ -103,6 +105,7 @@ def qwen2_5_vl_7b(vocabulary: int = 152_064) -> ModelConfig:
             whole_image_blocks=(7, 15, 23, 31),
             pixel_mean=CLIP_MEAN,
             pixel_std=CLIP_STD,
+            max_pixels=28 * 28 * 16_384,
         ),
         image_token=151_655,
     )
@@ -136,6 +139,8 @@ def ui_tars_2(vocabulary: int = 151_936) -> ModelConfig:
             heads=16,
             mlp_width=4224,
             deepstack=(7, 14, 21),
+            min_pixels=QWEN3_VISION.min_pixels,
+            max_pixels=QWEN3_VISION.max_pixels,
         ),
         image_token=151_655,
     )

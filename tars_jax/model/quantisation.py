@@ -20,12 +20,13 @@ from typing import Any
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import Array, CacheAddress, Eyes, Inputs, Output, Parameters, Policy, dummy_inputs
-from tars_jax.model.sharding import leaf_name
+from tars_jax.model.sharding import leaf_name, mesh_of, parameter_shardings
 
 # Parameters that stay in floating point. configs/quantise.py says what it costs to quantise the others.
 KEPT = (r"/router$",)
@@ -57,6 +58,27 @@ def quantise(config: ModelConfig, parameters: Parameters, kept: Sequence[str] = 
         return {"int4": quantised.qvalue, "scale": quantised.scale}
 
     return jax.tree_util.tree_map_with_path(leaf, parameters)
+
+
+def quantise_on_mesh(config: ModelConfig, parameters: Parameters) -> Parameters:
+    """`quantise` jitted: integers and scales lie as their kernels do, and none is whole on the way."""
+    quantised: Parameters = _quantiser(config, mesh_of(parameters))(parameters)
+    return quantised
+
+
+@functools.cache
+def _quantiser(config: ModelConfig, mesh: Mesh | None) -> Any:
+    run = functools.partial(quantise, config)
+    if mesh is None:
+        return jax.jit(run)
+
+    def laid_out(parameters: Parameters) -> Parameters:
+        quantised = run(parameters)
+        shardings = parameter_shardings(mesh, quantised)
+        placed: Parameters = jax.lax.with_sharding_constraint(quantised, shardings)
+        return placed
+
+    return jax.jit(laid_out)
 
 
 def dequantise(parameters: Parameters) -> Parameters:

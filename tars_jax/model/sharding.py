@@ -63,6 +63,8 @@ def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None)
 
 
 def _axes(path: str) -> tuple[str | None, ...]:
+    """Logical axes of a parameter; integers and scales of a quantised kernel have those of the kernel."""
+    path = re.sub("/(int4|scale)$", "", path)
     return next((axes for pattern, axes in PARAMETER_RULES if re.search(pattern, path)), ())
 
 
@@ -123,8 +125,8 @@ def array_sharding(mesh: Mesh, shape: tuple[int, ...], *axes: str | None) -> Nam
 
 
 def mesh_of(tree: Any) -> Mesh | None:
-    """The mesh that a tree of arrays lies on; None on a device without one."""
-    sharding = jax.tree.leaves(tree)[0].sharding
+    """The mesh that a tree of arrays lies on, or of shapes that say so; None on a device without one."""
+    sharding = getattr(jax.tree.leaves(tree)[0], "sharding", None)
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     return mesh if isinstance(mesh, Mesh) else None
 

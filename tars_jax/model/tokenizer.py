@@ -72,6 +72,9 @@ class Tokenizer:
     def decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(list(tokens), skip_special_tokens=False)
 
+    def knows(self, token: str) -> bool:
+        return self._tokenizer.token_to_id(token) is not None
+
     def token_bytes(self) -> dict[int, bytes]:
         """What each token writes; turns, images and other control tokens are left out. For byte-level vocabularies."""
         added = self._tokenizer.get_added_tokens_decoder()
@@ -98,8 +101,7 @@ class Tokenizer:
         return self._first_of("<|end|>", "<|im_end|>")
 
     def _first_of(self, *tokens: str) -> int:
-        known = (token for token in tokens if self._tokenizer.token_to_id(token) is not None)
-        return self.id_of(next(known, tokens[0]))
+        return self.id_of(next(filter(self.knows, tokens), tokens[0]))
 
 
 def load_tokenizer(path: Path = COMMITTED) -> Tokenizer:

@@ -1,10 +1,12 @@
 """Checkpoints: trees of arrays by orbax, and a JSON file that says what they hold. The only file that knows orbax.
 
-    FOLDER/00000012/arrays/          orbax's files
+    FOLDER/00000012/arrays/          orbax's files, each tensor in pieces of at most PIECE_BYTES
+    FOLDER/00000012/beside/          files that go with exported weights: the tokenizer of an imported policy
     FOLDER/00000012/checkpoint.json  name, shape and type of every leaf; size and SHA-256 of every file; the extra data
 
 A checkpoint is written beside and renamed into place when it is whole, so a name without a leading dot is a complete
-checkpoint unless the disk lost something of it later. Exported weights also say what they came from (`Lineage`).
+checkpoint unless the disk lost something of it later. Exported weights also say what they came from (`Lineage`) and of
+which model they are, and pass both on to what is trained from them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import dataclasses
 import hashlib
 import json
 import logging
+import math
 import os
 import pathlib
 import re
@@ -25,13 +28,16 @@ import jax
 from orbax.checkpoint import v1 as ocp
 
 from tars_jax import InputError
+from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.sharding import leaf_name
 from tars_jax.trajectory import write_atomic
 
 FORMAT = "tars_jax checkpoint 1"
-ARRAYS = "arrays"
+ARRAYS, BESIDE = "arrays", "beside"
+PIECE_BYTES = 16 * 2**20  # so that whoever goes through a checkpoint need never hold a tensor
+IN_FLIGHT_BYTES = 2**30  # of what a process writes or reads at a time, beside the tree itself
 _MANIFEST = "checkpoint.json"
-_ANCESTORS = "ancestors"
+_ANCESTORS, _MODEL = "ancestors", "model"
 
 
 class Checkpoints:
@@ -92,14 +98,53 @@ class Lineage:
 
 
 def save_parameters(
-    path: str | os.PathLike[str], parameters: Any, *, parent: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    parameters: Any,
+    *,
+    parent: str | os.PathLike[str] | None = None,
+    model: ModelConfig | None = None,
 ) -> None:
     """Export weights as the folder `path`, whole or not at all; replaces what `save_parameters` wrote there before.
 
-    `parent` is the export that they were trained from. Raises InputError if that is none.
+    `parent` is the export that they were trained from, whose model and files beside it they inherit; `model` says of
+    which model they are where that is another. Raises InputError if `parent` is no export.
     """
-    extra = {} if parent is None else descent(_all_of(lineage(parent)))
-    _write(pathlib.Path(path), parameters, extra)
+    extra = {} if parent is None else {**descent(_all_of(lineage(parent))), **inherited(parent)}
+    extra |= {} if model is None else of_model(model)
+    _write(pathlib.Path(path), parameters, extra, () if parent is None else files_beside(parent))
+
+
+def recorded_model(path: str | os.PathLike[str]) -> ModelConfig:
+    """The model that exported weights are of. Raises InputError if they do not say so."""
+    path = pathlib.Path(path).absolute()
+    extra = read_manifest(path)["extra"]
+    if _MODEL not in extra:
+        raise InputError(f"{path}: does not record its model; it takes weights of import_weights or of a later run.")
+    return config_from_json(extra[_MODEL], f"{path}: model")
+
+
+def of_model(model: ModelConfig) -> dict[str, Any]:
+    """Extra data that says so in a checkpoint."""
+    return {_MODEL: config_to_json(model)}
+
+
+def inherited(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Extra data that exported weights pass on to what is made of them: their model, if they say."""
+    extra = read_manifest(pathlib.Path(path).absolute())["extra"]
+    return {_MODEL: extra[_MODEL]} if _MODEL in extra else {}
+
+
+def files_beside(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
+    """The files that go with exported weights, such as tokenizer.json."""
+    folder = pathlib.Path(path).absolute() / BESIDE
+    return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
+
+
+def require_replaceable(output: pathlib.Path) -> None:
+    """Raises InputError unless weights can be exported there: to a new folder, or in place of a checkpoint."""
+    taken = output.is_dir() and any(output.iterdir()) and not (output / _MANIFEST).is_file()
+    if output.is_file() or taken:
+        raise InputError(f"output: {output} holds something else; it takes a new folder or a checkpoint to replace.")
 
 
 def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
@@ -128,16 +173,47 @@ def _all_of(each: Lineage) -> tuple[str, ...]:
     return (*each.ancestors, each.id)
 
 
-def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any]) -> None:
-    write_checkpoint(target, _leaves(tree), extra, lambda arrays: ocp.save(arrays, tree))
+def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], beside: Sequence[pathlib.Path] = ()) -> None:
+    def fill(arrays: pathlib.Path) -> None:
+        with _context(largest=max(map(_shard_bytes, jax.tree.leaves(tree)), default=0)):
+            ocp.save(arrays, tree)
+
+    write_checkpoint(target, leaf_types(tree), extra, fill, beside)
+
+
+def _context(largest: int) -> ocp.Context:
+    """Orbax left to itself moves the whole tree at once, and so holds it twice.
+
+    `largest` is the number of bytes that must pass at a time, as nothing takes them apart.
+    """
+    context = ocp.Context()
+    context.array.saving.storage_options.chunk_byte_size = PIECE_BYTES
+    limit = max(IN_FLIGHT_BYTES, largest + 1)
+    context.memory.read_concurrent_bytes = context.memory.write_concurrent_bytes = limit
+    context.memory.transfer_concurrent_bytes = limit
+    context.memory.is_prioritized_key_fn = lambda path: False  # else all is transferred before anything is written
+    return context
+
+
+def _shard_bytes(leaf: Any) -> int:
+    """Of what one device holds of a leaf."""
+    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    shape = leaf.sharding.shard_shape(leaf.shape) if isinstance(leaf, jax.Array) else leaf.shape
+    return math.prod(shape) * leaf.dtype.itemsize
 
 
 def write_checkpoint(
-    target: pathlib.Path, leaves: dict[str, str], extra: dict[str, Any], fill: Callable[[pathlib.Path], None]
+    target: pathlib.Path,
+    leaves: dict[str, str],
+    extra: dict[str, Any],
+    fill: Callable[[pathlib.Path], None],
+    beside: Sequence[pathlib.Path] = (),
 ) -> None:
     """Seal what `fill` writes into the folder it is given as the checkpoint `target`, whole or not at all.
 
-    `leaves` says the type and shape of every leaf. Raises OSError if the disk refuses, and whatever `fill` raises.
+    `leaves` says the type and shape of every leaf; the files `beside` are copied. Raises OSError if the
+    disk refuses, and whatever `fill` raises.
     """
     target = target.absolute()
     partial, replaced = _beside(target, "saving"), _beside(target, "replaced")
@@ -147,6 +223,10 @@ def write_checkpoint(
         partial.mkdir(parents=True)
         with _disk_errors(target):
             fill(partial / ARRAYS)
+        if beside:
+            (partial / BESIDE).mkdir()
+        for path in beside:
+            shutil.copy(path, partial / BESIDE / path.name)
         files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
         content = {"format": FORMAT, "leaves": leaves, "files": files, "extra": extra}
         write_atomic(partial / _MANIFEST, json.dumps({"content": content, "sha256": _digest(content)}).encode())
@@ -167,8 +247,11 @@ def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
     path = path.absolute()
     content = read_manifest(path)
     require_undamaged(path, content)
-    _require_same(path, content["leaves"], _leaves(template))
-    return ocp.load(path / ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
+    _require_same(path, content["leaves"], leaf_types(template))
+    leaves = jax.tree.leaves(template)
+    # A shard may lie in all pieces of its tensor, which then pass together.
+    with _context(largest=max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=0)):
+        return ocp.load(path / ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
 
 
 def require_undamaged(path: pathlib.Path, content: dict[str, Any]) -> None:
@@ -224,7 +307,7 @@ def _require_same(path: pathlib.Path, stored: dict[str, str], wanted: dict[str, 
         raise InputError(f"{path}: does not fit: {'; '.join(differences[:8])}{more}.")
 
 
-def _leaves(tree: Any) -> dict[str, str]:
+def leaf_types(tree: Any) -> dict[str, str]:
     """For each leaf its path and, like float32[2,3], its type and shape."""
     return {
         leaf_name(path): f"{leaf.dtype}{list(leaf.shape)}".replace(" ", "")

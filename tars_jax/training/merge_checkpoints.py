@@ -10,7 +10,14 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.model.merging import merge_weights, require_mergeable
-from tars_jax.training.checkpoint import common_ancestors, descent, lineage
+from tars_jax.training.checkpoint import (
+    common_ancestors,
+    descent,
+    files_beside,
+    inherited,
+    lineage,
+    require_replaceable,
+)
 from tars_jax.training.tensors import Piece, StoredTensors, write_like
 
 Path = str | os.PathLike[str]
@@ -27,8 +34,8 @@ def merge_checkpoints(
 ) -> None:
     """Equation 5 on exported weights (`save_parameters`): `output` is their interpolation, whole or not at all.
 
-    Beside the piece that is being summed, in fp32, memory holds one piece that is being added, however many
-    checkpoints there are. A checkpoint of weight 0 is not read.
+    Memory holds the piece that is being summed, in fp32, and one that is being added (as stored and as read), however
+    many checkpoints there are and however large a tensor is. A checkpoint of weight 0 is not read.
 
     Args:
         checkpoints: two or more, with equal tensors and a common ancestor.
@@ -56,24 +63,25 @@ def merge_checkpoints(
 
     def compute(leaf: str, piece: Piece) -> np.ndarray:
         counted = [(source, weight) for source, weight in zip(sources, chosen.of(leaf), strict=True) if weight]
-        first, weight = counted[0]
-        read = first.read(leaf, piece)
-        kind = read.dtype
-        total = np.multiply(read, weight, dtype=np.float32)
+        total = _scaled(*counted[0], leaf, piece)
         for source, weight in counted[1:]:
-            read = source.read(leaf, piece).astype(np.float32, copy=False)
-            read *= np.float32(weight)
-            total += read
-        return total.astype(kind, copy=False)
+            total += _scaled(source, weight, leaf, piece)
+        return total
 
     parents = [{"path": str(path), "id": each.id} for path, each in zip(paths, lineages, strict=True)]
     merged = {"parents": parents, "weights": chosen.common, "groups": dict(chosen.groups)}
     total = len(sources[0].leaves)
-    write_like(sources[0], target, compute, {**descent(ancestors), "merged": merged}, lambda n: on_tensor(n, total))
+    extra = {**descent(ancestors), **inherited(paths[0]), "merged": merged}
+    write_like(sources[0], target, compute, extra, files_beside(paths[0]), lambda done: on_tensor(done, total))
+
+
+def _scaled(source: StoredTensors, weight: float, leaf: str, piece: Piece) -> np.ndarray:
+    """A piece times its weight, fp32; nothing but the result outlives the call."""
+    read = source.read(leaf, piece).astype(np.float32, copy=False)
+    return np.multiply(read, np.float32(weight), out=read)
 
 
 def _require_usable(target: pathlib.Path, checkpoints: Sequence[pathlib.Path]) -> None:
     if any(target.resolve() == path.resolve() for path in checkpoints):
         raise InputError(f"output: {target} is one of the checkpoints; it takes another folder.")
-    if target.is_file() or (target.is_dir() and any(target.iterdir()) and not (target / "checkpoint.json").is_file()):
-        raise InputError(f"output: {target} holds something else; it takes a new folder or a checkpoint to replace.")
+    require_replaceable(target)

@@ -14,8 +14,10 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.model.quantisation import pack, quantise, quantised_forward, unpack
+from tars_jax.model.sharding import mesh_of, parameter_shardings
 from tars_jax.training.checkpoint import load_parameters, read_manifest, save_parameters
 from tars_jax.training.packing import Rows
+from tars_jax.training.state import placed
 
 Path = str | os.PathLike[str]
 
@@ -28,15 +30,22 @@ def save_quantised(path: Path, parameters: Parameters, *, parent: Path | None = 
 def load_quantised(path: Path, model: ModelConfig, template: Any) -> Parameters:
     """What `save_quantised` wrote; `template` is a tree like the model's own parameters, of arrays or shapes.
 
-    Which kernels are quantised is read from the checkpoint. Raises InputError for a checkpoint that is damaged, not
-    quantised or of another model.
+    Which kernels are quantised is read from the checkpoint. On the mesh of the template's leaves, if they lie on one,
+    integers and scales are laid out as the rules say. Raises InputError for a checkpoint that is damaged, not quantised
+    or of another model.
     """
     names = read_manifest(pathlib.Path(path).absolute())["leaves"]
     if not any(name.endswith("/int4") for name in names):
         raise InputError(f"{path}: its weights are not quantised; it takes what save_quantised wrote.")
     kept = [f"^{re.escape(name)}$" for name in names]
     shapes = jax.eval_shape(lambda parameters: pack(quantise(model, parameters, kept)), template)
-    return unpack(load_parameters(path, shapes))
+    mesh = mesh_of(template)
+    if mesh is None:
+        return unpack(load_parameters(path, shapes))
+    packed = load_parameters(path, jax.tree.map(placed, shapes, parameter_shardings(mesh, shapes)))
+    shardings = parameter_shardings(mesh, jax.eval_shape(unpack, packed))
+    parameters: Parameters = jax.jit(unpack, out_shardings=shardings)(packed)
+    return parameters
 
 
 def bytes_on_disk(path: Path) -> int:

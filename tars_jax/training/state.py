@@ -97,14 +97,15 @@ class Update(Generic[Batch]):
 def abstract_state(model: ModelConfig, optimiser: optax.GradientTransformation, mesh: Mesh) -> TrainState:
     """The shapes and shardings of `start(fresh_parameters(...), ...)`, without the arrays."""
     shapes = parameter_shapes(model)
-    parameters = jax.tree.map(_placed, shapes, parameter_shardings(mesh, shapes))
+    parameters = jax.tree.map(placed, shapes, parameter_shardings(mesh, shapes))
     whole = NamedSharding(mesh, PartitionSpec())
     moments = jax.eval_shape(optimiser.init, parameters)
     step: Any = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)
-    return TrainState(parameters, jax.tree.map(_placed, moments, _like_parameters(moments, parameters, whole)), step)
+    return TrainState(parameters, jax.tree.map(placed, moments, _like_parameters(moments, parameters, whole)), step)
 
 
-def _placed(shape: jax.ShapeDtypeStruct, sharding: Sharding) -> jax.ShapeDtypeStruct:
+def placed(shape: jax.ShapeDtypeStruct, sharding: Sharding) -> jax.ShapeDtypeStruct:
+    """A shape that says where it lies."""
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
 
 

@@ -27,6 +27,7 @@ from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.training.state import value_parameters
 
 GOLDENS = Path(__file__).with_name("goldens")
+EMBEDDING = "model.language_model.embed_tokens.weight"
 KINDS = ("qwen3_vl_moe", "qwen3_vl", "qwen2_5_vl")
 
 
@@ -140,7 +141,7 @@ def test_wrong_tensors_are_all_named_and_nothing_is_loaded(tmp_path: Path, monke
     tensors["lm_head.weight"] = tensors["lm_head.weight"][:-1]
     tensors["model.visual.merger.norm.bias"] = np.zeros(16, np.int32)
     save_file(tensors, folder / "model.safetensors")
-    monkeypatch.setattr(reading, "_load", None)
+    monkeypatch.setattr(reading, "_spread", None)
     message = (
         r"1 missing: model\.language_model\.norm\.weight; "
         r"1 unexpected: model\.language_model\.layers\.7\.mlp\.gate\.weight; "
@@ -149,6 +150,67 @@ def test_wrong_tensors_are_all_named_and_nothing_is_loaded(tmp_path: Path, monke
     )
     with pytest.raises(InputError, match=message):
         import_checkpoint(folder, mesh())
+
+
+def resaved(folder: Path, change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> Path:
+    tensors = load_file(folder / "model.safetensors")
+    save_file(change(tensors), folder / "model.safetensors")
+    return folder
+
+
+def test_experts_in_every_layout_that_files_have(tmp_path: Path, imported: Any) -> None:
+    """The golden file is [e, in, out], as published. Transformers 5 may write [e, out, in]; others one by one."""
+
+    def out_first(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        experts = [name for name in tensors if ".experts." in name]
+        return tensors | {name: np.ascontiguousarray(tensors[name].swapaxes(1, 2)) for name in experts}
+
+    def separate(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        split: dict[str, np.ndarray] = {}
+        for name, array in tensors.items():
+            prefix, found, last = name.rpartition("mlp.experts.")
+            parts = {"gate": array[..., :12], "up": array[..., 12:]} if last == "gate_up_proj" else {"down": array}
+            for number in range(len(array)) if found else ():
+                for part, kernels in parts.items():
+                    split[f"{prefix}mlp.experts.{number}.{part}_proj.weight"] = np.ascontiguousarray(kernels[number].T)
+            if not found:
+                split[name] = array
+        return split
+
+    _, expected = imported("qwen3_vl_moe")
+    for change in (out_first, separate):
+        folder = resaved(Path(shutil.copytree(GOLDENS / "qwen3_vl_moe", tmp_path / change.__name__)), change)
+        _, parameters = import_checkpoint(folder, mesh())
+        jax.tree.map(np.testing.assert_array_equal, parameters, expected)
+
+
+def test_a_head_beside_tied_embeddings(tmp_path: Path) -> None:
+    """Files of some trainers hold it; it is taken when it is the embedding, and refused when it is another."""
+    folder = resaved(copied(tmp_path), lambda old: old | {"lm_head.weight": old[EMBEDDING]})
+    config = json.loads((folder / "config.json").read_bytes())
+    (folder / "config.json").write_text(json.dumps(config | {"tie_word_embeddings": True}))
+    model, parameters = import_checkpoint(folder, mesh())
+    assert model.tied_embeddings and "vocabulary_head" not in parameters
+    resaved(folder, lambda old: old | {"lm_head.weight": old[EMBEDDING] + 1})
+    with pytest.raises(InputError, match="lm_head.weight is not the embedding, and config.json says tie_word"):
+        import_checkpoint(folder, mesh())
+
+
+def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "qwen3_vl")
+    size = {"size": {"shortest_edge": 65536, "longest_edge": 16777216}}
+    for file, content in (("processor_config.json", {"image_processor": size}), ("preprocessor_config.json", size)):
+        (folder / file).write_text(json.dumps(content))
+        vision = read_config(folder).vision
+        assert (vision.min_pixels, vision.max_pixels) == (65536, 16777216)
+        (folder / file).unlink()
+    for old in ({"min_pixels": 100, "max_pixels": 900}, {"size": {"min_pixels": 100, "max_pixels": 900}}):
+        (folder / "preprocessor_config.json").write_text(json.dumps(old))
+        vision = read_config(folder).vision
+        assert (vision.min_pixels, vision.max_pixels) == (100, 900)
+    (folder / "preprocessor_config.json").write_text('{"max_pixels": "many"}')
+    with pytest.raises(InputError, match="preprocessor_config.json: max_pixels must be a positive integer, got 'many'"):
+        read_config(folder)
 
 
 def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -171,6 +233,8 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         ({"model_type": "llama"}, "config.json: model_type must be one of qwen3_vl_moe, .*, got 'llama'"),
         ({"hidden_size": "32"}, "config.json: hidden_size must be a positive integer, got '32'"),
         ({"mlp_only_layers": [0]}, r"config.json: mlp_only_layers must be \[\], got \[0\]"),
+        ({"decoder_sparse_step": 2}, "config.json: decoder_sparse_step must be 1, got 2"),
+        ({"quantization_config": {"quant_method": "fp8"}}, r"config.json: quantization_config is there \(fp8\)"),
         ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu', got 'gelu'"),
         ({"rope_parameters": {"rope_type": "yarn"}}, "must be of type default or mrope, got 'yarn'"),
         ({"num_hidden_layers": 2}, r"checkpoint: .* 11 unexpected: model.language_model.layers.2"),
@@ -180,7 +244,7 @@ def test_configs_that_are_not_ours(tmp_path: Path, changes: dict[str, Any], mess
     folder = copied(tmp_path)
     config = json.loads((folder / "config.json").read_bytes())
     for name, value in changes.items():
-        (config if name == "model_type" else config["text_config"])[name] = value
+        (config if name in ("model_type", "quantization_config") else config["text_config"])[name] = value
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(InputError, match=message):
         import_checkpoint(folder, mesh())
@@ -203,6 +267,8 @@ def test_a_flat_config_of_transformers_4_with_defaults_left_out(tmp_path: Path) 
         "vocab_size": 152064,
     }
     (tmp_path / "config.json").write_text(json.dumps(config))
+    preprocessor = {"min_pixels": 3136, "max_pixels": 12845056, "patch_size": 14}
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(preprocessor))
     assert read_config(tmp_path) == preset("qwen2.5-vl-7b")
 
 
@@ -230,10 +296,27 @@ def test_eight_devices_get_their_slices(on_eight_devices: Callable[[str], list[s
     assert on_eight_devices(__file__) == ["same"]
 
 
+def watched(spread: Callable[..., jax.Array], largest: list[int]) -> Callable[..., jax.Array]:
+    """`reading._spread` that looks at all arrays there are, and at what it puts on one device."""
+
+    def run(array: np.ndarray, *args: Any) -> jax.Array:
+        made = spread(array, *args)
+        live = jax.live_arrays()
+        largest.append(max(shard.data.size for each in live for shard in each.addressable_shards))
+        return made
+
+    return run
+
+
 def main() -> None:
-    _, whole = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
     eight = make_mesh({"expert": 4, "fsdp": 2})
+    largest: list[int] = []
+    spread, reading._spread = reading._spread, watched(reading._spread, largest)
     _, parameters = import_checkpoint(GOLDENS / "qwen3_vl_moe", eight)
+    # Three layers of 4 experts of 32 x 12 are 4608 numbers, and 576 on one device; no array has more there.
+    assert max(largest) == 3 * 1 * 16 * 12, max(largest)
+    reading._spread = spread
+    _, whole = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
     jax.tree.map(np.testing.assert_array_equal, parameters, whole)
     shardings = parameter_shardings(eight, whole)
     assert jax.tree.map(lambda leaf: leaf.sharding, parameters) == shardings

@@ -52,7 +52,7 @@ def test_resized_bytes_and_their_order_are_those_of_transformers(patch: int) -> 
 
 
 def test_a_screenshot_of_a_right_size_is_left_alone() -> None:
-    image = np.random.default_rng(0).integers(0, 256, (64, 96, 3), np.uint8)
+    image = np.random.default_rng(0).integers(0, 256, (256, 288, 3), np.uint8)
     np.testing.assert_array_equal(fit(Image.fromarray(image), preset("qwen3-vl-8b").vision), image)
 
 

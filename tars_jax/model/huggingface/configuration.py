@@ -1,7 +1,8 @@
 """config.json of `transformers` to our `ModelConfig` and back.
 
 A file may leave out what equals the default of its family, be flat or nested (`text_config`), and write the rotary
-settings as `rope_scaling` (transformers 4) or `rope_parameters` (5).
+settings as `rope_scaling` (transformers 4) or `rope_parameters` (5). What images are read with stands in a file of its
+own, preprocessor_config.json, or as a part of processor_config.json (transformers 5).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, VisionConfig
-from tars_jax.model.preprocessing import MAX_PIXELS, MIN_PIXELS
 from tars_jax.model.presets import CLIP_MEAN, CLIP_STD
 
 ARCHITECTURES = {
@@ -21,7 +21,7 @@ ARCHITECTURES = {
     "qwen3_vl": "Qwen3VLForConditionalGeneration",
     "qwen2_5_vl": "Qwen2_5_VLForConditionalGeneration",
 }
-CONFIG_FILE, PREPROCESSOR_FILE = "config.json", "preprocessor_config.json"
+CONFIG_FILE, PREPROCESSOR_FILE, PROCESSOR_FILE = "config.json", "preprocessor_config.json", "processor_config.json"
 
 _QWEN3_VISION = {
     "depth": 27,
@@ -88,6 +88,12 @@ def read_config(directory: Path) -> ModelConfig:
     kind = top.get("model_type")
     if kind not in ARCHITECTURES:
         raise InputError(f"{path}: model_type must be one of {', '.join(ARCHITECTURES)}, got {kind!r}")
+    if quantised := top.get("quantization_config"):
+        method = quantised.get("quant_method") if isinstance(quantised, dict) else quantised
+        raise InputError(
+            f"{path}: quantization_config is there ({method}); quantised weights are not read, it takes the checkpoint "
+            "that they were made of"
+        )
     vision_defaults = _QWEN25_VISION if kind == "qwen2_5_vl" else _QWEN3_VISION
     text = _Fields(path, {**_TEXT[kind], **top.get("text_config", top)})
     vision = _Fields(path, {**vision_defaults, **top.get("vision_config", {})}, "vision_config.")
@@ -128,8 +134,8 @@ def read_config(directory: Path) -> ModelConfig:
 def _read_vision(directory: Path, vision: _Fields, kind: str) -> VisionConfig:
     qwen25 = kind == "qwen2_5_vl"
     mean, std = (CLIP_MEAN, CLIP_STD) if qwen25 else ((0.5,) * 3, (0.5,) * 3)
-    preprocessor = directory / PREPROCESSOR_FILE
-    pixels = read_json(preprocessor) if preprocessor.exists() else {}
+    preprocessor, pixels = _read_preprocessor(directory)
+    smallest, largest = _pixel_bounds(preprocessor, pixels)
     grid = 0 if qwen25 else round(vision.integer("num_position_embeddings") ** 0.5)
     return VisionConfig(
         patch=vision.integer("patch_size"),
@@ -146,7 +152,31 @@ def _read_vision(directory: Path, vision: _Fields, kind: str) -> VisionConfig:
         deepstack=() if qwen25 else tuple(vision.values["deepstack_visual_indexes"]),
         pixel_mean=_three(preprocessor, "image_mean", pixels.get("image_mean", mean)),
         pixel_std=_three(preprocessor, "image_std", pixels.get("image_std", std)),
+        min_pixels=smallest,
+        max_pixels=largest,
     )
+
+
+def _read_preprocessor(directory: Path) -> tuple[Path, dict[str, Any]]:
+    """The file that says how images are read, and what it says; nothing where there is none."""
+    path = directory / PREPROCESSOR_FILE
+    if path.exists():
+        return path, read_json(path)
+    path = directory / PROCESSOR_FILE
+    return path, (read_json(path) if path.exists() else {}).get("image_processor") or {}
+
+
+def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
+    """The fewest and most pixels that an image is read with: in fields of their own, or under two names in `size`."""
+    size = pixels.get("size") or {}
+    bounds = []
+    for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
+        default = getattr(VisionConfig, name)
+        value = pixels.get(name) or size.get(edge) or size.get(name) or default
+        if not isinstance(value, int) or value < 1:
+            raise InputError(f"{path}: {name} must be a positive integer, got {value!r}")
+        bounds.append(value)
+    return bounds[0], bounds[1]
 
 
 def _read_rope(path: Path, text: Mapping[str, Any], kind: str) -> tuple[float, tuple[int, int, int]]:
@@ -256,7 +286,9 @@ def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
         "temporal_patch_size": vision.temporal,
         "image_mean": list(vision.pixel_mean),
         "image_std": list(vision.pixel_std),
-        "min_pixels": MIN_PIXELS,
-        "max_pixels": MAX_PIXELS,
+        # transformers 4 reads the first two, 5 the last.
+        "min_pixels": vision.min_pixels,
+        "max_pixels": vision.max_pixels,
+        "size": {"shortest_edge": vision.min_pixels, "longest_edge": vision.max_pixels},
     }
     return {CONFIG_FILE: main, PREPROCESSOR_FILE: preprocessor}

@@ -18,6 +18,12 @@ import numpy as np
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.huggingface.configuration import family
 
+# How files keep experts: fused as [e, in, out] (what is published, and transformers 4); fused as [e, out, in] (what
+# transformers 5 writes of a model that it made); each expert in three matrices (as Qwen3-MoE is published, and what
+# tools of that family write).
+EXPERTS = ("in_out", "out_in", "separate")
+HEAD, EMBEDDING = "lm_head.weight", "model.language_model.embed_tokens.weight"
+
 _OLD_NAMES = ((r"^visual\.", "model.visual."), (r"^model\.(?!language_model\.|visual\.)", "model.language_model."))
 
 
@@ -33,7 +39,7 @@ class Tensor:
     ours: tuple[str, ...]  # paths of parameters
     pattern: str
     sizes: Mapping[str, int] = dataclasses.field(default_factory=dict)  # of axes that the pattern takes apart
-    layer: int | None = None  # index into the first axis of ours, where layers are stacked
+    index: tuple[int, ...] = ()  # into the first axes of ours, where layers are stacked, or layers and experts
 
     def to_ours(self, array: np.ndarray) -> list[np.ndarray]:
         """The parts, one for each path of `ours`."""
@@ -48,8 +54,7 @@ class Tensor:
     def shape(self, shapes: Mapping[str, jax.ShapeDtypeStruct]) -> tuple[int, ...]:
         """Shape of theirs, given the shapes of our parameters by path."""
         whole = [shapes[path] for path in self.ours]
-        stacked = 0 if self.layer is None else 1
-        parts = [jax.ShapeDtypeStruct(each.shape[stacked:], each.dtype) for each in whole]
+        parts = [jax.ShapeDtypeStruct(each.shape[len(self.index) :], each.dtype) for each in whole]
         return jax.eval_shape(self.to_theirs, parts).shape
 
 
@@ -67,27 +72,29 @@ def file_name(name: str, kind: str) -> str:
     return name
 
 
-def tensors(config: ModelConfig, experts_out_first: bool = False) -> list[Tensor]:
-    """Every tensor of a checkpoint of this config; raises InputError when the config is none of the families.
+def tensors(config: ModelConfig, experts: str = EXPERTS[0]) -> list[Tensor]:
+    """Every tensor of a checkpoint of this config, with the experts in one of the layouts `EXPERTS`.
 
-    Experts come in two layouts: [e, in, out] in the published files and in transformers 4; [e, out, in], with
-    `experts_out_first`, in files that transformers 5 wrote from a model of its own.
+    Raises InputError when the config is none of the families.
     """
     family(config)
     text = "model.language_model"
-    ends = [Tensor(f"{text}.embed_tokens.weight", ("embed/embedding",), "v d -> v d")]
+    ends = [Tensor(EMBEDDING, ("embed/embedding",), "v d -> v d")]
     ends.append(Tensor(f"{text}.norm.weight", ("decoder/norm/scale",), "d -> d"))
     if not config.tied_embeddings:
-        ends.append(Tensor("lm_head.weight", ("vocabulary_head/kernel",), "v d -> d v"))
-    layers = [tensor for layer in range(config.depth) for tensor in _layer(config, layer, experts_out_first)]
+        ends.append(Tensor(HEAD, ("vocabulary_head/kernel",), "v d -> d v"))
+    layers = [tensor for layer in range(config.depth) for tensor in _layer(config, layer, experts)]
     return [*_vision(config), *ends, *layers]
 
 
-def _layer(config: ModelConfig, layer: int, experts_out_first: bool) -> Iterator[Tensor]:
-    def tensor(theirs: str, ours: str | tuple[str, ...], pattern: str, **sizes: int) -> Tensor:
+def _layer(config: ModelConfig, layer: int, experts: str) -> Iterator[Tensor]:
+    def tensor(
+        theirs: str, ours: str | tuple[str, ...], pattern: str, expert: int | None = None, **sizes: int
+    ) -> Tensor:
         paths = (ours,) if isinstance(ours, str) else ours
         name = f"model.language_model.layers.{layer}.{theirs}"
-        return Tensor(name, tuple(f"decoder/layers/{path}" for path in paths), pattern, sizes, layer)
+        index = (layer,) if expert is None else (layer, expert)
+        return Tensor(name, tuple(f"decoder/layers/{path}" for path in paths), pattern, sizes, index)
 
     projections = (("q", "query", config.query_heads), ("k", "key", config.kv_heads), ("v", "value", config.kv_heads))
     for theirs, ours, heads in projections:
@@ -103,10 +110,15 @@ def _layer(config: ModelConfig, layer: int, experts_out_first: bool) -> Iterator
     yield tensor("post_attention_layernorm.weight", f"{kind}_norm/scale", "d -> d")
     if config.experts:
         yield tensor("mlp.gate.weight", "experts/router", "e d -> d e")
-        up, down = ("e (parts f) d", "e d f") if experts_out_first else ("e d (parts f)", "e f d")
-        fused = ("experts/gate", "experts/up")
-        yield tensor("mlp.experts.gate_up_proj", fused, f"{up} -> parts e d f", parts=2)
-        yield tensor("mlp.experts.down_proj", "experts/down", f"{down} -> e f d")
+        if experts == "separate":
+            for expert in range(config.experts):
+                for name in ("gate", "up", "down"):
+                    yield tensor(f"mlp.experts.{expert}.{name}_proj.weight", f"experts/{name}", "o i -> i o", expert)
+        else:
+            up, down = ("e (parts f) d", "e d f") if experts == "out_in" else ("e d (parts f)", "e f d")
+            fused = ("experts/gate", "experts/up")
+            yield tensor("mlp.experts.gate_up_proj", fused, f"{up} -> parts e d f", parts=2)
+            yield tensor("mlp.experts.down_proj", "experts/down", f"{down} -> e f d")
     else:
         for name in ("gate", "up", "down"):
             yield tensor(f"mlp.{name}_proj.weight", f"mlp/{name}/kernel", "o i -> i o")

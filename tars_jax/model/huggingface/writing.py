@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,20 +16,33 @@ from safetensors.numpy import save_file
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.huggingface.configuration import config_files, family
+from tars_jax.model.huggingface.configuration import CONFIG_FILE, config_files, family
+from tars_jax.model.huggingface.files import INDEX_FILE, SINGLE_FILE
 from tars_jax.model.huggingface.names import Tensor, file_name, tensors
-from tars_jax.model.huggingface.reading import INDEX_FILE, SINGLE_FILE
 from tars_jax.model.policy import Parameters
 
 SHARD_BYTES = 4 * 2**30
 
 
 def export_checkpoint(
-    directory: Path, config: ModelConfig, parameters: Parameters, shard_bytes: int = SHARD_BYTES
+    directory: Path,
+    config: ModelConfig,
+    parameters: Parameters,
+    shard_bytes: int = SHARD_BYTES,
+    *,
+    dtype: str | None = None,
+    beside: Sequence[Path] = (),
+    on_file: Callable[[int, int], None] = lambda done, files: None,
 ) -> None:
     """Writes config.json, preprocessor_config.json and safetensors files of at most `shard_bytes`, unless one tensor
     is larger. The directory appears when it is whole. One process must address all shards; the host holds one file's
     tensors at a time.
+
+    Args:
+        parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed.
+        dtype: of the tensors; None keeps that of the parameters.
+        beside: further files to copy, such as a tokenizer; none takes the place of config.json.
+        on_file: hears how many files of tensors are written, and of how many.
 
     Raises:
         InputError: the directory exists, or `transformers` has no architecture for the config.
@@ -37,12 +52,12 @@ def export_checkpoint(
     if config.scalar_head or not config.vocabulary_head:
         raise InputError("transformers has no value models of these families; only policies can be exported")
     leaves = flatten_dict(parameters, sep="/")
-    dtype = next(iter(leaves.values())).dtype
-    shapes = {path: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for path, leaf in leaves.items()}
+    kept = jax.numpy.dtype(dtype or next(iter(leaves.values())).dtype)
+    shapes = {path: jax.ShapeDtypeStruct(leaf.shape, kept) for path, leaf in leaves.items()}
     kind = family(config)
     # Transformers 5 tells the two layouts of experts apart by shape, and takes a square tensor for its own layout.
     square = config.width in (config.expert_width, 2 * config.expert_width)
-    shards = _shards(tensors(config, experts_out_first=square), shapes, shard_bytes)
+    shards = _shards(tensors(config, "out_in" if square else "in_out"), shapes, shard_bytes)
     partial = directory.with_name(f".{directory.name}.saving")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -50,15 +65,20 @@ def export_checkpoint(
         weight_map: dict[str, str] = {}
         for number, shard in enumerate(shards, start=1):
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors" if len(shards) > 1 else SINGLE_FILE
-            arrays = {file_name(tensor.theirs, kind): _gather(tensor, leaves) for tensor in shard}
+            arrays = {file_name(tensor.theirs, kind): _gather(tensor, leaves, kept) for tensor in shard}
             save_file(arrays, partial / name, metadata={"format": "pt"})
             weight_map |= dict.fromkeys(arrays, name)
-        contents = config_files(config, str(dtype))
+            del arrays  # before the next file's are read
+            on_file(number, len(shards))
+        contents = config_files(config, str(kept))
         if len(shards) > 1:
-            total = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves.values())
+            total = sum(int(np.prod(shape.shape)) * kept.itemsize for shape in shapes.values())
             contents[INDEX_FILE] = {"metadata": {"total_size": total}, "weight_map": weight_map}
         for name, content in contents.items():
             (partial / name).write_text(json.dumps(content, indent=2))
+        for file in beside:
+            if file.name not in (CONFIG_FILE, INDEX_FILE):
+                shutil.copy(file, partial / file.name)
         for path in (*partial.iterdir(), partial):
             _sync(path)
         partial.rename(directory)
@@ -82,9 +102,9 @@ def _shards(table: list[Tensor], shapes: dict[str, jax.ShapeDtypeStruct], shard_
     return shards
 
 
-def _gather(tensor: Tensor, leaves: dict[str, jax.Array]) -> np.ndarray:
-    parts = [leaves[path] if tensor.layer is None else leaves[path][tensor.layer] for path in tensor.ours]
-    return np.ascontiguousarray(tensor.to_theirs([np.asarray(part) for part in parts]))
+def _gather(tensor: Tensor, leaves: Mapping[str, Any], dtype: np.dtype[Any]) -> np.ndarray:
+    parts = [np.asarray(leaves[path][tensor.index]) for path in tensor.ours]
+    return np.ascontiguousarray(tensor.to_theirs(parts)).astype(dtype, copy=False)
 
 
 def _sync(path: Path) -> None:

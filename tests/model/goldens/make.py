@@ -16,9 +16,18 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
 
-VOCABULARY, IMAGE, PATCH, MERGE = 40, 5, 4, 2
+FIVE = not transformers.__version__.startswith("4.")
+if FIVE:
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
+
+    ImageProcessor = transformers.Qwen2VLImageProcessorPil
+else:
+    from transformers.models.qwen2_vl.image_processing_qwen2_vl import smart_resize
+
+    ImageProcessor = transformers.Qwen2VLImageProcessor
+
+VOCABULARY, IMAGE, IMAGE_START, PATCH, MERGE = 40, 5, 4, 4, 2
 SIZES = ((16, 24), (40, 24), (16, 24))  # pixels of the images of the context
 MEAN, STD = {"qwen2_5_vl": (0.48145466, 0.4578275, 0.40821073)}, {"qwen2_5_vl": (0.26862954, 0.26130258, 0.27577711)}
 
@@ -67,7 +76,10 @@ KINDS: dict[str, dict[str, Any]] = {
 
 def make_model(kind: str, seed: int, tied: bool = False) -> Any:
     """A model with weights large enough that every part of it matters."""
-    config = transformers.CONFIG_MAPPING[kind](**KINDS[kind], image_token_id=IMAGE, tie_word_embeddings=tied)
+    sections = KINDS[kind] if FIVE else _for_four(KINDS[kind])
+    config = transformers.CONFIG_MAPPING[kind](
+        **sections, image_token_id=IMAGE, vision_start_token_id=IMAGE_START, tie_word_embeddings=tied
+    )
     config._attn_implementation = "eager"
     model = transformers.AutoModelForImageTextToText.from_config(config).eval()
     generator = torch.Generator().manual_seed(seed)
@@ -83,13 +95,23 @@ def make_model(kind: str, seed: int, tied: bool = False) -> Any:
     return model
 
 
-def make_context(seed: int, sizes: tuple[tuple[int, int], ...]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Token ids of text with images in it, and the images, uint8."""
+def _for_four(sections: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Rotary settings as transformers 4 takes them."""
+    text = dict(sections["text_config"])
+    rope = dict(text.pop("rope_parameters"))
+    return sections | {"text_config": text | {"rope_theta": rope.pop("rope_theta"), "rope_scaling": rope}}
+
+
+def make_context(
+    seed: int, sizes: tuple[tuple[int, int], ...], start: bool = False
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Token ids of text with images in it, and the images, uint8; with `start` a token stands before each image, by
+    which transformers 4 finds it."""
     rng = np.random.default_rng(seed)
     tokens: list[int] = []
     images = []
     for height, width in sizes:
-        tokens += rng.integers(6, VOCABULARY, 3).tolist()
+        tokens += [*rng.integers(6, VOCABULARY, 3).tolist(), *[IMAGE_START] * start]
         tokens += [IMAGE] * (height * width // (PATCH * MERGE) ** 2)
         images.append(rng.integers(0, 256, (height, width, 3), np.uint8))
     return np.array([*tokens, *rng.integers(6, VOCABULARY, 4)], np.int32), images
@@ -97,7 +119,7 @@ def make_context(seed: int, sizes: tuple[tuple[int, int], ...]) -> tuple[np.ndar
 
 def pixel_values(images: list[np.ndarray], kind: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Patches and grids by the image processor of `transformers`, with sizes kept."""
-    processor = transformers.Qwen2VLImageProcessorPil(
+    processor = ImageProcessor(
         patch_size=PATCH,
         merge_size=MERGE,
         do_resize=False,
@@ -112,10 +134,10 @@ def pixel_values(images: list[np.ndarray], kind: str) -> tuple[torch.Tensor, tor
 def run(model: Any, tokens: np.ndarray, images: list[np.ndarray]) -> dict[str, Any]:
     """Positions [3, T], hidden states [T, D] after the last norm and logits [T, V], all of the float32 model."""
     ids = torch.tensor(tokens[None].astype(np.int64))
-    is_image = (ids == IMAGE).int()
+    told = {"mm_token_type_ids": (ids == IMAGE).int()} if FIVE else {}
     pixels, grids = pixel_values(images, model.config.model_type)
-    positions, _ = model.model.get_rope_index(ids, is_image, image_grid_thw=grids)
-    output = model.model(input_ids=ids, pixel_values=pixels, image_grid_thw=grids, mm_token_type_ids=is_image)
+    positions, _ = model.model.get_rope_index(ids, image_grid_thw=grids, **told)
+    output = model.model(input_ids=ids, pixel_values=pixels, image_grid_thw=grids, **told)
     logits = model.lm_head(output.last_hidden_state)
     return {
         "positions": positions[:, 0].numpy().astype(np.int32),
@@ -133,7 +155,7 @@ def make_preprocessing() -> dict[str, Any]:
     made = {"sizes": np.array(sizes, np.int32)}
     for patch in (14, 16):
         made[f"read_at_{patch}"] = np.array([smart_resize(*size, 2 * patch) for size in sizes], np.int32)
-        processor = transformers.Qwen2VLImageProcessorPil(patch_size=patch, do_rescale=False, do_normalize=False)
+        processor = ImageProcessor(patch_size=patch, do_rescale=False, do_normalize=False)
         image = rng.integers(0, 256, (37, 90, 3), np.uint8)
         made[f"image_{patch}"] = image
         made[f"patches_{patch}"] = np.asarray(processor(images=[image])["pixel_values"]).astype(np.uint8)

@@ -1,0 +1,170 @@
+"""A checkpoint directory of safetensors whose tensors are those of its config.json, found so before any is read."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from flax.traverse_util import flatten_dict
+from safetensors import SafetensorError, safe_open
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.huggingface.configuration import read_config, read_json
+from tars_jax.model.huggingface.names import EMBEDDING, EXPERTS, HEAD, Tensor, current_name, tensors
+from tars_jax.model.policy import parameter_shapes
+
+INDEX_FILE, SINGLE_FILE = "model.safetensors.index.json", "model.safetensors"
+FLOATS = ("F32", "BF16", "F16")
+NAMED = 6  # tensors of a kind that an error lists
+ROWS = 4096  # of two matrices that are compared at a time
+
+
+@dataclasses.dataclass(frozen=True)
+class Header:
+    """What a file says of a tensor before it is read."""
+
+    file: Path
+    name: str  # in the file
+    shape: tuple[int, ...]
+    kind: str
+
+
+class OpenWeights:
+    """The policy in a checkpoint directory, to be read tensor by tensor."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises InputError when a file is missing or damaged, the config is none of the families, or tensors are
+        missing, unexpected or of another shape or type; the message names them."""
+        self.config: ModelConfig = read_config(directory)
+        self.files = _shard_files(directory)
+        self.shapes: dict[str, jax.ShapeDtypeStruct] = flatten_dict(parameter_shapes(self.config), sep="/")
+        self._headers = _headers(directory, self.files)
+        if self.config.tied_embeddings and HEAD in self._headers:
+            _require_same(directory, self._headers.pop(HEAD), self._headers.get(EMBEDDING))
+        self._table = _matching_table(directory, self.config, self.shapes, self._headers)
+        self._last: tuple[str, list[np.ndarray]] = ("", [])
+
+    def by_file(self) -> Iterator[tuple[Tensor, list[np.ndarray]]]:
+        """Every tensor with its parts, one for each path of `tensor.ours`, one file after another."""
+        for path in self.files:
+            with opened(path) as file:
+                for name in sorted(file.keys()):
+                    if (tensor := self._table.get(current_name(name))) is not None:  # not a head that is tied
+                        yield tensor, tensor.to_ours(file.get_tensor(name))
+
+    def read(self, path: str, piece: tuple[slice, ...]) -> np.ndarray:
+        """A piece of the parameter at `path`, in the type of the file. One tensor is kept for the next call."""
+        parts = [tensor for tensor in self._table.values() if path in tensor.ours]
+        if not parts[0].index:
+            return self._part(parts[0], path)[piece]
+        shape = tuple(len(range(size)[each]) for each, size in zip(piece, self.shapes[path].shape, strict=True))
+        whole: np.ndarray | None = None
+        for tensor in parts:
+            stacked = len(tensor.index)
+            at = tuple(i - each.start for i, each in zip(tensor.index, piece, strict=False))
+            if all(0 <= i < size for i, size in zip(at, shape, strict=False)):
+                part = self._part(tensor, path)[piece[stacked:]]
+                whole = np.empty(shape, part.dtype) if whole is None else whole
+                whole[at] = part
+        assert whole is not None
+        return whole
+
+    def _part(self, tensor: Tensor, path: str) -> np.ndarray:
+        if self._last[0] != tensor.theirs:
+            self._last = "", []  # the old one is gone before the new one comes
+            header = self._headers[tensor.theirs]
+            with opened(header.file) as file:
+                self._last = tensor.theirs, tensor.to_ours(file.get_tensor(header.name))
+        return self._last[1][tensor.ours.index(path)]
+
+
+def _shard_files(directory: Path) -> list[Path]:
+    index = directory / INDEX_FILE
+    if index.exists():
+        weight_map = read_json(index).get("weight_map")
+        if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
+            raise InputError(f"{index}: weight_map must map tensors to files, got {type(weight_map).__name__}")
+        names = sorted(set(weight_map.values()))
+    else:
+        names = [SINGLE_FILE]
+    if missing := [name for name in names if not (directory / name).is_file()]:
+        raise InputError(f"{directory}: there is no file {', '.join(missing[:NAMED])}")
+    return [directory / name for name in names]
+
+
+def _headers(directory: Path, files: list[Path]) -> dict[str, Header]:
+    """By the tensors' current names."""
+    found: dict[str, Header] = {}
+    for path in files:
+        with opened(path) as file:
+            for name in sorted(file.keys()):
+                if current_name(name) in found:
+                    raise InputError(f"{directory}: tensor {name} is there twice, the second time in {path.name}")
+                header = file.get_slice(name)
+                found[current_name(name)] = Header(path, name, tuple(header.get_shape()), header.get_dtype())
+    return found
+
+
+def _require_same(directory: Path, head: Header, embedding: Header | None) -> None:
+    """Raises InputError unless a head that config.json ties to the embedding is the embedding."""
+    same = embedding is not None and (head.shape, head.kind) == (embedding.shape, embedding.kind)
+    if embedding is not None and same:
+        with opened(head.file) as ours, opened(embedding.file) as theirs:
+            first, second = ours.get_slice(head.name), theirs.get_slice(embedding.name)
+            starts = range(0, head.shape[0], ROWS)
+            same = all(np.array_equal(first[row : row + ROWS], second[row : row + ROWS]) for row in starts)
+    if not same:
+        raise InputError(
+            f"{directory}: {head.name} is not the embedding, and config.json says tie_word_embeddings; it takes "
+            "false there, or a checkpoint without that tensor"
+        )
+
+
+def _matching_table(
+    directory: Path,
+    config: ModelConfig,
+    shapes: Mapping[str, jax.ShapeDtypeStruct],
+    found: Mapping[str, Header],
+) -> dict[str, Tensor]:
+    """The table, in the layout of experts that fits best; raises InputError when a tensor does not."""
+
+    def wrong(table: Mapping[str, Tensor]) -> dict[str, list[str]]:
+        expected = {name: tensor.shape(shapes) for name, tensor in table.items()}
+        return {
+            "missing": sorted(table.keys() - found.keys()),
+            "unexpected": sorted(found.keys() - table.keys()),
+            "of another shape or type": [
+                f"{name} is {header.kind} {list(header.shape)} instead of {list(expected[name])}"
+                for name, header in found.items()
+                if name in expected and (header.shape != expected[name] or header.kind not in FLOATS)
+            ],
+        }
+
+    layouts = EXPERTS if config.experts else EXPERTS[:1]
+    tables = [{tensor.theirs: tensor for tensor in tensors(config, layout)} for layout in layouts]
+    judged = [(wrong(table), table) for table in tables]
+    faults, table = min(judged, key=lambda each: sum(map(len, each[0].values())))
+    if any(faults.values()):
+        told = "; ".join(f"{len(names)} {kind}: {_listed(names)}" for kind, names in faults.items() if names)
+        raise InputError(f"{directory}: the tensors are not those of its config.json: {told}")
+    return table
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """A safetensors file; raises InputError when it is not a whole one."""
+    try:
+        with safe_open(path, "numpy") as file:
+            yield file
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} is not a whole safetensors file: {error}") from error

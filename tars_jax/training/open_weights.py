@@ -1,0 +1,109 @@
+"""Open weights to checkpoints of ours and back, tensor by tensor: no device is needed, and no memory holds a model."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.traverse_util import flatten_dict, unflatten_dict
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.huggingface import export_checkpoint
+from tars_jax.model.huggingface.files import OpenWeights
+from tars_jax.model.huggingface.writing import SHARD_BYTES
+from tars_jax.model.policy import parameter_shapes
+from tars_jax.training.checkpoint import files_beside, of_model, recorded_model, require_replaceable
+from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
+
+Path = str | os.PathLike[str]
+DTYPES = ("float32", "bfloat16")
+# What goes with weights that are published: the tokenizer, how images are read, how answers are sampled.
+BESIDE = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+    "merges.txt",
+    "added_tokens.json",
+    "special_tokens_map.json",
+    "chat_template.json",
+    "chat_template.jinja",
+    "generation_config.json",
+    "preprocessor_config.json",
+    "video_preprocessor_config.json",
+    "processor_config.json",
+)
+
+
+def import_weights(
+    source: Path,
+    output: Path,
+    dtype: str = DTYPES[0],
+    on_tensor: Callable[[int, int], None] = lambda done, tensors: None,
+) -> ModelConfig:
+    """Makes the checkpoint `output` of a directory of safetensors and config.json, whole or not at all.
+
+    The checkpoint records its model, and the files `BESIDE` go with it. Memory holds one tensor of the directory and
+    one piece of the checkpoint.
+
+    Args:
+        source: a checkpoint of `transformers`.
+        output: a new folder, or a checkpoint to replace.
+        dtype: of the parameters.
+        on_tensor: hears how many parameters are done, and of how many.
+
+    Raises InputError that names the file, field or tensors which cannot be used, OSError if the disk refuses.
+    """
+    directory, target = pathlib.Path(source), pathlib.Path(output)
+    require_replaceable(target)
+    weights = OpenWeights(directory)
+    kept = jnp.dtype(dtype)
+    shapes = {path: jax.ShapeDtypeStruct(shape.shape, kept) for path, shape in weights.shapes.items()}
+
+    def compute(leaf: str, piece: Piece) -> np.ndarray:
+        return weights.read(leaf, piece)
+
+    files = [directory / name for name in BESIDE if (directory / name).is_file()]
+    extra = {**of_model(weights.config), "imported": {"from": str(directory), "files": [f.name for f in weights.files]}}
+    write_tensors(shapes, target, compute, extra, files, lambda done: on_tensor(done, len(shapes)))
+    return weights.config
+
+
+def export_weights(
+    checkpoint: Path,
+    output: Path,
+    *,
+    dtype: str | None = None,
+    shard_bytes: int = SHARD_BYTES,
+    on_file: Callable[[int, int], None] = lambda done, files: None,
+) -> ModelConfig:
+    """Makes a directory that `transformers` loads of a checkpoint that records its model; the inverse of the import.
+
+    Memory holds the tensors of one file, of `shard_bytes` at most unless one tensor is larger. `dtype` None keeps that
+    of the checkpoint.
+
+    Raises InputError when the output exists or the checkpoint is damaged, quantised, of another model than it records
+    or of one that `transformers` has not; OSError if the disk refuses.
+    """
+    path = pathlib.Path(checkpoint)
+    model, stored = recorded_model(path), StoredTensors(path)
+    shapes = flatten_dict(parameter_shapes(model), sep="/")
+    wrong = [leaf for leaf in {**shapes, **stored.leaves} if stored.leaves.get(leaf) not in _kinds(shapes.get(leaf))]
+    if wrong:
+        raise InputError(
+            f"{path}: {len(wrong)} tensors are not the floating-point weights of its model, the first {wrong[0]}: "
+            f"{stored.leaves.get(wrong[0], 'missing')}."
+        )
+    tree = unflatten_dict(stored.lazily(), sep="/")
+    beside = files_beside(path)
+    export_checkpoint(pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, beside=beside, on_file=on_file)
+    return model
+
+
+def _kinds(shape: jax.ShapeDtypeStruct | None) -> set[str]:
+    """How a checkpoint may describe a parameter of this shape."""
+    return set() if shape is None else {f"{dtype}{list(shape.shape)}".replace(" ", "") for dtype in DTYPES}

@@ -1,0 +1,105 @@
+"""A W4A8 engine on eight devices answers as on one; eight take a process of their own: this file, run as a script."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import pathlib
+import tempfile
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+
+from tars_jax.inference import Engine, EngineConfig, Sampled
+from tars_jax.model.config import VisionConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.model.presets import preset
+from tars_jax.model.quantisation import quantise_on_mesh
+from tars_jax.model.sharding import make_mesh, parameter_shardings
+from tars_jax.training.quantised import load_quantised, save_quantised
+from tars_jax.training.state import fresh_parameters
+
+MODEL = dataclasses.replace(
+    preset("nano", vocabulary=32),
+    width=16,
+    query_heads=4,
+    kv_heads=2,
+    head_dim=8,
+    rope_sections=(2, 1, 1),
+    experts=8,
+    expert_width=24,
+    vision=VisionConfig(patch=4, merge=1, grid=2, width=16, depth=1, heads=2, mlp_width=16),
+)
+MESH = {"fsdp": 2, "expert": 2, "tensor": 2}
+CONFIG = EngineConfig(
+    slots=8, max_length=96, max_new_tokens=6, chunk=6, row_buckets=(8,), length_buckets=(8, 24), weights="w4a8"
+)
+
+
+@pytest.mark.multiprocess
+def test_integers_and_scales_lie_over_the_mesh_and_answers_stay(on_eight_devices: Callable[[str], list[str]]) -> None:
+    pytest.importorskip("qwix")
+    assert on_eight_devices(__file__) == ["shards", "loaded", "answers"]
+
+
+# What the other process does
+
+
+def answers(parameters: Parameters) -> list[Sampled]:
+    """Eight contexts: a short prompt each, and after the answer more text than goes through all experts at once."""
+    texts = np.random.default_rng(0).integers(6, 32, (8, 24)).tolist()
+
+    async def converse(engine: Engine, seed: int) -> list[Sampled]:
+        async with engine.session(seed=seed) as session:
+            return [
+                await session.respond(texts[seed][:7], [], restart=True),
+                await session.respond(texts[seed][:23], [], restart=False),
+            ]
+
+    async def all_of_them(engine: Engine) -> list[list[Sampled]]:
+        return await asyncio.gather(*(converse(engine, seed) for seed in range(8)))
+
+    with Engine(MODEL, parameters, CONFIG, image=5, stop=5, seed=0) as engine:
+        return [answer for each in asyncio.run(all_of_them(engine)) for answer in each]
+
+
+def check_shards(quantised: Parameters, mesh: Mesh) -> None:
+    """Kernels of experts lie over all axes that their rules name; a scale lies as its kernel, but for what it spans."""
+    for name in ("gate", "up", "down"):
+        kernel = quantised["decoder"]["layers"]["experts"][name]
+        integers, scale = kernel["int4"], kernel["scale"]
+        ways = mesh.shape["expert"] * mesh.shape["fsdp"] * mesh.shape["tensor"]
+        assert integers.size == ways * integers.addressable_shards[0].data.size, name
+        assert scale.addressable_shards[0].data.shape[1] * mesh.shape["expert"] == scale.shape[1] == 8, name
+
+
+def main() -> None:
+    one = make_mesh({}, jax.devices()[:1])
+    parameters = fresh_parameters(MODEL, jax.random.key(0), one)
+    parameters["vocabulary_head"]["kernel"] *= 3
+    expected = answers(parameters)
+    whole = quantise_on_mesh(MODEL, parameters)
+    mesh = make_mesh(MESH)
+    placed = jax.device_put(parameters, parameter_shardings(mesh, parameters))
+    quantised = quantise_on_mesh(MODEL, placed)
+    check_shards(quantised, mesh)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-6), whole, quantised)
+    print("shards")
+    with tempfile.TemporaryDirectory() as folder:
+        save_quantised(pathlib.Path(folder) / "w4a8", quantised)
+        loaded = load_quantised(pathlib.Path(folder) / "w4a8", MODEL, placed)
+    jax.tree.map(np.testing.assert_array_equal, quantised, loaded)
+    assert jax.tree.map(lambda leaf: leaf.sharding, loaded) == parameter_shardings(mesh, loaded)
+    print("loaded")
+    for ours, theirs in zip(answers(loaded), expected, strict=True):
+        assert ours.tokens == theirs.tokens
+        # Where a rounding to int8 falls on the other side, an activation moves by 1/127 of the largest.
+        np.testing.assert_allclose(ours.log_probs, theirs.log_probs, atol=0.02)
+    print("answers")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Open weights to checkpoints and back on disk; what stages make of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import chex
+import jax
+import numpy as np
+import pytest
+
+pytest.importorskip("safetensors")
+
+from experiments.__main__ import main
+from experiments.stages import start_from, starting_point
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
+from tars_jax.model.huggingface import export_checkpoint, import_checkpoint
+from tars_jax.model.policy import Parameters, dummy_inputs, forward, init_parameters, parameter_shapes
+from tars_jax.model.presets import PRESETS, preset
+from tars_jax.model.sharding import make_mesh
+from tars_jax.model.tokenizer import COMMITTED, load_tokenizer
+from tars_jax.training import tensors
+from tars_jax.training.checkpoint import files_beside, lineage, load_parameters, recorded_model, save_parameters
+from tars_jax.training.merge_checkpoints import merge_checkpoints
+from tars_jax.training.open_weights import export_weights, import_weights
+from tars_jax.training.state import value_parameters
+from tars_jax.training.value import value_model
+
+ROOT = pathlib.Path(__file__).parents[2]
+GOLDENS = ROOT / "tests" / "model" / "goldens"
+MEGABYTE = 2**20
+
+
+def mesh() -> jax.sharding.Mesh:
+    return make_mesh({}, jax.devices()[:1])
+
+
+@pytest.mark.parametrize("kind", ["qwen3_vl_moe", "qwen3_vl", "qwen2_5_vl"])
+def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What transformers wrote, in pieces that cut layers and experts apart."""
+    monkeypatch.setattr(tensors, "PIECE_BYTES", 3000)
+    source = pathlib.Path(shutil.copytree(GOLDENS / kind, tmp_path / "source"))
+    shutil.copy(COMMITTED, source / "tokenizer.json")
+    done: list[tuple[int, int]] = []
+    config = import_weights(source, tmp_path / "ours", on_tensor=lambda *progress: done.append(progress))
+    expected_config, expected = import_checkpoint(source, mesh())
+    assert config == expected_config == recorded_model(tmp_path / "ours")
+    assert done[-1][0] == done[-1][1] == len(done) == len(jax.tree.leaves(expected))
+    chex.assert_trees_all_equal(load_parameters(tmp_path / "ours", parameter_shapes(config)), expected)
+
+    export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=30_000)
+    assert (tmp_path / "theirs" / "tokenizer.json").read_bytes() == COMMITTED.read_bytes()
+    assert len(list((tmp_path / "theirs").glob("*.safetensors"))) > 3
+    again_config, again = import_checkpoint(tmp_path / "theirs", mesh())
+    assert again_config == config
+    chex.assert_trees_all_equal(again, expected)  # the golden files are in bfloat16
+
+
+def test_memory_holds_a_tensor_and_never_the_model(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """numpy and safetensors tell tracemalloc of their buffers. The model has 50 megabytes, its largest tensor 2."""
+    monkeypatch.setattr(tensors, "PIECE_BYTES", MEGABYTE)
+    nano = preset("nano", vocabulary=64)
+    shape = {"width": 256, "depth": 8, "query_heads": 4, "experts": 0, "experts_per_token": 0, "expert_width": 0}
+    config = dataclasses.replace(nano, **shape, mlp_width=2048)
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), parameter_shapes(config))
+    assert sum(leaf.nbytes for leaf in jax.tree.leaves(zeros)) > 50 * MEGABYTE
+    export_checkpoint(tmp_path / "source", config, zeros, shard_bytes=4 * MEGABYTE)
+
+    def peak(run: Callable[[], Any]) -> float:
+        tracemalloc.start()
+        run()
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most / MEGABYTE
+
+    assert 2 < peak(lambda: import_weights(tmp_path / "source", tmp_path / "ours")) < 8
+    # A file of 4 megabytes, and the safetensors that are made of it.
+    back = peak(lambda: export_weights(tmp_path / "ours", tmp_path / "theirs", shard_bytes=4 * MEGABYTE))
+    assert 4 < back < 20
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """An imported policy with a tokenizer beside it."""
+    folder = tmp_path_factory.mktemp("weights")
+    source = pathlib.Path(shutil.copytree(GOLDENS / "qwen2_5_vl", folder / "source"))
+    shutil.copy(COMMITTED, source / "tokenizer.json")
+    import_weights(source, folder / "ours")
+    return folder / "ours"
+
+
+def test_a_value_model_starts_from_an_imported_policy(ours: pathlib.Path) -> None:
+    model = recorded_model(ours)
+    policy = load_parameters(ours, parameter_shapes(model))
+    value = value_model(model)
+    fresh = jax.jit(lambda key: init_parameters(value, key))(jax.random.key(1))
+    parameters = value_parameters(policy, fresh)
+    chex.assert_trees_all_equal(parameters["decoder"], policy["decoder"])
+    inputs = dataclasses.replace(dummy_inputs(model), tokens=np.array([[7, 9]], np.int32))
+
+    def hidden(config: ModelConfig, parameters: Parameters) -> Any:
+        output = jax.jit(lambda parameters: forward(config, parameters, inputs))(parameters)
+        return output.hidden, output.values
+
+    values = hidden(value, parameters)
+    np.testing.assert_array_equal(values[0], hidden(model, policy)[0])
+    assert (values[1] == 0).all()
+
+
+def test_what_is_trained_from_weights_inherits_their_model_and_tokenizer(
+    ours: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    parameters = load_parameters(ours, parameter_shapes(recorded_model(ours)))
+    for name in ("a", "b"):
+        save_parameters(tmp_path / name, parameters, parent=ours)
+    merge_checkpoints([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
+    for name in ("a", "merged"):
+        assert recorded_model(tmp_path / name) == recorded_model(ours)
+        assert [file.name for file in files_beside(tmp_path / name)] == ["tokenizer.json"]
+    assert lineage(tmp_path / "merged").ancestors == (lineage(ours).id,)
+    other = dataclasses.replace(recorded_model(ours), scalar_head=True)
+    save_parameters(tmp_path / "a", parameters, parent=ours, model=other)
+    assert recorded_model(tmp_path / "a") == other
+
+
+def test_stages_start_from_a_preset_or_from_weights(
+    tmp_path: pathlib.Path, tiny_model: ModelConfig, tiny_parameters: Parameters
+) -> None:
+    model, tokenizer, parent = starting_point("nano")
+    assert (model, tokenizer.vocabulary, parent) == (preset("nano"), load_tokenizer().vocabulary, None)
+    wide = dataclasses.replace(preset("nano"), depth=1)
+    shapes = parameter_shapes(wide)
+    save_parameters(tmp_path / "w", jax.tree.map(lambda leaf: np.ones(leaf.shape, np.float32), shapes), model=wide)
+    assert starting_point(str(tmp_path / "w"))[::2] == (wide, tmp_path / "w")
+
+    with_head = dataclasses.replace(wide, scalar_head=True)
+    fresh = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), parameter_shapes(with_head))
+    started = start_from(tmp_path / "w", fresh)
+    assert (started["scalar_head"]["kernel"] == 0).all() and (started["embed"]["embedding"] == 1).all()
+
+    save_parameters(tmp_path / "tiny", tiny_parameters, model=tiny_model)
+    with pytest.raises(InputError, match=r"tiny: a model of 32 tokens .* takes the model's own tokenizer.json"):
+        starting_point(str(tmp_path / "tiny"))
+    save_parameters(tmp_path / "old", {"x": np.ones(2)})
+    with pytest.raises(InputError, match="old: does not record its model"):
+        starting_point(str(tmp_path / "old"))
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_recorded_model_is_the_model(name: str) -> None:
+    config = preset(name)
+    again = json.loads(json.dumps(config_to_json(config)))
+    assert config_from_json(again, "here") == config
+    with pytest.raises(InputError, match="^here is not one of this version: .*'wide'"):
+        config_from_json(again | {"wide": 1}, "here")
+    with pytest.raises(InputError, match="^here: rope_sections"):
+        config_from_json(again | {"head_dim": 2}, "here")
+
+
+def test_the_commands(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(name: str, *arguments: str) -> tuple[int, str]:
+        code = main([name, f"--config.run={tmp_path / 'run'}", *arguments], ROOT)
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        return code, capsys.readouterr().err
+
+    source, ours, theirs = (f"{tmp_path}/{name}" for name in ("source", "ours", "theirs"))
+    shutil.copytree(GOLDENS / "qwen3_vl", source)
+    assert run("import_weights", f"--config.source={source}", f"--config.output={ours}")[0] == 0
+    assert run("export_weights", f"--config.checkpoint={ours}", f"--config.output={theirs}")[0] == 0
+    chex.assert_trees_all_equal(*(import_checkpoint(pathlib.Path(path), mesh())[1] for path in (source, theirs)))
+
+    for arguments, words in [
+        (("import_weights",), "config.source got ''; it takes a directory with config.json and safetensors"),
+        (("import_weights", f"--config.source={tmp_path}/none"), "none/config.json cannot be read as JSON"),
+        (("import_weights", f"--config.source={source}", f"--config.output={source}"), "source holds something else"),
+        (("export_weights", f"--config.checkpoint={ours}", f"--config.output={theirs}"), "theirs exists already"),
+        (("export_weights", f"--config.checkpoint={tmp_path}/none"), "checkpoint.json: cannot be read as a checkpoint"),
+    ]:
+        code, said = run(*arguments)
+        assert code == 2 and words in said and len(said.splitlines()) == 1
+
+    weights = pathlib.Path(source, "model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:-10])
+    code, said = run("import_weights", f"--config.source={source}", f"--config.output={tmp_path}/new")
+    assert code == 2 and "model.safetensors is not a whole safetensors file" in said
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith((".", "new"))]
+
+    packed: dict[str, Any] = {"w": {"int4": np.ones((2, 2), np.uint8)}}
+    save_parameters(tmp_path / "int4", packed, parent=ours)
+    with pytest.raises(
+        InputError, match=r"72 tensors are not the floating-point weights of its model, the first \S+: missing"
+    ):
+        export_weights(tmp_path / "int4", tmp_path / "out")
