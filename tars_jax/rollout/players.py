@@ -7,14 +7,14 @@ import dataclasses
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tars_jax.agent import Response, action_from_call, format_response
 from tars_jax.agent.loop import Environment, PolicySession, Transition
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.inference import Engine, Sampled
+from tars_jax.inference import Sampled
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.task import Task
 
@@ -25,6 +25,7 @@ class Watched:
 
     environment: Environment
     info: dict[str, Any]
+    member: int = 0  # which episode of its group
 
     async def step(self, actions: Sequence[Any]) -> Transition:
         transition = await self.environment.step(actions)
@@ -35,11 +36,17 @@ class Watched:
 Player = Callable[[Watched, Task], AbstractAsyncContextManager[PolicySession]]
 
 
-def engine_player(engine: Engine, seed: int) -> Player:
-    """Samples from the engine; the random stream depends on `seed` and the task alone."""
+class Sessions(Protocol):
+    """Where sessions of a policy come from: the engine in this process, or one that is reached."""
+
+    def session(self, seed: int) -> AbstractAsyncContextManager[PolicySession]: ...
+
+
+def engine_player(engine: Sessions, seed: int) -> Player:
+    """Samples from the engine; the random stream depends on `seed`, the task and the member of its group alone."""
 
     def session(watched: Watched, task: Task) -> AbstractAsyncContextManager[PolicySession]:
-        return engine.session(task.seed * 1_000_003 + seed)
+        return engine.session(task.seed * 1_000_003 + seed + watched.member * 7_368_787)
 
     return session
 
