@@ -19,7 +19,7 @@ import importlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,6 +35,10 @@ from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.trajectory import Trajectory, decode_trajectory, encode_trajectory
 
 RETRY_SECONDS = 0.5
+_HOST_ENVIRONMENT = {
+    "JAX_PLATFORMS": "cpu",  # accelerators are for the policy and the learner
+    "RAY_USE_UVLOOP": "0",  # the browsers' pipes take asyncio's own loop
+}
 
 
 def require_ray() -> Any:
@@ -142,14 +146,17 @@ class Fleet(Crew):
         self._config = config
         self._hosts: list[Any] = []
 
+    def __enter__(self) -> Self:
+        connect(self._config.address)  # in the main thread, which Ray wants
+        return super().__enter__()
+
     async def _open(self) -> Sequence[Seat]:
-        connect(self._config.address)
         actor = self._ray.remote(_Host).options(
             num_cpus=self._config.cpus,
             max_restarts=-1,
             max_concurrency=4 * self._config.pages,
             scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": {"JAX_PLATFORMS": "cpu"}},  # accelerators are for the policy and the learner
+            runtime_env={"env_vars": _HOST_ENVIRONMENT},
         )
         self._hosts = [actor.remote(*self._arguments) for _ in range(self._config.hosts)]
         self.pids = list(await asyncio.gather(*(host.start.remote() for host in self._hosts)))
