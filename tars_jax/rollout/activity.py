@@ -25,7 +25,7 @@ class Activity:
     def __init__(self, timeline: Timeline | None = None) -> None:
         self._timeline = timeline
         self._lock = threading.Lock()
-        self._seconds: collections.Counter[tuple[Part, str]] = collections.Counter()
+        self._seconds: dict[tuple[Part, str], float] = collections.defaultdict(float)
         self._times: collections.Counter[tuple[Part, str]] = collections.Counter()
 
     @contextlib.contextmanager

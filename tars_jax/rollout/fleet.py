@@ -184,8 +184,8 @@ def connect(address: str | None = None) -> None:
 class _PolicyHost:
     """The actor: an engine, and the sessions of hosts on other machines."""
 
-    def __init__(self, make_engine: Callable[[], Any]) -> None:
-        """`make_engine` gives a context manager of an engine; it is called in the actor's process."""
+    def __init__(self, make_engine: Callable[[], Any], place: Callable[[Any], Any]) -> None:
+        self._place = place
         self._open = contextlib.ExitStack()
         self._engine = self._open.enter_context(make_engine())
         self._sessions: dict[int, tuple[Any, PolicySession, contextlib.AsyncExitStack]] = {}
@@ -214,7 +214,7 @@ class _PolicyHost:
         return len(self._sessions)
 
     async def set_weights(self, parameters: Any, version: int) -> None:
-        self._engine.set_weights(parameters, version)
+        self._engine.set_weights(self._place(parameters), version)
 
     async def stop(self) -> None:
         self._open.close()
@@ -249,13 +249,23 @@ class RayPolicy:
     """An engine in an actor of its own, as the head sees it. Use as a context manager."""
 
     def __init__(
-        self, make_engine: Callable[[], Any], *, cpus: float = 1, gpus: float = 0, address: str | None = None
+        self,
+        make_engine: Callable[[], Any],
+        *,
+        place: Callable[[Any], Any] = lambda parameters: parameters,
+        cpus: float = 1,
+        gpus: float = 0,
+        address: str | None = None,
     ) -> None:
-        """Starts the actor and waits for its engine."""
+        """Starts the actor and waits for its engine.
+
+        `make_engine` gives the engine and `place` lays numpy weights out as the engine's are; both are called in the
+        actor's process.
+        """
         connect(address)
         self._ray = require_ray()
         actor = self._ray.remote(_PolicyHost).options(num_cpus=cpus, num_gpus=gpus, max_concurrency=1000)
-        self._actor = actor.remote(make_engine)
+        self._actor = actor.remote(make_engine, place)
         self._ray.get(self._actor.sessions.remote())
         self.version = 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import functools
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -82,7 +82,12 @@ def make_engine(model: ModelConfig, parameters: Parameters) -> Callable[[], Engi
     config = EngineConfig(
         slots=HOSTS * PAGES, max_length=256, max_new_tokens=4, row_buckets=(4,), length_buckets=(128,)
     )
-    return functools.partial(Engine, model, parameters, config, image=TOKENIZER.image, stop=TOKENIZER.end, seed=0)
+    image, stop = TOKENIZER.image, TOKENIZER.end
+
+    def make() -> Engine:
+        return Engine(model, jax.tree.map(jnp.asarray, parameters), config, image=image, stop=stop, seed=0)
+
+    return make
 
 
 @pytest.fixture(scope="module")
