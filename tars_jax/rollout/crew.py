@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from tars_jax.rollout.activity import Activity, now
-from tars_jax.rollout.players import Player
+from tars_jax.rollout.players import Player, SeatLost
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.sources import Assignment, ListSource, PoolSource, Source
 from tars_jax.rollout.timeline import Part
@@ -29,10 +29,6 @@ IDLE_SECONDS = 0.02
 
 T = TypeVar("T")
 Record = Callable[[str, float, float], None]  # what, from when, to when
-
-
-class SeatLost(Exception):
-    """The process or machine behind a seat is gone."""
 
 
 class Seat(Protocol):

@@ -27,8 +27,8 @@ from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig, PolicySession, Sampled
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.crew import Crew, Record, Seat, SeatLost
-from tars_jax.rollout.players import Player
+from tars_jax.rollout.crew import Crew, Record, Seat
+from tars_jax.rollout.players import Player, SeatLost
 from tars_jax.rollout.sources import Assignment
 from tars_jax.rollout.workers import PageSeat
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager

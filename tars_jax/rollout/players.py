@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import random
@@ -33,6 +34,10 @@ class Watched:
         return transition
 
 
+class SeatLost(Exception):
+    """What played an episode is gone, and the episode with it: a host, or the policy. It is played again."""
+
+
 Player = Callable[[Watched, Task], AbstractAsyncContextManager[PolicySession]]
 
 
@@ -47,6 +52,24 @@ def engine_player(engine: Sessions, seed: int) -> Player:
 
     def session(watched: Watched, task: Task) -> AbstractAsyncContextManager[PolicySession]:
         return engine.session(task.seed * 1_000_003 + seed + watched.member * 7_368_787)
+
+    return session
+
+
+def waiting_player(player: Player, away: type[Exception], pause: float) -> Player:
+    """The same player with a policy that may be away, which its sessions say by raising `away`.
+
+    The episode is then given back, to be played again, and its worker pauses for so many seconds.
+    """
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        try:
+            async with player(watched, task) as inner:
+                yield inner
+        except away as error:
+            await asyncio.sleep(pause)
+            raise SeatLost(f"the policy is away: {error}") from error
 
     return session
 

@@ -23,7 +23,7 @@ from tars_jax.trajectory import Outcome, load_trajectory
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 ROOT = pathlib.Path(__file__).parents[2]
-UPDATES, BATCH = 8, 4
+UPDATES, BATCH = 6, 4
 EPISODES = UPDATES * BATCH
 
 RUN = """
@@ -36,8 +36,7 @@ from tars_jax.model.config import VisionConfig
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.crew import SeatLost
-from tars_jax.rollout.players import engine_player, reference_player
+from tars_jax.rollout.players import SeatLost, engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig

@@ -21,8 +21,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs import BrowserGame
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.crew import SeatLost
-from tars_jax.rollout.players import Player, Watched, reference_player
+from tars_jax.rollout.players import Player, SeatLost, Watched, reference_player, waiting_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.timeline import TIMELINE_FILE, Timeline
 from tars_jax.rollout.workers import ATTEMPTS, PageSeat, Rollouts
@@ -237,6 +236,18 @@ def test_a_lost_seat_costs_time_and_its_episode_is_played_elsewhere(
     before = rollouts.seats_lost
     check_won(rollouts.play(TASKS, interrupted(reference, lose), tmp_path), TASKS)
     assert rollouts.seats_lost - before == len(lost) == 3
+
+
+def test_a_policy_that_is_away_costs_time_only(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    refusals = itertools.count()
+
+    def away(task: Task, turn: int) -> None:
+        if turn == 1 and next(refusals) < 5:
+            raise ConnectionRefusedError("no server")
+
+    player = waiting_player(interrupted(reference, away), ConnectionError, pause=0.01)
+    check_won(rollouts.play(TASKS[:3], player, tmp_path), TASKS[:3])
+    assert next(refusals) > 5
 
 
 def test_without_a_seat_the_stream_ends_with_an_error(
