@@ -29,7 +29,7 @@ from tars_jax.inference.engine import WEIGHTS
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.stream_metrics import EngineCounts, StreamMetrics
+from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -229,12 +229,7 @@ def improve(lab: Lab) -> None:
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
     player = engine_player(lab.engine, seed)
     learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
-    stream = StreamMetrics(
-        lab.activity,
-        pool,
-        lambda: EngineCounts(lab.engine.busy_seconds, lab.engine.tokens_sampled),
-        workers=lab.config.browser.pages,
-    )
+    stream = StreamMetrics(lab.activity, pool, lambda: lab.engine, workers=lab.config.browser.pages)
     with lab.rollouts.streaming(pool, task_of, player, lambda: lab.engine.version) as workers:
         while version < config.updates:
             pool.wait(timeout=1.0)

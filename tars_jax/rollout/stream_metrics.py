@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -17,12 +17,14 @@ POLICY = ("think",)
 LEARNER = ("update", "weights")
 
 
-@dataclasses.dataclass(frozen=True)
-class EngineCounts:
+class EngineCounts(Protocol):
     """What an engine has done so far."""
 
-    busy_seconds: float
-    tokens_sampled: int
+    @property
+    def busy_seconds(self) -> float: ...
+
+    @property
+    def tokens_sampled(self) -> int: ...
 
 
 class StreamMetrics:

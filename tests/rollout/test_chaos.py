@@ -1,8 +1,7 @@
 """A stream with everything in it is hurt at moments drawn from a seed, and ends as if nothing had happened.
 
-The run is a process: real Chromium, the engine with a very small policy, the pool, and a learner that keeps a
-checkpoint of what it was given. Even tasks are played by the reference player, who always wins: an infrastructure
-failure that became a reward would be a reward of 0 there. Odd ones are played by the policy.
+The run is a process of its own (chaos_run.py). Even tasks are played by the reference player, who always wins: an
+infrastructure failure that became a reward would be a reward of 0 there. Odd ones are played by the policy.
 """
 
 from __future__ import annotations
@@ -23,89 +22,9 @@ from tars_jax.trajectory import Outcome, load_trajectory
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 ROOT = pathlib.Path(__file__).parents[2]
+RUN = pathlib.Path(__file__).with_name("chaos_run.py")
 UPDATES, BATCH = 6, 4
 EPISODES = UPDATES * BATCH
-
-RUN = """
-import asyncio, contextlib, dataclasses, json, pathlib, random, sys
-import jax
-from tars_jax.agent.loop import AgentConfig
-from tars_jax.agent.prompts import PromptWriter
-from tars_jax.inference import Engine, EngineConfig
-from tars_jax.model.config import VisionConfig
-from tars_jax.model.policy import init_parameters
-from tars_jax.model.presets import preset
-from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import SeatLost, engine_player, reference_player
-from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.workers import Rollouts
-from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.tasks.sampling import sample_task
-from tars_jax.trajectory import write_atomic
-
-folder, updates, batch, lose = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:5])
-SLOTS = 4
-tokenizer = load_tokenizer()
-writer = PromptWriter(tokenizer, image_tokens=36)
-model = dataclasses.replace(
-    preset("nano", tokenizer.vocabulary), width=16, depth=1, query_heads=2, kv_heads=1, head_dim=8,
-    rope_sections=(2, 1, 1), experts=2, experts_per_token=1, expert_width=16,
-    vision=VisionConfig(patch=8, merge=2, grid=3, width=8, depth=1, heads=2, mlp_width=16))
-parameters = jax.jit(lambda: init_parameters(model, jax.random.key(0)))()
-config = EngineConfig(slots=SLOTS, max_length=256, max_new_tokens=4, row_buckets=(SLOTS,), length_buckets=(128,))
-
-checkpoint = folder / "checkpoint.json"
-state = json.loads(checkpoint.read_text()) if checkpoint.exists() else {"trained": [], "ledger": None, "starts": 0}
-state["starts"] += 1
-write_atomic(checkpoint, json.dumps(state).encode())
-pool = RolloutPool.resume(folder / "pool", state["ledger"], min_batch=batch, max_staleness=1, updates=updates)
-version = len(state["trained"])
-luck = random.Random(f"{lose} {state['starts']}")
-
-def task(index):
-    return sample_task("maze_path_of_light", "train", index, 0, {"distance": [2, 2]}, max_steps=3)
-
-class Unlucky:
-    def __init__(self, session):
-        self.session = session
-    async def respond(self, tokens, images, *, restart):
-        if lose and luck.random() < 0.04:
-            raise SeatLost("the worker was killed")
-        return await self.session.respond(tokens, images, restart=restart)
-
-EVEN = {task(index).id for index in range(0, 10 * updates * batch, 2)}
-
-with Engine(model, parameters, config, image=tokenizer.image, stop=tokenizer.end, seed=0) as engine:
-    engine.set_weights(parameters, version)
-    sampling, winning = engine_player(engine, 0), reference_player(writer, "text", skill=1.0)
-
-    @contextlib.asynccontextmanager
-    async def player(watched, task):
-        async with (winning if task.id in EVEN else sampling)(watched, task) as session:
-            yield Unlucky(session)
-
-    browser = BrowserConfig(browsers=2, pages_per_browser=2)
-    with Rollouts(browser, writer, AgentConfig(), SLOTS) as rollouts:
-        with rollouts.streaming(pool, task, player, lambda: version) as running:
-            print("started", flush=True)
-            while version < updates:
-                if running.done():
-                    running.result()
-                if not pool.wait(0.5):
-                    continue
-                state["trained"].append([trajectory.id for trajectory in pool.take()])
-                version += 1
-                engine.set_weights(parameters, version)
-                write_atomic(checkpoint, json.dumps({**state, "ledger": pool.ledger()}).encode())
-        lost = rollouts.seats_lost
-
-    async def all_slots():
-        async with contextlib.AsyncExitStack() as stack:
-            return len([await stack.enter_async_context(engine.session(seed)) for seed in range(SLOTS)])
-
-    result = {"slots": asyncio.run(all_slots()), "seats_lost": lost, **rollouts.infrastructure, **pool.counts()}
-write_atomic(folder / "result.json", json.dumps(result).encode())
-"""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -128,7 +47,7 @@ def start(folder: pathlib.Path, cache: pathlib.Path, lose: int) -> subprocess.Po
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, str(folder), str(UPDATES), str(BATCH), str(lose)],
+        [sys.executable, str(RUN), str(folder), str(UPDATES), str(BATCH), str(lose)],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 
 import numpy as np
@@ -10,9 +11,15 @@ import pytest
 from tars_jax.rollout import stream_metrics
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.stream_metrics import EngineCounts, StreamMetrics, staleness_shares
+from tars_jax.rollout.stream_metrics import StreamMetrics, staleness_shares
 from tars_jax.rollout.timeline import Part
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    busy_seconds: float
+    tokens_sampled: int
 
 
 def sampled_at(*versions: int) -> Trajectory:
@@ -42,7 +49,7 @@ def test_shares_of_staleness() -> None:
 def test_a_reading_covers_the_time_since_the_last_one(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 100.0
     monkeypatch.setattr(stream_metrics, "now", lambda: clock)
-    engine = EngineCounts(3.0, 50)
+    engine = Counts(3.0, 50)
     activity = Activity()
     activity.add(Part.WORKERS, 0, "act", 90.0, 99.0)  # before the stream began
     pool = RolloutPool(tmp_path, min_batch=2, max_staleness=1)
@@ -57,7 +64,7 @@ def test_a_reading_covers_the_time_since_the_last_one(tmp_path: pathlib.Path, mo
     activity.add(Part.WORKERS, 1, "store", 103.0, 103.5)
     activity.add(Part.LEARNER, 0, "update", 104.0, 106.0)
     activity.add(Part.LEARNER, 0, "values", 104.5, 105.0)  # a part of the update
-    clock, engine = 110.0, EngineCounts(8.0, 250)
+    clock, engine = 110.0, Counts(8.0, 250)
     batch = pool.take() or []
     read = metrics.read(batch, version=1)
     assert read == pytest.approx(
