@@ -1,7 +1,7 @@
 """The run that test_chaos.py hurts: python chaos_run.py FOLDER UPDATES BATCH LOSE.
 
-Real Chromium, the engine with a very small policy, the pool, and a learner that keeps a checkpoint of what it was given.
-With LOSE, a worker is lost now and then, at moments drawn from it.
+Real Chromium, the engine with a very small policy, the pool, and a learner that keeps a checkpoint of what it was
+given. With LOSE, a worker is lost now and then, at moments drawn from it.
 """
 
 from __future__ import annotations
