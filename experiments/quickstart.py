@@ -13,6 +13,7 @@ Every stage goes on where a killed run stopped.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import time
 from pathlib import Path
@@ -25,9 +26,11 @@ from experiments.config import at_least, between, each, more_than, one_of
 from experiments.stages import FROM_NANO, Lab, decaying, supervise
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.inference.config import WEIGHTS
-from tars_jax.rollout.curriculum import Curriculum, CurriculumConfig
+from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.stream_metrics import StreamMetrics
+from tars_jax.rollout.timeline import Part
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
@@ -209,12 +212,13 @@ def improve(lab: Lab) -> None:
         (policy, value), extra = checkpoints.restore(version, (policy, value))
     lab.metrics.truncate_after("ppo", version)
     stages = CurriculumConfig(**lab.config.curriculum.to_dict())
-    curriculum = Curriculum(stages, seed, extra.get("curriculum"))
+    curriculum = StagedCurriculum(stages, seed, extra.get("curriculum"))
     pool = RolloutPool.resume(
         lab.path / "trajectories" / "ppo",
         extra.get("ledger"),
         min_batch=config.min_batch,
         max_staleness=config.max_staleness,
+        updates=config.updates,
     )
 
     def task_of(index: int) -> Task:
@@ -224,6 +228,8 @@ def improve(lab: Lab) -> None:
     lab.engine.set_weights(policy.parameters, version)
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
     player = engine_player(lab.engine, seed)
+    learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
+    stream = StreamMetrics(lab.activity, pool, lambda: lab.engine, workers=lab.config.browser.pages)
     with lab.rollouts.streaming(pool, task_of, player, lambda: lab.engine.version) as workers:
         while version < config.updates:
             pool.wait(timeout=1.0)
@@ -233,11 +239,15 @@ def improve(lab: Lab) -> None:
             if trajectories is None:
                 continue
             updating = time.monotonic()
-            policy, value, metrics = learner.update(policy, value, trajectories, version, seed)
+            with learning("update", version=version):
+                policy, value, metrics = learner.update(policy, value, trajectories, version, seed, learning)
             version += 1
             curriculum.saw(trajectories)
-            lab.engine.set_weights(policy.parameters, version)
-            checkpoints.save(version, (policy, value), {"ledger": pool.ledger(), "curriculum": curriculum.state()})
+            with learning("weights", version=version):
+                lab.engine.set_weights(policy.parameters, version)
+            with learning("checkpoint", version=version):
+                checkpoints.save(version, (policy, value), {"ledger": pool.ledger(), "curriculum": curriculum.state()})
+            metrics |= stream.read(trajectories, version - 1)
             metrics |= {"distance": curriculum.distance, "update_seconds": time.monotonic() - updating}
             lab.metrics.write("ppo", version, metrics)
             shown = (

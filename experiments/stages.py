@@ -22,7 +22,9 @@ from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import COMMITTED, Tokenizer, load_tokenizer
+from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.players import Player
+from tars_jax.rollout.timeline import Timeline
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.task import Task
@@ -105,7 +107,9 @@ class Lab:
         browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
         memory = MemoryConfig(agent.min_steps, agent.max_steps, agent.max_summaries)
         loop = AgentConfig(agent.grammar, memory, max_prompt=engine.max_length - engine.max_new_tokens)
-        self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages)
+        self._timeline = Timeline(run.path)
+        self.activity = Activity(self._timeline)
+        self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages, activity=self.activity)
         self.metrics = MetricsWriter(run.path)
         self._open = contextlib.ExitStack()
         self._last_record = time.monotonic()
@@ -114,6 +118,7 @@ class Lab:
         with contextlib.ExitStack() as stack:
             stack.enter_context(jax.set_mesh(self.mesh))
             stack.enter_context(self.metrics)
+            stack.enter_context(self._timeline)
             stack.enter_context(self.rollouts)
             stack.enter_context(self.engine)
             self._open = stack.pop_all()

@@ -19,6 +19,10 @@ from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.presets import preset
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--chaos-seeds", type=int, default=1, help="histories of kills that test_chaos.py goes through")
+
+
 @pytest.fixture(scope="session")
 def tiny_model() -> ModelConfig:
     """nano with every number reduced; 32 tokens, 5 is the image token, 8x8 pixels a decoder token."""

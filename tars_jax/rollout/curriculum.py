@@ -1,15 +1,36 @@
-"""A curriculum: tasks grow harder as recent success rises."""
+"""Curricula: which options the next training task has, by the success of recent episodes.
+
+Group n of the stream asks for `options(n)` once, when its first episode starts; the pool remembers the task from then
+on. What a curriculum has seen is its state, which goes into the checkpoint with the weights.
+"""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tars_jax.trajectory import Trajectory
+
+
+class Curriculum(Protocol):
+    """Picks tasks. `options` is called from the rollouts' thread, the rest from the learner's."""
+
+    def options(self, index: int) -> dict[str, Any]:
+        """Options of training task `index`; a function of the index, the seed and what was seen."""
+        ...
+
+    def saw(self, trajectories: Sequence[Trajectory]) -> bool:
+        """Counts the episodes of an update; True when that changed which tasks are picked."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +41,8 @@ class CurriculumConfig:
     recent: int = 128  # episodes
 
 
-class Curriculum:
-    """Draws the options of training tasks; its state goes into the checkpoint."""
+class StagedCurriculum:
+    """Stages of growing distance: enough recent success ends one."""
 
     def __init__(self, config: CurriculumConfig, seed: int, state: Mapping[str, Any] | None = None) -> None:
         self._config, self._seed = config, seed
@@ -50,3 +71,48 @@ class Curriculum:
 
     def state(self) -> dict[str, Any]:
         return {"stage": self._stage, "recent": list(self._recent)}
+
+
+class FrontierCurriculum:
+    """Picks one of several kinds of tasks, more often the less is known of its outcome: success p has the weight
+    p (1 - p) + `floor`. What is always or never solved teaches a policy gradient nothing, and comes back now and then.
+    """
+
+    def __init__(
+        self,
+        kinds: Sequence[Mapping[str, Any]],
+        seed: int,
+        state: Mapping[str, Any] | None = None,
+        *,
+        recent: int = 32,
+        floor: float = 0.05,
+    ) -> None:
+        """`kinds` are options of tasks, each of another kind; `recent` episodes of each kind count."""
+        self._kinds, self._seed, self._floor = [dict(kind) for kind in kinds], seed, floor
+        seen = state["recent"] if state else [[] for _ in kinds]
+        self._recent: list[collections.deque[float]] = [collections.deque(each, maxlen=recent) for each in seen]
+        self._number = {_key(kind): number for number, kind in enumerate(self._kinds)}
+        self.shares = self._shares()
+
+    def options(self, index: int) -> dict[str, Any]:
+        return self._kinds[int(np.random.default_rng((self._seed, index)).choice(len(self._kinds), p=self.shares))]
+
+    def saw(self, trajectories: Sequence[Trajectory]) -> bool:
+        before = self.shares
+        for trajectory in trajectories:
+            self._recent[self._number[_key(trajectory.task["options"])]].append(float(trajectory.reward > 0))
+        self.shares = self._shares()
+        return bool((self.shares != before).any())
+
+    def state(self) -> dict[str, Any]:
+        return {"recent": [list(each) for each in self._recent]}
+
+    def _shares(self) -> np.ndarray:
+        """[kinds] float64: how often each kind is picked. One success and one failure are assumed of all."""
+        success = np.array([(sum(each) + 1) / (len(each) + 2) for each in self._recent])
+        weights = success * (1 - success) + self._floor
+        return weights / weights.sum()
+
+
+def _key(options: Mapping[str, Any]) -> str:
+    return json.dumps(dict(options), sort_keys=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tars_jax.agent import Response, action_from_call, format_response
 from tars_jax.agent.loop import Environment, PolicySession, Transition
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.inference import Engine, Sampled
+from tars_jax.inference import Sampled
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.task import Task
 
@@ -25,6 +26,7 @@ class Watched:
 
     environment: Environment
     info: dict[str, Any]
+    member: int = 0  # which episode of its group
 
     async def step(self, actions: Sequence[Any]) -> Transition:
         transition = await self.environment.step(actions)
@@ -32,14 +34,42 @@ class Watched:
         return transition
 
 
+class SeatLost(Exception):
+    """What played an episode is gone, and the episode with it: a host, or the policy. It is played again."""
+
+
 Player = Callable[[Watched, Task], AbstractAsyncContextManager[PolicySession]]
 
 
-def engine_player(engine: Engine, seed: int) -> Player:
-    """Samples from the engine; the random stream depends on `seed` and the task alone."""
+class Sessions(Protocol):
+    """Where sessions of a policy come from: the engine in this process, or one that is reached."""
+
+    def session(self, seed: int) -> AbstractAsyncContextManager[PolicySession]: ...
+
+
+def engine_player(engine: Sessions, seed: int) -> Player:
+    """Samples from the engine; the random stream depends on `seed`, the task and the member of its group alone."""
 
     def session(watched: Watched, task: Task) -> AbstractAsyncContextManager[PolicySession]:
-        return engine.session(task.seed * 1_000_003 + seed)
+        return engine.session(task.seed * 1_000_003 + seed + watched.member * 7_368_787)
+
+    return session
+
+
+def waiting_player(player: Player, away: type[Exception], pause: float) -> Player:
+    """The same player with a policy that may be away, which its sessions say by raising `away`.
+
+    The episode is then given back, to be played again, and its worker pauses for so many seconds.
+    """
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        try:
+            async with player(watched, task) as inner:
+                yield inner
+        except away as error:
+            await asyncio.sleep(pause)
+            raise SeatLost(f"the policy is away: {error}") from error
 
     return session
 

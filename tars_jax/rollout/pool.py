@@ -1,7 +1,8 @@
 """The partially filled rollout pool: finished episodes wait here, on disk, until an update takes them.
 
-Tasks are numbered 0, 1, 2, ...; what a number means is decided outside, by a pure function. A number is at any time
-in one place only:
+Episodes are numbered 0, 1, 2, ...; what a number means is decided outside. `group_size` numbers in a row are a group,
+episodes of one task, and a batch takes whole groups: those whose members have all ended. A number is at any time in one
+place only:
 
     requeued or never claimed -> in flight -> ready -> consumed
                                      +-> failed (kept and counted, never in a batch)
@@ -17,7 +18,7 @@ import collections
 import contextlib
 import pathlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -31,34 +32,61 @@ _ARRIVALS = "arrivals.txt"
 class RolloutPool:
     """Thread-safe. `changed` is notified whenever an episode finishes, fails, is abandoned or is taken."""
 
-    def __init__(self, folder: pathlib.Path, *, min_batch: int, max_staleness: int) -> None:
-        """A fresh pool. Raises InputError for impossible numbers and for a folder that already holds trajectories."""
-        self._set_up(folder, min_batch, max_staleness)
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        *,
+        min_batch: int,
+        max_staleness: int,
+        group_size: int = 1,
+        updates: int | None = None,
+    ) -> None:
+        """A fresh pool. `updates` is how many batches will be taken in all; None: no end is known.
+
+        Raises InputError for impossible numbers and for a folder that already holds trajectories.
+        """
+        self._set_up(folder, min_batch, max_staleness, group_size, updates)
         for path in folder.glob("*.trajectory"):
             raise InputError(
                 f"{folder} holds {path.name}; a fresh pool takes an empty folder, RolloutPool.resume this."
             )
 
-    def _set_up(self, folder: pathlib.Path, min_batch: int, max_staleness: int) -> None:
+    def _set_up(
+        self, folder: pathlib.Path, min_batch: int, max_staleness: int, group_size: int, updates: int | None
+    ) -> None:
         if min_batch < 1:
             raise InputError(f"min_batch is {min_batch}, it takes at least 1.")
         if max_staleness < 0:
             raise InputError(f"max_staleness is {max_staleness}, it takes at least 0.")
+        if group_size < 1 or min_batch % group_size:
+            raise InputError(f"group_size is {group_size}, it takes a divisor of min_batch, which is {min_batch}.")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.min_batch = min_batch
         self.max_staleness = max_staleness
+        self.group_size = group_size
+        self._updates = updates
         self.changed = threading.Condition()
         self._next = 0
         self._requeued: list[int] = []  # ascending
         self._in_flight: set[int] = set()
         self._ready: collections.OrderedDict[int, Trajectory] = collections.OrderedDict()  # in the order of arrival
+        self._complete: collections.OrderedDict[int, None] = collections.OrderedDict()  # groups, in order of completion
+        self._started: collections.Counter[int] = collections.Counter()  # of each group the numbers with a place in it
         self._failed: set[int] = set()
+        self._tasks: dict[int, dict[str, Any]] = {}  # of groups that no batch has taken
         self._consumed: list[list[int]] = []  # one list for each batch
 
     @classmethod
     def resume(
-        cls, folder: pathlib.Path, ledger: Mapping[str, Any] | None, *, min_batch: int, max_staleness: int
+        cls,
+        folder: pathlib.Path,
+        ledger: Mapping[str, Any] | None,
+        *,
+        min_batch: int,
+        max_staleness: int,
+        group_size: int = 1,
+        updates: int | None = None,
     ) -> Self:
         """The pool of a process that died, as of the checkpoint that kept `ledger` (None: died before the first one).
 
@@ -67,7 +95,7 @@ class RolloutPool:
         damaged, or what is wrong with the ledger.
         """
         pool = cls.__new__(cls)
-        pool._set_up(folder, min_batch, max_staleness)
+        pool._set_up(folder, min_batch, max_staleness, group_size, updates)
         consumed = _read_ledger(ledger)
         stored = {int(path.stem): path for path in folder.glob("*.trajectory") if path.stem.isdecimal()}
         used = {index for batch in consumed for index in batch}
@@ -80,7 +108,16 @@ class RolloutPool:
         trajectories = {index: load_trajectory(stored[index]) for index in [*order, *late] if index not in used}
 
         pool._consumed = consumed
+        taken = {index // group_size for index in used}
+        pool._tasks = {
+            **({} if ledger is None else {int(group): task for group, task in ledger.get("tasks", {}).items()}),
+            **{index // group_size: trajectory.task for index, trajectory in trajectories.items()},
+        }
+        pool._tasks = {group: task for group, task in pool._tasks.items() if group not in taken}
+        for index in used:
+            pool._started[index // group_size] += 1
         for index, trajectory in trajectories.items():
+            pool._started[index // group_size] += 1
             pool._admit(index, trajectory)
         pool._next = max(stored, default=-1) + 1
         pool._requeued = [index for index in range(pool._next) if index not in stored]
@@ -90,21 +127,39 @@ class RolloutPool:
     # The workers' side
 
     def claim(self, version: int) -> int | None:
-        """The number of the next task to play, or None while one more episode could become staler than allowed.
+        """The number of the next episode to play, or None while one more could become staler than allowed.
 
         `version` counts the updates made. As in AReaL (arXiv 2505.24298, section 5.1), an episode may start while
-        started < (version + max_staleness + 1) * min_batch; failed episodes do not count as started.
+        started < (version + max_staleness + 1) * min_batch, counted in whole groups: a group that has started goes on.
+        Failed episodes do not count as started. None, too, while no update will take another episode.
         """
         with self.changed:
-            started = sum(map(len, self._consumed)) + len(self._ready) + len(self._in_flight)
-            if started >= (version + self.max_staleness + 1) * self.min_batch:
+            batches = version + self.max_staleness + 1
+            if self._updates is not None:
+                batches = min(batches, self._updates)
+            room = len(self._started) < batches * (self.min_batch // self.group_size)
+            candidates = [*self._requeued, self._next]
+            index = next((index for index in candidates if room or self._group(index) in self._started), None)
+            if index is None:
                 return None
-            if self._requeued:
-                index = self._requeued.pop(0)
+            if index == self._next:
+                self._next += 1
             else:
-                index, self._next = self._next, self._next + 1
+                self._requeued.remove(index)
             self._in_flight.add(index)
+            self._started[self._group(index)] += 1
             return index
+
+    def task(self, index: int, draw: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+        """The task of `index`: what was drawn when the first number of its group asked, also before a resume.
+
+        `draw` takes the number of the group and may depend on what the learner has seen since.
+        """
+        group = self._group(index)
+        with self.changed:
+            if group not in self._tasks:
+                self._tasks[group] = draw(group)
+            return self._tasks[group]
 
     def finish(self, index: int, trajectory: Trajectory) -> None:
         """Keep a finished episode, a failed one too. When this returns it survives the death of the process.
@@ -127,39 +182,48 @@ class RolloutPool:
         self._require_in_flight(index)
         with self.changed:
             self._in_flight.remove(index)
+            self._withdraw(index)
             self._requeued = sorted([*self._requeued, index])
             self.changed.notify_all()
 
     # The learner's side
 
     def ready(self) -> int:
-        """How many trajectories wait to be taken."""
+        """How many trajectories wait to be taken, or for the rest of their group."""
         with self.changed:
             return len(self._ready)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Blocks until a batch can be taken, at most `timeout` seconds; whether it can."""
         with self.changed:
-            return self.changed.wait_for(lambda: len(self._ready) >= self.min_batch, timeout)
+            return self.changed.wait_for(self._has_batch, timeout)
 
     def take(self) -> list[Trajectory] | None:
-        """The `min_batch` trajectories that finished first, in that order, or None while there are fewer.
+        """The `min_batch` trajectories of the groups that were complete first, in that order, or None while there are
+        fewer. Failed members are left out: with groups a batch can be smaller by them, and it is never empty.
 
         They leave memory here, and are used up as soon as a checkpoint keeps the ledger; their files stay.
         """
         with self.changed:
-            if len(self._ready) < self.min_batch:
+            if not self._has_batch():
                 return None
-            batch = [self._ready.popitem(last=False) for _ in range(self.min_batch)]
+            groups = [self._complete.popitem(last=False)[0] for _ in range(self.min_batch // self.group_size)]
+            for group in groups:
+                self._tasks.pop(group, None)
+            members = [index for group in groups for index in self._members(group) if index in self._ready]
+            batch = [(index, self._ready.pop(index)) for index in members]
             self._consumed.append([index for index, _ in batch])
             self.changed.notify_all()
             return [trajectory for _, trajectory in batch]
 
     def ledger(self) -> dict[str, Any]:
-        """What has been taken, as JSON: {"consumed": [[index, ...] for each batch]}. Belongs into the same checkpoint
-        as the weights that were made of it."""
+        """What has been taken, and which tasks were drawn for the rest, as JSON: {"consumed": [[index, ...] for each
+        batch], "tasks": {group: task}}. Belongs into the same checkpoint as the weights that were made of it."""
         with self.changed:
-            return {"consumed": [list(batch) for batch in self._consumed]}
+            return {
+                "consumed": [list(batch) for batch in self._consumed],
+                "tasks": {str(group): task for group, task in self._tasks.items()},
+            }
 
     def counts(self) -> dict[str, int]:
         """How many numbers are in which place."""
@@ -175,8 +239,31 @@ class RolloutPool:
     def _admit(self, index: int, trajectory: Trajectory) -> None:
         if trajectory.outcome is Outcome.FAILED:
             self._failed.add(index)
+            self._withdraw(index)
         else:
             self._ready[index] = trajectory
+        members = self._members(self._group(index))
+        if all(member in self._ready or member in self._failed for member in members):
+            if any(member in self._ready for member in members):
+                self._complete[self._group(index)] = None
+            else:
+                self._tasks.pop(self._group(index), None)
+
+    def _has_batch(self) -> bool:
+        return len(self._complete) >= self.min_batch // self.group_size
+
+    def _group(self, index: int) -> int:
+        return index // self.group_size
+
+    def _members(self, group: int) -> range:
+        return range(group * self.group_size, (group + 1) * self.group_size)
+
+    def _withdraw(self, index: int) -> None:
+        """The number has no place in its group any more; a group without any has not started."""
+        group = self._group(index)
+        self._started[group] -= 1
+        if not self._started[group]:
+            del self._started[group]
 
     def _require_in_flight(self, index: int) -> None:
         with self.changed:
@@ -214,7 +301,9 @@ def _write_arrivals(path: pathlib.Path, indices: Iterable[int]) -> None:
 def _read_ledger(ledger: Mapping[str, Any] | None) -> list[list[int]]:
     if ledger is None:
         return []
-    batches = ledger.get("consumed")
+    batches, tasks = ledger.get("consumed"), ledger.get("tasks", {})
+    if not isinstance(tasks, dict) or not all(group.isdecimal() for group in tasks):
+        raise InputError(f"the pool's ledger: field tasks is {tasks!r:.60}, it takes an object of groups and tasks.")
     if not isinstance(batches, list) or not all(isinstance(batch, list) for batch in batches):
         raise InputError(f"the pool's ledger: field consumed is {batches!r:.60}, it takes a list of lists of numbers.")
     indices = [index for batch in batches for index in batch]

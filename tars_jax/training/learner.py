@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import jax
 import numpy as np
@@ -52,31 +54,40 @@ class PPOLearner:
         return start(policy, self._optimisers[0]), start(value, self._optimisers[1])
 
     def update(
-        self, policy: TrainState, value: TrainState, trajectories: Sequence[Trajectory], version: int, seed: int
+        self,
+        policy: TrainState,
+        value: TrainState,
+        trajectories: Sequence[Trajectory],
+        version: int,
+        seed: int,
+        watch: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
     ) -> tuple[TrainState, TrainState, dict[str, float]]:
         """One PPO iteration; the states are donated. `version` is that of `policy`.
 
         With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head, and `value` comes back as
-        it was.
+        it was. `watch` is entered around each part, by its name: `log_probs`, `values`, `minibatches`.
         """
         config, shared = self._config, self._model.scalar_head
         packed = self._packer.pack(trajectories, config.minibatch_rows, routes=config.replay_routes)
-        proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
-        parameters = policy.parameters if shared else value.parameters
-        rows = packed.rows if shared else free_routes(packed.rows)
-        values = map_rows(self._values, parameters, rows, config.minibatch_rows)
+        with watch("log_probs"):
+            proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
+        with watch("values"):
+            parameters = policy.parameters if shared else value.parameters
+            rows = packed.rows if shared else free_routes(packed.rows)
+            values = map_rows(self._values, parameters, rows, config.minibatch_rows)
         batch, prepared = prepare(packed, trajectories, proximal, values, config, self._rewards, self._advantages)
 
         collected: list[dict[str, jax.Array]] = []
         rng = np.random.default_rng((seed, version))
-        for _ in range(config.epochs):
-            for minibatch in minibatches(batch, config.minibatch_rows, rng):
-                policy, metrics = self._update_policy(policy, minibatch)
-                if not shared:
-                    value, value_metrics = self._update_value(value, value_batch(minibatch))
-                    metrics = {**metrics, "value_loss": value_metrics["value_loss"]}
-                collected.append(metrics)
-        means = {name: float(np.mean([each[name] for each in collected])) for name in collected[0]}
+        with watch("minibatches"):
+            for _ in range(config.epochs):
+                for minibatch in minibatches(batch, config.minibatch_rows, rng):
+                    policy, metrics = self._update_policy(policy, minibatch)
+                    if not shared:
+                        value, value_metrics = self._update_value(value, value_batch(minibatch))
+                        metrics = {**metrics, "value_loss": value_metrics["value_loss"]}
+                    collected.append(metrics)
+            means = {name: float(np.mean([each[name] for each in collected])) for name in collected[0]}
         return policy, value, {**describe(trajectories, version, self._rewards, config), **prepared, **means}
 
 

@@ -82,7 +82,7 @@ def test_batches_leave_in_the_order_of_arrival(tmp_path: pathlib.Path) -> None:
     for index in (4, 1, 5, 0, 3):
         pool.finish(index, episode(index))
     assert (pool.ready(), taken(pool), taken(pool), taken(pool), pool.ready()) == (5, [4, 1], [5, 0], None, 1)
-    assert pool.ledger() == {"consumed": [[4, 1], [5, 0]]}
+    assert pool.ledger() == {"consumed": [[4, 1], [5, 0]], "tasks": {}}
     assert json.loads(json.dumps(pool.ledger())) == pool.ledger()
 
 

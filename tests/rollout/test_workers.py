@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
+import itertools
+import json
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,9 +20,11 @@ from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs import BrowserGame
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import Player, Watched, reference_player
+from tars_jax.rollout.activity import Activity
+from tars_jax.rollout.players import Player, SeatLost, Watched, reference_player, waiting_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.workers import ATTEMPTS, Rollouts
+from tars_jax.rollout.timeline import TIMELINE_FILE, Timeline
+from tars_jax.rollout.workers import ATTEMPTS, PageSeat, Rollouts
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -178,4 +184,83 @@ def test_an_error_of_a_player_ends_the_stream(rollouts: Rollouts, tmp_path: Path
     ):
         running.result(10)
     assert caught.group_contains(AssertionError, match="no episode was to be played")
+    assert pool.counts()["in_flight"] == 0
+
+
+def test_the_timeline_shows_what_every_worker_did(reference: Player, tmp_path: Path) -> None:
+    with Timeline(tmp_path) as timeline:
+        activity = Activity(timeline)
+        browser = BrowserConfig(browsers=1, pages_per_browser=2)
+        with Rollouts(browser, WRITER, AgentConfig(), 2, activity) as rollouts:
+            played = rollouts.play(TASKS[:4], reference, tmp_path / "list")
+    events = [event for event in json.loads((tmp_path / TIMELINE_FILE).read_text()) if event["ph"] == "X"]
+    steps = sum(len(trajectory.steps) for trajectory in played)
+    names = collections.Counter(event["name"] for event in events)
+    assert names == {"reset": 4, "think": steps, "act": steps, "store": 4}
+    for worker in range(2):
+        mine = sorted((event for event in events if event["tid"] == worker), key=lambda event: event["ts"])
+        assert mine and all(a["ts"] + a["dur"] <= b["ts"] for a, b in itertools.pairwise(mine))
+        told = "".join(event["name"][0] for event in mine)
+        assert re.fullmatch("(r(ta)+s)+", told)
+
+
+def test_a_group_plays_one_task_with_members_of_their_own(
+    rollouts: Rollouts, reference: Player, tmp_path: Path
+) -> None:
+    members: list[tuple[str, int]] = []
+
+    def noting(watched: Watched, task: Task) -> Any:
+        members.append((task.id, watched.member))
+        return reference(watched, task)
+
+    pool = RolloutPool(tmp_path, min_batch=4, max_staleness=0, group_size=2)
+    with rollouts.streaming(pool, task, noting, lambda: 0):
+        assert pool.wait(20)
+    played = [each.task for each in pool.take() or []]
+    assert [each["id"] for each in played] in (
+        [TASKS[a].id, TASKS[a].id, TASKS[b].id, TASKS[b].id] for a, b in ((0, 1), (1, 0))
+    )
+    assert sorted(members) == sorted((TASKS[group].id, member) for group in (0, 1) for member in (0, 1))
+
+
+def test_a_lost_seat_costs_time_and_its_episode_is_played_elsewhere(
+    rollouts: Rollouts, reference: Player, tmp_path: Path
+) -> None:
+    lost: list[str] = []
+
+    def lose(task: Task, turn: int) -> None:
+        if turn == 1 and len(lost) < 3:
+            lost.append(task.id)
+            raise SeatLost("gone")
+
+    before = rollouts.seats_lost
+    check_won(rollouts.play(TASKS, interrupted(reference, lose), tmp_path), TASKS)
+    assert rollouts.seats_lost - before == len(lost) == 3
+
+
+def test_a_policy_that_is_away_costs_time_only(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    refusals = itertools.count()
+
+    def away(task: Task, turn: int) -> None:
+        if turn == 1 and next(refusals) < 5:
+            raise ConnectionRefusedError("no server")
+
+    player = waiting_player(interrupted(reference, away), ConnectionError, pause=0.01)
+    check_won(rollouts.play(TASKS[:3], player, tmp_path), TASKS[:3])
+    assert next(refusals) > 5
+
+
+def test_without_a_seat_the_stream_ends_with_an_error(
+    rollouts: Rollouts, reference: Player, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(seat: PageSeat) -> None:
+        raise SeatLost("gone for good")
+
+    monkeypatch.setattr(PageSeat, "ready", never)
+    pool = RolloutPool(tmp_path, min_batch=8, max_staleness=0)
+    with (
+        rollouts.streaming(pool, task, reference, lambda: 0) as running,
+        pytest.raises(SeatLost, match="all 3 seats are lost"),
+    ):
+        running.result(10)
     assert pool.counts()["in_flight"] == 0

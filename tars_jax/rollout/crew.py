@@ -1,0 +1,162 @@
+"""A crew: workers that play what a source hands out, wherever they sit.
+
+A worker is a seat (a page in a browser of this process, or one that a Ray actor holds) and the loop below. The loops
+run in a thread of their own, so that the learner's updates and the rollouts go on side by side. A seat that is lost
+with its episode costs time and nothing else: the number goes back and is claimed again first.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from tars_jax.rollout.activity import Activity, now
+from tars_jax.rollout.players import Player, SeatLost
+from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.sources import Assignment, ListSource, PoolSource, Source
+from tars_jax.rollout.timeline import Part
+from tars_jax.tasks.task import Task
+from tars_jax.trajectory import Trajectory
+
+IDLE_SECONDS = 0.02
+
+T = TypeVar("T")
+Record = Callable[[str, float, float], None]  # what, from when, to when
+
+
+class Seat(Protocol):
+    """Plays episodes, one at a time."""
+
+    async def ready(self) -> None:
+        """Waits until an episode can start. Raises SeatLost when that will not be so any more."""
+        ...
+
+    async def episode(self, assignment: Assignment, player: Player, record: Record) -> Trajectory:
+        """Plays to an outcome, which is FAILED where the infrastructure failed too often.
+
+        Raises SeatLost when the episode is gone with what played it.
+        """
+        ...
+
+
+class Crew(abc.ABC):
+    """Seats and their workers. Use as a context manager: nothing is left running after it."""
+
+    def __init__(self, activity: Activity | None = None) -> None:
+        self.activity = activity or Activity()
+        self._seats: Sequence[Seat] = ()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="rollouts", daemon=True)
+        self.seats_lost = 0
+
+    @abc.abstractmethod
+    async def _open(self) -> Sequence[Seat]:
+        """Starts whatever the seats need."""
+
+    @abc.abstractmethod
+    async def _close(self) -> None:
+        """Ends all that `_open` has started, also when that has failed half-way."""
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self._seats = self._call(self._open())
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._call(self._close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def play(
+        self,
+        tasks: Sequence[Task],
+        player: Player,
+        folder: Path,
+        on_finish: Callable[[int, Trajectory], None] = lambda done, trajectory: None,
+    ) -> list[Trajectory]:
+        """Plays all tasks to their ends, in order of `tasks`; those already in `folder` are read back.
+
+        FAILED episodes are left out. `on_finish(done, trajectory)` is called from the rollouts' thread.
+        """
+        source = ListSource(tasks, folder, on_finish)
+        with self._working(source, player) as running:
+            running.result()
+        ordered = (source.done[index] for index in range(len(tasks)))
+        return [trajectory for trajectory in ordered if trajectory.outcome.carries_reward]
+
+    @contextlib.contextmanager
+    def streaming(
+        self, pool: RolloutPool, task_of: Callable[[int], Task], player: Player, version: Callable[[], int]
+    ) -> Iterator[Future[None]]:
+        """Keeps the pool filled while the block runs; `task_of` draws the task of a group, once for each.
+
+        The future ends early only with the workers' error.
+        """
+        with self._working(PoolSource(pool, task_of, version), player) as running:
+            yield running
+
+    @contextlib.contextmanager
+    def _working(self, source: Source, player: Player) -> Iterator[Future[None]]:
+        """All workers at `source`; when the block is left, however that is, they have ended and given back theirs."""
+
+        async def begin() -> asyncio.Task[None]:
+            return asyncio.create_task(self._work(source, player))
+
+        async def outcome() -> None:
+            await task
+
+        async def end() -> None:
+            task.cancel()
+            await asyncio.wait([task])
+
+        task = self._call(begin())
+        try:
+            yield asyncio.run_coroutine_threadsafe(outcome(), self._loop)
+        finally:
+            self._call(end())
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _work(self, source: Source, player: Player) -> None:
+        async with asyncio.TaskGroup() as group:
+            for number, seat in enumerate(self._seats):
+                group.create_task(self._worker(number, seat, source, player))
+        if not source.exhausted():
+            raise SeatLost(f"all {len(self._seats)} seats are lost")
+
+    async def _worker(self, number: int, seat: Seat, source: Source, player: Player) -> None:
+        record = functools.partial(self.activity.add, Part.WORKERS, number)
+        while not source.exhausted():
+            try:
+                await seat.ready()
+            except SeatLost:
+                return
+            assignment = source.claim()
+            if assignment is None:
+                await asyncio.sleep(IDLE_SECONDS)
+                continue
+            index = assignment.index
+            try:
+                trajectory = await seat.episode(assignment, player, record)
+                stored = now()
+                source.finish(index, trajectory)
+                record("store", stored, now())
+            except SeatLost:
+                self.seats_lost += 1
+                source.abandon(index)
+            except BaseException:
+                source.abandon(index)
+                raise

@@ -1,0 +1,96 @@
+"""Where workers take episodes from and bring them to: a list of tasks, or the learner's pool."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tars_jax.rollout.pool import RolloutPool, trajectory_path
+from tars_jax.tasks.task import Task
+from tars_jax.trajectory import Trajectory, load_trajectory, save_trajectory
+
+
+@dataclasses.dataclass(frozen=True)
+class Assignment:
+    """One episode to play."""
+
+    index: int
+    task: Task
+    member: int = 0  # which episode of its group: those of one task sample differently
+
+
+class Source(Protocol):
+    """Hands out episodes and takes them back; called from the workers' loop only."""
+
+    def claim(self) -> Assignment | None:
+        """The next episode; None when there is none at the moment."""
+        ...
+
+    def exhausted(self) -> bool:
+        """Whether there will never be another one."""
+        ...
+
+    def finish(self, index: int, trajectory: Trajectory) -> None: ...
+
+    def abandon(self, index: int) -> None: ...
+
+
+class ListSource:
+    """A fixed list of tasks, each kept as a file when it is finished and not played again after a restart."""
+
+    def __init__(self, tasks: Sequence[Task], folder: Path, on_finish: Callable[[int, Trajectory], None]) -> None:
+        self._tasks, self._folder, self._on_finish = tasks, folder, on_finish
+        self.done: dict[int, Trajectory] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        for index in range(len(tasks)):
+            if trajectory_path(folder, index).exists():
+                self.done[index] = load_trajectory(trajectory_path(folder, index))
+        self._open = [index for index in reversed(range(len(tasks))) if index not in self.done]
+        self._in_flight: set[int] = set()
+
+    def claim(self) -> Assignment | None:
+        if not self._open:
+            return None
+        index = self._open.pop()
+        self._in_flight.add(index)
+        return Assignment(index, self._tasks[index])
+
+    def exhausted(self) -> bool:
+        return not self._open and not self._in_flight  # what is in flight may come back
+
+    def finish(self, index: int, trajectory: Trajectory) -> None:
+        save_trajectory(trajectory_path(self._folder, index), trajectory)
+        self.done[index] = trajectory
+        self._on_finish(len(self.done), trajectory)
+        self._in_flight.remove(index)
+
+    def abandon(self, index: int) -> None:
+        self._in_flight.remove(index)
+        self._open.append(index)
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolSource:
+    """The learner's pool: endless, but never further ahead than the staleness bound allows."""
+
+    pool: RolloutPool
+    task_of: Callable[[int], Task]  # of the number of a group
+    version: Callable[[], int]
+
+    def claim(self) -> Assignment | None:
+        index = self.pool.claim(self.version())
+        if index is None:
+            return None
+        task = self.pool.task(index, lambda group: self.task_of(group).to_json())
+        return Assignment(index, Task.from_json(task), index % self.pool.group_size)
+
+    def exhausted(self) -> bool:
+        return False
+
+    def finish(self, index: int, trajectory: Trajectory) -> None:
+        self.pool.finish(index, trajectory)
+
+    def abandon(self, index: int) -> None:
+        self.pool.abandon(index)

@@ -1,0 +1,85 @@
+"""What the stream says of itself with every update: who was busy, what waits, how old the tokens are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tars_jax.rollout.activity import Activity, now
+from tars_jax.rollout.pool import RolloutPool, staleness
+from tars_jax.rollout.timeline import Part
+from tars_jax.trajectory import Trajectory
+
+ENVIRONMENT = ("reset", "act")
+POLICY = ("think",)
+LEARNER = ("update", "weights")
+
+
+class EngineCounts(Protocol):
+    """What an engine has done so far."""
+
+    @property
+    def busy_seconds(self) -> float: ...
+
+    @property
+    def tokens_sampled(self) -> int: ...
+
+
+class StreamMetrics:
+    """The stream's metrics from one reading to the next. A span counts where it ends."""
+
+    def __init__(self, activity: Activity, pool: RolloutPool, engine: Callable[[], EngineCounts], workers: int) -> None:
+        self._activity, self._pool, self._engine, self._workers = activity, pool, engine, workers
+        self._before = self._totals()
+
+    def read(self, batch: Sequence[Trajectory], version: int) -> dict[str, float]:
+        """Metrics since the last reading, or since the stream began.
+
+        `batch` is what the update of this reading was made of, `version` the one that was updated. Utilisations are
+        busy seconds over wall seconds, of the workers the mean over all of them; `stale_N` is the share of the batch's
+        action tokens that were sampled N updates before, the last one also of all that are older.
+        """
+        after = self._totals()
+        done = {name: after[name] - self._before[name] for name in after}
+        self._before = after
+        wall = max(done["wall"], 1e-9)
+        counts = self._pool.counts()
+        queues = {name: float(counts[name]) for name in ("requeued", "in_flight", "ready", "failed")}
+        self._activity.show(Part.WORKERS, "pool", in_flight=queues["in_flight"], ready=queues["ready"])
+        utilisations = {
+            "engine_utilisation": done["engine"] / wall,
+            "environment_utilisation": done["environment"] / (wall * self._workers),
+            "workers_thinking": done["policy"] / (wall * self._workers),
+            "learner_utilisation": done["learner"] / wall,
+        }
+        self._activity.show(Part.ENGINE, "utilisation", engine=utilisations["engine_utilisation"])
+        return {
+            **utilisations,
+            **{f"queue_{name}": value for name, value in queues.items()},
+            "tokens_per_second": done["tokens"] / wall,
+            "steps_per_second": done["steps"] / wall,
+            "episodes_per_second": done["episodes"] / wall,
+            **staleness_shares(batch, version, self._pool.max_staleness + 1),
+        }
+
+    def _totals(self) -> dict[str, float]:
+        engine = self._engine()
+        return {
+            "wall": now(),
+            "engine": engine.busy_seconds,
+            "tokens": engine.tokens_sampled,
+            "environment": self._activity.seconds(Part.WORKERS, *ENVIRONMENT),
+            "policy": self._activity.seconds(Part.WORKERS, *POLICY),
+            "learner": self._activity.seconds(Part.LEARNER, *LEARNER),
+            "steps": self._activity.times(Part.WORKERS, "think"),
+            "episodes": self._activity.times(Part.WORKERS, "store"),
+        }
+
+
+def staleness_shares(batch: Sequence[Trajectory], version: int, oldest: int) -> dict[str, float]:
+    """stale_0 to stale_`oldest`: shares of action tokens by staleness at `version`; they add up to one."""
+    ages = np.concatenate([np.zeros(0, np.int32), *(staleness(trajectory, version) for trajectory in batch)])
+    histogram = np.bincount(np.clip(ages, 0, oldest), minlength=oldest + 1)
+    return {f"stale_{age}": float(share) for age, share in enumerate(histogram / max(len(ages), 1))}

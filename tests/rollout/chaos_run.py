@@ -1,0 +1,129 @@
+"""The run that test_chaos.py hurts: python chaos_run.py FOLDER UPDATES BATCH LOSE.
+
+Real Chromium, the engine with a very small policy, the pool, and a learner that keeps a checkpoint of what it was
+given. With LOSE, a worker is lost now and then, at moments drawn from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import pathlib
+import random
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from tars_jax.agent.loop import AgentConfig, PolicySession, Sampled
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.inference import Engine, EngineConfig
+from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.presets import preset
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import Player, SeatLost, Watched, engine_player, reference_player
+from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.workers import Rollouts
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.tasks.task import Task
+from tars_jax.trajectory import write_atomic
+
+SLOTS = 4
+LOSS = 0.04  # of a worker, at each turn
+TOKENIZER = load_tokenizer()
+WRITER = PromptWriter(TOKENIZER, image_tokens=36)
+
+
+def task_of(index: int) -> Task:
+    """Even numbers have even budgets: so a player knows whose turn it is."""
+    return sample_task("maze_path_of_light", "train", index, 0, {"distance": [2, 2]}, max_steps=4 - index % 2)
+
+
+def tiny_policy() -> tuple[ModelConfig, Parameters]:
+    model = dataclasses.replace(
+        preset("nano", TOKENIZER.vocabulary),
+        width=16,
+        depth=1,
+        query_heads=2,
+        kv_heads=1,
+        head_dim=8,
+        rope_sections=(2, 1, 1),
+        experts=2,
+        experts_per_token=1,
+        expert_width=16,
+        vision=VisionConfig(patch=8, merge=2, grid=3, width=8, depth=1, heads=2, mlp_width=16),
+    )
+    return model, jax.jit(lambda: init_parameters(model, jax.random.key(0)))()
+
+
+def tiny_engine(model: ModelConfig, parameters: Parameters) -> Engine:
+    config = EngineConfig(slots=SLOTS, max_length=256, max_new_tokens=4, row_buckets=(SLOTS,), length_buckets=(128,))
+    return Engine(model, parameters, config, image=TOKENIZER.image, stop=TOKENIZER.end, seed=0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Unlucky:
+    """A session whose worker may be lost at each turn."""
+
+    session: PolicySession
+    luck: random.Random
+    loss: float
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+        if self.luck.random() < self.loss:
+            raise SeatLost("the worker was killed")
+        return await self.session.respond(tokens, images, restart=restart)
+
+
+def unlucky(policy: Player, lose: int, starts: int) -> Player:
+    """The reference player for even tasks, `policy` for odd ones."""
+    luck = random.Random(f"{lose} {starts}")
+    reference = reference_player(WRITER, "text", skill=1.0)
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        async with (policy if task.max_steps % 2 else reference)(watched, task) as inner:
+            yield Unlucky(inner, luck, LOSS if lose else 0.0)
+
+    return session
+
+
+def run(folder: pathlib.Path, updates: int, batch: int, lose: int) -> dict[str, Any]:
+    checkpoint = folder / "checkpoint.json"
+    state = json.loads(checkpoint.read_text()) if checkpoint.exists() else {"trained": [], "ledger": None, "starts": 0}
+    state["starts"] += 1
+    write_atomic(checkpoint, json.dumps(state).encode())
+    pool = RolloutPool.resume(folder / "pool", state["ledger"], min_batch=batch, max_staleness=1, updates=updates)
+    version = len(state["trained"])
+    browser = BrowserConfig(browsers=2, pages_per_browser=2)
+    model, parameters = tiny_policy()
+    with tiny_engine(model, parameters) as engine, Rollouts(browser, WRITER, AgentConfig(), SLOTS) as rollouts:
+        player = unlucky(engine_player(engine, 0), lose, state["starts"])
+        with rollouts.streaming(pool, task_of, player, lambda: version) as running:
+            while version < updates:
+                if running.done():
+                    running.result()
+                if not pool.wait(0.5):
+                    continue
+                state["trained"].append([trajectory.id for trajectory in pool.take() or []])
+                version += 1
+                engine.set_weights(parameters, version)
+                write_atomic(checkpoint, json.dumps({**state, "ledger": pool.ledger()}).encode())
+
+        async def all_slots() -> int:
+            async with contextlib.AsyncExitStack() as stack:
+                return len([await stack.enter_async_context(engine.session(seed)) for seed in range(SLOTS)])
+
+        return {"slots": asyncio.run(all_slots()), "seats_lost": rollouts.seats_lost, **pool.counts()}
+
+
+if __name__ == "__main__":
+    target = pathlib.Path(sys.argv[1])
+    result = run(target, *map(int, sys.argv[2:5]))
+    write_atomic(target / "result.json", json.dumps(result).encode())

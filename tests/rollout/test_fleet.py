@@ -1,0 +1,143 @@
+"""Workers in Ray actors with real browsers, an engine in another; one host is killed. Skipped where Ray is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax import InputError
+from tars_jax.agent.loop import AgentConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.inference import Engine, EngineConfig
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.fleet import Fleet, FleetConfig, RayPolicy
+from tars_jax.rollout.players import engine_player, reference_player
+from tars_jax.rollout.pool import RolloutPool
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.tasks.task import Task
+
+pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+HOSTS, PAGES = 2, 2
+TOKENIZER = load_tokenizer()
+WRITER = PromptWriter(TOKENIZER, image_tokens=36)
+
+
+def task(index: int) -> Task:
+    return sample_task("maze_path_of_light", "train", index, 0, {"distance": [2, 3]}, max_steps=4)
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match=r"pip install 'tars_jax\[ray\]'"):
+        Fleet(BrowserConfig(), WRITER, AgentConfig(), FleetConfig())
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def fleet(ray: Any, descendants: Callable[[int], dict[int, bytes]]) -> Iterator[Fleet]:
+    browser = BrowserConfig(browsers=1, pages_per_browser=PAGES)
+    with Fleet(browser, WRITER, AgentConfig(), FleetConfig(hosts=HOSTS, pages=PAGES, cpus=0.5)) as running:
+        yield running
+    until = time.monotonic() + 20
+    while left := [line for line in descendants(os.getpid()).values() if b"--user-data-dir" in line]:
+        assert time.monotonic() < until, left
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: ModelConfig) -> ModelConfig:
+    vision = dataclasses.replace(tiny_model.vision, patch=8)
+    return dataclasses.replace(tiny_model, vocabulary=TOKENIZER.vocabulary, image_token=TOKENIZER.image, vision=vision)
+
+
+@pytest.fixture(scope="module")
+def parameters(model: ModelConfig) -> Parameters:
+    return jax.tree.map(np.asarray, jax.jit(lambda: init_parameters(model, jax.random.key(0)))())
+
+
+@pytest.fixture(scope="module")
+def make_engine(model: ModelConfig, parameters: Parameters) -> Callable[[], Engine]:
+    config = EngineConfig(
+        slots=HOSTS * PAGES, max_length=256, max_new_tokens=4, row_buckets=(4,), length_buckets=(128,)
+    )
+    image, stop = TOKENIZER.image, TOKENIZER.end
+
+    def make() -> Engine:
+        return Engine(model, jax.tree.map(jnp.asarray, parameters), config, image=image, stop=stop, seed=0)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def policy(ray: Any, make_engine: Callable[[], Engine]) -> Iterator[RayPolicy]:
+    with RayPolicy(make_engine, cpus=0.5) as running:
+        yield running
+
+
+def test_a_session_in_another_process_is_the_same_session(
+    policy: RayPolicy, make_engine: Callable[[], Engine], parameters: Parameters
+) -> None:
+    prompt = [TOKENIZER.end] * 5
+
+    async def turns(engine: Any) -> list[Any]:
+        async with engine.session(7) as session:
+            first = await session.respond(prompt, [], restart=True)
+            return [first, await session.respond(prompt, [], restart=False)]
+
+    with make_engine() as engine:
+        here = asyncio.run(turns(engine))
+    assert asyncio.run(turns(policy.sessions)) == here
+    policy.set_weights(parameters, 3)
+    assert policy.version == 3
+    assert {version for answer in asyncio.run(turns(policy.sessions)) for version in answer.versions} == {3}
+    assert policy.open_sessions() == 0
+
+
+def test_a_killed_host_loses_no_task(fleet: Fleet, policy: RayPolicy, tmp_path: Path) -> None:
+    pool = RolloutPool(tmp_path, min_batch=4, max_staleness=1, updates=5)
+    version, used, lost = 0, [], fleet.seats_lost
+    with fleet.streaming(pool, task, engine_player(policy.sessions, 1), lambda: version) as running:
+        while version < 5:
+            if running.done():
+                running.result()
+            if not pool.wait(1):
+                continue
+            used += [int(trajectory.id.split("-")[0]) for trajectory in pool.take() or []]
+            version += 1
+            if version == 2:
+                os.kill(fleet.pids[0], signal.SIGKILL)
+    assert fleet.seats_lost - lost >= 1
+    assert sorted(used) == list(range(20))
+    assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 20, "failed": 0}
+
+
+def test_a_fleet_plays_lists_and_the_killed_host_is_back(fleet: Fleet, policy: RayPolicy, tmp_path: Path) -> None:
+    tasks = [task(index) for index in range(8)]
+    played = fleet.play(tasks, reference_player(WRITER, "text", skill=1.0), tmp_path)
+    assert [trajectory.task for trajectory in played] == [task.to_json() for task in tasks]
+    assert {trajectory.reward for trajectory in played} == {1.0}
+    assert all(trajectory.metadata["infrastructure_failures"] == [] for trajectory in played)
+    fleet.play(tasks[:4], engine_player(policy.sessions, 1), tmp_path / "engine")
+    assert policy.open_sessions() == 0  # those of the killed process have been closed
