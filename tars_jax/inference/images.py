@@ -40,6 +40,8 @@ def decode_image(url: str, param: str, max_pixels: int, fit: Fit = exact) -> np.
         image = Image.open(io.BytesIO(base64.b64decode(data, validate=True)), formats=(FORMATS[kind],))
     except (binascii.Error, ValueError) as error:
         raise RequestError(f"{param} is not base64: {error}", param) from error
+    except Image.DecompressionBombError as error:
+        raise RequestError(f"{param} is too large: {error}; it takes at most {max_pixels} pixels", param) from error
     except Exception as error:  # Pillow's decoders raise what they like
         raise RequestError(f"{param} is no image of type {kind}", param) from error
     if image.width * image.height > max_pixels:

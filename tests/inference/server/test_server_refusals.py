@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -89,10 +90,15 @@ def test_bodies_that_are_no_json_object(http: httpx.Client, body: bytes) -> None
 
 
 def test_a_bomb_of_pixels_is_not_unpacked(http: httpx.Client) -> None:
-    head = b"\x89PNG\r\n\x1a\n" + b"\x00\x00\x00\rIHDR" + (30_000).to_bytes(4, "big") * 2 + b"\x08\x02\x00\x00\x00"
-    url = f"data:image/png;base64,{base64.b64encode(head + bytes(64)).decode()}"
-    response = http.post(CHAT, json={"model": "tiny", "messages": image(url)})
-    require_error(response, 400, "messages[0].content[0].image_url.url", "30000x30000 pixels")
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+
+    for side in (5000, 30_000):
+        head = chunk(b"IHDR", side.to_bytes(4, "big") * 2 + b"\x08\x02\x00\x00\x00")
+        png = b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", b"")
+        url = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+        response = http.post(CHAT, json={"model": "tiny", "messages": image(url)})
+        require_error(response, 400, "messages[0].content[0].image_url.url", "it takes at most 16777216")
 
 
 def test_neutral_fields_are_taken(http: httpx.Client, chat: Callable[..., dict[str, Any]]) -> None:
