@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.inference.batching import bucket
 from tars_jax.inference.config import EngineConfig
-from tars_jax.inference.drawing import Tables
+from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import Picture
 from tars_jax.inference.sampling import OnToken, Sampling
 from tars_jax.inference.scheduler import Request, Stream, Window
@@ -32,11 +32,10 @@ class Admission:
         model: ModelConfig,
         config: EngineConfig,
         image: int,
-        tables: Tables | None,
-        starts: Mapping[str, int],
+        constraints: Constraints | None,
     ) -> None:
         self._model, self._config, self._image = model, config, image
-        self._tables, self._starts = tables, starts
+        self._constraints = constraints
 
     def request(
         self,
@@ -99,15 +98,13 @@ class Admission:
         )
 
     def _check_constraint(self, sampling: Sampling, budget: int) -> None:
-        name = sampling.constraint
-        if name is None:
+        if sampling.constraint is None:
             return
-        if self._tables is None or name not in self._starts:
-            raise InputError(
-                f"sampling.constraint is {name!r}, it takes one of the engine's: {', '.join(self._starts) or 'none'}"
-            )
-        needed = int(self._tables.distance[self._starts[name]])
+        if self._constraints is None:
+            raise InputError(f"sampling.constraint is {sampling.constraint!r}, and the engine has no constraints")
+        needed = self._constraints.shortest(sampling.constraint)
         if needed > budget:
             raise InputError(
-                f"sampling.max_new_tokens is {budget}, the shortest answer of constraint {name!r} takes {needed}"
+                f"sampling.max_new_tokens is {budget}, the shortest answer of constraint {sampling.constraint!r} takes "
+                f"{needed}"
             )

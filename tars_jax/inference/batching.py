@@ -53,6 +53,7 @@ def extension(
     columns[0] = slots
     for row, request in enumerate(requests):
         window, size = request.window, request.tokens.size
+        assert window.slot is not None
         tokens[row, :size], positions[:, row, :size] = request.tokens, request.positions
         write_at[row, :size] = window.length + np.arange(size)
         if request.pictures:

@@ -1,6 +1,6 @@
 """One token from the logits of each slot: tempered, constrained, truncated, with the log-probability it then had.
 
-Axes: S slots (or rows of a batch), V vocabulary, Q states of all constraints.
+Axes: S slots (or rows of a batch), V vocabulary.
 
 The distribution of a slot is built in this order. What a constraint forbids has probability 0. Temperature divides the
 logits. `top_k` keeps the k likeliest, `top_p` the likeliest of those that together reach p. What is left is
@@ -11,36 +11,16 @@ likeliest token is taken; recorded is its log-probability at temperature 1, sinc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import flax.struct
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tars_jax import InputError
+from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.sampling import Sampling
 from tars_jax.model.policy import NEVER, Array
-
-FREE = -1  # the state of a slot without a constraint
-
-
-class Constraint(Protocol):
-    """A language as an automaton over tokens. State 0 is the beginning."""
-
-    @property
-    def next_state(self) -> np.ndarray: ...  # [Q, V] int32, -1: forbidden
-
-    @property
-    def distance(self) -> np.ndarray: ...  # [Q] int32: fewest tokens to a complete answer, the stop token included
-
-
-@flax.struct.dataclass
-class Tables:
-    """All constraints of an engine, one after the other. State numbers are those of the joint table."""
-
-    next_state: Array  # [Q, V] int32
-    distance: Array  # [Q] int32
 
 
 @flax.struct.dataclass
@@ -69,30 +49,9 @@ class Draw(NamedTuple):
     state: jax.Array  # int32: of the constraint, after the token
 
 
-def join_constraints(constraints: Mapping[str, Constraint], vocabulary: int) -> tuple[Tables | None, dict[str, int]]:
-    """One table of all constraints, on the host, and the state that each begins in.
-
-    Raises InputError for tables that are not of this vocabulary.
-    """
-    starts: dict[str, int] = {}
-    tables, distances, total = [], [], 0
-    for name, constraint in constraints.items():
-        table = np.asarray(constraint.next_state, np.int32)
-        if table.shape != (np.size(constraint.distance), vocabulary):
-            raise InputError(
-                f"constraints[{name!r}]: next_state has shape {table.shape}, it takes ({np.size(constraint.distance)}, "
-                f"{vocabulary}): its states and the model's vocabulary"
-            )
-        starts[name] = total
-        tables.append(np.where(table >= 0, table + total, -1))
-        distances.append(np.asarray(constraint.distance, np.int32))
-        total += len(table)
-    if not tables:
-        return None, starts
-    return Tables(np.concatenate(tables), np.concatenate(distances)), starts
-
-
-def draw(logits: jax.Array, drawing: Drawing, budget: jax.Array, tables: Tables | None, base_seed: int) -> Draw:
+def draw(
+    logits: jax.Array, drawing: Drawing, budget: jax.Array, constraints: Constraints | None, base_seed: int
+) -> Draw:
     """One token for each row of logits [S, V], from its own stream: the same whatever else is in the batch.
 
     Args:
@@ -100,8 +59,8 @@ def draw(logits: jax.Array, drawing: Drawing, budget: jax.Array, tables: Tables 
             be completed within it.
     """
     following = drawing.state
-    if tables is not None:
-        logits = _constrain(logits, drawing.state, budget, tables)
+    if constraints is not None:
+        logits = _constrain(logits, drawing.state, budget, constraints)
     greedy = drawing.temperature == 0
     # What may never be drawn stays so at any temperature.
     scaled = jnp.where(logits <= NEVER, -jnp.inf, logits / jnp.where(greedy, 1.0, drawing.temperature)[:, None])
@@ -116,20 +75,18 @@ def draw(logits: jax.Array, drawing: Drawing, budget: jax.Array, tables: Tables 
 
     gumbel = jax.vmap(noise)(drawing.seed, drawing.drawn)
     tokens = jnp.argmax(log_probs + jnp.where(greedy[:, None], 0.0, gumbel), axis=-1).astype(jnp.int32)
-    if tables is not None:
-        following = jnp.where(drawing.state < 0, FREE, tables.next_state[jnp.maximum(drawing.state, 0), tokens])
+    if constraints is not None:
+        following = jax.vmap(constraints.after)(drawing.state, tokens)
     return Draw(tokens, jnp.take_along_axis(log_probs, tokens[:, None], axis=1)[:, 0], following)
 
 
-def _constrain(logits: jax.Array, state: jax.Array, budget: jax.Array, tables: Tables) -> jax.Array:
+def _constrain(logits: jax.Array, state: jax.Array, budget: jax.Array, constraints: Constraints) -> jax.Array:
     """Logits [S, V] with NEVER at every token after which no answer could be complete within the budget."""
 
     def masked(logits: jax.Array) -> jax.Array:
-        following = tables.next_state[jnp.maximum(state, 0)]
-        in_time = tables.distance[jnp.maximum(following, 0)] < budget[:, None]
-        return jnp.where((state[:, None] < 0) | ((following >= 0) & in_time), logits, NEVER)
+        return jnp.where(jax.vmap(constraints.allowed)(state, budget), logits, NEVER)
 
-    return jax.lax.cond((state >= 0).any(), masked, lambda logits: logits, logits)
+    return jax.lax.cond((state != FREE).any(), masked, lambda logits: logits, logits)
 
 
 def _truncate(scaled: jax.Array, top_k: jax.Array, top_p: jax.Array) -> jax.Array:

@@ -9,6 +9,7 @@ records the version that sampled it.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import itertools
 import threading
@@ -19,19 +20,20 @@ from concurrent.futures import Future, InvalidStateError
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.inference.admission import Admission, check_idle
 from tars_jax.inference.batching import bucket, extension
 from tars_jax.inference.config import EngineConfig, EngineStatistics
-from tars_jax.inference.drawing import Constraint, join_constraints
+from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import PictureBank
 from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling
-from tars_jax.inference.scheduler import Move, Request, Scheduler, Stream, Window
+from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
 from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn, SlotState, copy, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters
+from tars_jax.model.policy import Array, Parameters
 from tars_jax.model.quantisation import is_quantised, quantise
 from tars_jax.model.sharding import mesh_of
 
@@ -51,7 +53,7 @@ class Engine:
         image: int,
         stop: int,
         seed: int,
-        constraints: Mapping[str, Constraint] | None = None,
+        constraints: Constraints | None = None,
     ) -> None:
         if model.image_token != image:
             raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
@@ -59,13 +61,16 @@ class Engine:
         quantised = config.weights == "w4a8"
         self._quantise = jax.jit(functools.partial(quantise, model))
         self._functions = make_slot_functions(model, stop=stop, chunk=config.chunk, base_seed=seed, quantised=quantised)
-        tables, starts = join_constraints(constraints or {}, model.vocabulary)
-        self._tables, self._starts = jax.device_put(tables), starts
-        self._admission = Admission(model, config, image, tables, starts)
+        self._starts = {} if constraints is None else dict(constraints.start)
+        # Names are no business of a program, which is known by everything in its arguments that is no array.
+        self._constraints = (
+            None if constraints is None else jax.device_put(dataclasses.replace(constraints, start=FrozenDict()))
+        )
+        self._admission = Admission(model, config, image, constraints)
         self._mesh = mesh_of(parameters)
         self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh)
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
-        self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised)
+        self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
         self._device = threading.Lock()  # around everything that uses the state or the bank
         self._wake = threading.Condition()  # around everything below
         self._scheduler = Scheduler(config.slots, config.max_queue)
@@ -115,7 +120,7 @@ class Engine:
                 for rows, length in itertools.product(self.config.row_buckets, self.config.length_buckets):
                     self._read(parameters, (), (rows, length), {})
                 nobody = jax.device_put(np.zeros(self.config.slots, bool))
-                self._state, _ = self._functions.decode(parameters, self._state, nobody, self._tables)
+                self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
                 self._state = copy(self._state, 0, 0)
                 self._state = put(self._state, 0, take(self._state, 0, 1), 1)
                 if image_size is not None:
@@ -177,28 +182,33 @@ class Engine:
 
     def submit(
         self,
-        window: Window,
-        stream: Stream,
+        session: Session,
         tokens: Sequence[int],
         images: Sequence[np.ndarray],
+        *,
+        restart: bool,
         sampling: Sampling | None = None,
         on_token: OnToken | None = None,
-        *,
-        instead_of: Window | None = None,
-    ) -> Future[Sampled]:
-        """Queues new tokens for a window. The answer is on its way or, after an exception, nothing has changed."""
-        request = self._admission.request(window, stream, tokens, images, sampling, on_token)
+    ) -> tuple[Window, Future[Sampled]]:
+        """Queues new tokens for a session's window, or for a new one that takes its place.
+
+        The answer is on its way or, after an exception, nothing has changed.
+        """
+        window = Window() if restart else session.window
+        request = self._admission.request(window, session.stream, tokens, images, sampling, on_token)
         with self._wake:
             if self._stopped is not None:
                 raise RuntimeError("the engine has stopped") from self._stopped
+            if session not in self._sessions:
+                raise InputError("session: it is not open, it takes `async with engine.session(seed) as session`")
             if request.tokens.size:
                 self._scheduler.add(request)
             else:
-                self._finish(request, len(request.written), "length")
-            if instead_of is not None:
-                self._scheduler.close(instead_of)
+                self._finish(request, 0, "length")
+            if restart:
+                self._scheduler.close(session.window)
             self._wake.notify()
-        return request.answer
+        return window, request.answer
 
     # The thread
 
@@ -244,19 +254,21 @@ class Engine:
             rows = bucket(len(batch), self.config.row_buckets)
             length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
             places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
-            tokens, log_probs = self._read(parameters, batch, (rows, length), places)
+            first = self._read(parameters, batch, (rows, length), places)
             for row, request in enumerate(batch):
                 self._tokens_read += request.tokens.size
-                self._write(request, tokens[row : row + 1], log_probs[row : row + 1], version)
+                self._write(request, first.tokens[row : row + 1], first.log_probs[row : row + 1], version)
         with self._wake:
             active = dict(self._scheduler.active)
         if active:
             wanted = np.zeros(self.config.slots, bool)
             wanted[list(active)] = True
-            self._state, record = self._functions.decode(parameters, self._state, jax.device_put(wanted), self._tables)
-            tokens, log_probs = jax.device_get(record)
+            self._state, record = self._functions.decode(
+                parameters, self._state, jax.device_put(wanted), self._constraints
+            )
+            more: Drawn = jax.device_get(record)
             for slot, request in active.items():
-                self._write(request, tokens[slot], log_probs[slot], version)
+                self._write(request, more.tokens[slot], more.log_probs[slot], version)
 
     def _move(self, move: Move) -> None:
         if move.save is not None:
@@ -284,11 +296,11 @@ class Engine:
             bank=self._bank.features,
             starts=self._starts,
         )
-        self._state, record = self._functions.extend(parameters, self._state, new, self._tables)
+        self._state, record = self._functions.extend(parameters, self._state, new, self._constraints)
         drawn: Drawn = jax.device_get(record)
         return drawn
 
-    def _write(self, request: Request, tokens: np.ndarray, log_probs: np.ndarray, version: int) -> None:
+    def _write(self, request: Request, tokens: Array, log_probs: Array, version: int) -> None:
         """Adds what was drawn to an answer, up to its end. What its caller's functions raise ends this answer alone."""
         if request.budget == 0:
             self._finish(request, 0, "length")

@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Parameters, see
 from tars_jax.model.quantisation import quantised_see
-from tars_jax.model.sharding import constrain
+from tars_jax.model.sharding import array_sharding, constrain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Picture:
                 f"session: an image is {pixels.dtype} {list(pixels.shape)}, it takes uint8 [height, width, 3]"
             )
         grid = model.vision.token_grid(*pixels.shape[:2])
-        key = hashlib.sha256(np.ascontiguousarray(pixels)).digest() + str(pixels.shape).encode()
+        key = hashlib.sha256(np.ascontiguousarray(pixels).data).digest() + str(pixels.shape).encode()
         return Picture(key, pixels, grid)
 
 
@@ -73,13 +74,26 @@ def make_encode_fn(config: ModelConfig, quantised: bool) -> Encode:
 class PictureBank:
     """The bank and its bookkeeping. One thread uses it."""
 
-    def __init__(self, config: ModelConfig, size: int, buckets: Sequence[int], *, quantised: bool = False) -> None:
-        """`size` is in image tokens; `buckets` are the numbers of images that are encoded in one batch."""
+    def __init__(
+        self,
+        config: ModelConfig,
+        size: int,
+        buckets: Sequence[int],
+        *,
+        quantised: bool = False,
+        mesh: Mesh | None = None,
+    ) -> None:
+        """`size` is in image tokens; `buckets` are the numbers of images that are encoded in one batch.
+
+        On a mesh every device has the whole bank.
+        """
         self.size = size
         self.hits = self.misses = 0
         self._config, self._buckets = config, tuple(buckets)
         self._encode = make_encode_fn(config, quantised)
-        self.features = jnp.zeros((1 + len(config.vision.deepstack), size, config.width), config.dtype)
+        shape = (1 + len(config.vision.deepstack), size, config.width)
+        whole = None if mesh is None else array_sharding(mesh, shape, None, None, None)
+        self.features = jax.device_put(jnp.zeros(shape, config.dtype), whole)
         self._places: collections.OrderedDict[bytes, np.ndarray] = collections.OrderedDict()  # longest ago first
         self._free = np.arange(size)
         self._weights: object = None

@@ -96,9 +96,7 @@ class Request:
 
     def sampled(self, kept: int, reason: str) -> Sampled:
         """The answer."""
-        columns = self.written, self.log_probs, self.versions
-        tokens, log_probs, versions = (tuple(column[:kept]) for column in columns)
-        return Sampled(tokens, log_probs, versions, reason)
+        return Sampled(tuple(self.written[:kept]), tuple(self.log_probs[:kept]), tuple(self.versions[:kept]), reason)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,6 +36,10 @@ class Session:
         return self._window
 
     @property
+    def stream(self) -> Stream:
+        return self._stream
+
+    @property
     def length(self) -> int:
         """Tokens of the window, those that were written included."""
         return self._window.length + (self._window.pending is not None)
@@ -63,11 +67,10 @@ class Session:
         and image tokens do not fit each other, and without `restart` when the last answer was not awaited to its end;
         Busy when too many requests wait.
         """
-        window = Window() if restart else self._window
-        future = self._engine.submit(
-            window, self._stream, tokens, images, sampling, on_token, instead_of=self._window if restart else None
+        self._window, future = self._engine.submit(
+            self, tokens, images, restart=restart, sampling=sampling, on_token=on_token
         )
-        self._window = window
+        window = self._window
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:

@@ -21,7 +21,8 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 
-from tars_jax.inference.drawing import Drawing, Tables, draw
+from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.drawing import Drawing, draw
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
@@ -95,10 +96,10 @@ class Drawn(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SlotFunctions:
-    """The jitted functions of one engine. Tables are those of its constraints, None without any."""
+    """The jitted functions of one engine. Without constraints, nothing of them is in the programs."""
 
-    extend: Callable[[Parameters, SlotState, Extension, Tables | None], tuple[SlotState, Drawn]]
-    decode: Callable[[Parameters, SlotState, Array, Tables | None], tuple[SlotState, Drawn]]
+    extend: Callable[[Parameters, SlotState, Extension, Constraints | None], tuple[SlotState, Drawn]]
+    decode: Callable[[Parameters, SlotState, Array, Constraints | None], tuple[SlotState, Drawn]]
 
 
 @functools.cache
@@ -120,12 +121,12 @@ def make_slot_functions(
 
     @functools.partial(jax.jit, donate_argnums=1)
     def extend(
-        parameters: Parameters, state: SlotState, new: Extension, tables: Tables | None = None
+        parameters: Parameters, state: SlotState, new: Extension, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
         address = CacheAddress(new.write_at, new.slots)
         output = run_policy(policy, _policy_only(parameters), new.inputs, state.cache, address)
         logits = jnp.take_along_axis(output.logits, new.last[:, None, None], axis=1)[:, 0]
-        tokens, log_probs, following = draw(logits, new.drawing, new.budget, tables, base_seed)
+        tokens, log_probs, following = draw(logits, new.drawing, new.budget, constraints, base_seed)
 
         def put(old: jax.Array, value: jax.Array) -> jax.Array:
             return old.at[new.slots].set(value, mode="drop")
@@ -143,7 +144,7 @@ def make_slot_functions(
 
     @functools.partial(jax.jit, donate_argnums=1)
     def decode(
-        parameters: Parameters, state: SlotState, wanted: Array, tables: Tables | None = None
+        parameters: Parameters, state: SlotState, wanted: Array, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
         num_slots, cache_length = state.length.shape[0], state.cache.keys.shape[2]
 
@@ -163,7 +164,9 @@ def make_slot_functions(
             )
             write_at = jnp.where(active, state.length, cache_length)[:, None]
             output = run_policy(policy, _policy_only(parameters), inputs, state.cache, CacheAddress(write_at))
-            tokens, log_probs, following = draw(output.logits[:, 0], state.drawing, state.budget, tables, base_seed)
+            tokens, log_probs, following = draw(
+                output.logits[:, 0], state.drawing, state.budget, constraints, base_seed
+            )
             one = active.astype(jnp.int32)
             record = Drawn(
                 record.tokens.at[:, step].set(jnp.where(active, tokens, -1)),
@@ -242,8 +245,8 @@ def take(state: SlotState, slot: int, length: int) -> list[Cache]:
 
 
 def put(state: SlotState, slot: int, blocks: Sequence[Cache], length: int) -> SlotState:
-    """Inverse of `take`, in any slot. The state is donated."""
-    for block, (start, _) in zip(blocks, _blocks(state, length), strict=True):
+    """Inverse of `take`, in any slot, for as many tokens or fewer. The state is donated."""
+    for block, (start, _) in zip(blocks, _blocks(state, length), strict=False):
         state = _put(state, block, slot, start)
     return state
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tars_jax.inference.drawing import Drawing
-from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, make_slot_functions
+from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, _put, copy, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import CacheAddress, Inputs, Output, Parameters, forward, init_parameters
@@ -220,18 +220,32 @@ def test_the_image_token_is_never_written(tiny_model: ModelConfig, tiny_paramete
     assert len(seen) > 20  # of 31 tokens, all alike
 
 
-def test_the_cache_is_donated_and_never_copied(tiny_model: ModelConfig) -> None:
-    """Buffers of the old state are gone; and with a big cache, the temporaries are far smaller than it."""
-    model = dataclasses.replace(tiny_model, depth=8)
-    functions: Any = slot_functions(model)
-    parameters = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))  # shapes are enough to compile
+def memory(model: ModelConfig) -> tuple[int, dict[str, Any]]:
+    """Bytes of a long cache, and what the compiler says of each program that changes it. Shapes are enough."""
+    functions = slot_functions(model)
+    parameters = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
     state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096))
-    cache_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state.cache))
-    for function, arguments in ((functions.extend, (extension([1], 0),)), (functions.decode, (ALL,))):
-        # Backends differ in how much they buffer, none may hold a second cache.
-        memory = function.lower(parameters, state, *arguments).compile().memory_analysis()
-        assert memory.alias_size_in_bytes >= cache_bytes
-        assert memory.temp_size_in_bytes < cache_bytes
+    block = jax.tree.map(
+        lambda leaf: jax.ShapeDtypeStruct((model.depth, 256, *leaf.shape[3:]), leaf.dtype), state.cache
+    )
+    programs: dict[str, tuple[Any, tuple[Any, ...]]] = {
+        "extend": (functions.extend, (parameters, state, extension([1], 0))),
+        "decode": (functions.decode, (parameters, state, ALL)),
+        "copy": (copy, (state, 0, 1)),
+        "put": (_put, (state, block, 0, 0)),
+    }
+    found = {name: function.lower(*arguments).compile() for name, (function, arguments) in programs.items()}
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state.cache))
+    return size, {name: program.memory_analysis() for name, program in found.items()}
+
+
+def test_the_cache_is_donated_and_never_copied(tiny_model: ModelConfig) -> None:
+    """Temporaries do not grow with the cache: with four times the layers they stay as they are."""
+    _, small = memory(tiny_model)
+    size, large = memory(dataclasses.replace(tiny_model, depth=4 * tiny_model.depth))
+    for name, analysis in large.items():
+        assert analysis.alias_size_in_bytes >= size, name
+        assert analysis.temp_size_in_bytes - small[name].temp_size_in_bytes < size / 20, name
 
 
 def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
@@ -241,3 +255,35 @@ def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Paramet
     assert old.cache.keys.is_deleted() and old.cache.values.is_deleted()
     functions.decode(tiny_parameters, new, ALL, None)
     assert new.cache.keys.is_deleted()
+
+
+def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    """Blocks of 256 tokens, the last of which overlaps the one before."""
+    length, used = 600, 590
+    state = SlotState.empty(tiny_model, 3, length)
+    keys = jax.random.normal(jax.random.key(0), state.cache.keys.shape)
+    cache = Cache(keys, keys + 1)
+    expected = jax.tree.map(np.asarray, cache)
+    state = copy(dataclasses.replace(state, cache=cache), 1, 2)
+    for name in ("keys", "values"):
+        before, now = getattr(expected, name), np.asarray(getattr(state.cache, name))
+        np.testing.assert_array_equal(now, before[:, [0, 1, 1]])
+    blocks = take(state, 1, used)
+    assert [block.keys.shape[1] for block in blocks] == [256] * 3
+    assert len(take(state, 1, 256)) == 1
+    state = put(state, 0, blocks, used)
+    np.testing.assert_array_equal(np.asarray(state.cache.values)[:, 0, :used], expected.values[:, 1, :used])
+    state = put(state, 2, blocks, 10)  # fewer blocks than there are
+    np.testing.assert_array_equal(np.asarray(state.cache.keys)[:, 1], expected.keys[:, 1])
+
+
+def test_an_answer_that_is_not_wanted_ends(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    functions = slot_functions(tiny_model)
+    state = SlotState.empty(tiny_model, SLOTS, LENGTH)
+    for slot in (1, 2):
+        state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 4], slot=slot, budget=12), None)
+    state, record = functions.decode(tiny_parameters, state, ALL & (np.arange(SLOTS) != 1), None)
+    assert (np.asarray(record.tokens)[1] == -1).all() and np.asarray(record.tokens)[2, 0] >= 0
+    assert state.budget[1] == 0
+    _, record = functions.decode(tiny_parameters, state, ALL, None)
+    assert (np.asarray(record.tokens)[1] == -1).all()
