@@ -20,15 +20,16 @@ def get_config() -> ConfigDict:
             "checkpoint_root": "",  # new weights may be loaded from below it; "": the folder that holds the checkpoint
             "model": {"preset": ""},  # "": as the checkpoint's run says
             "image": (),  # (height, width) that images of chat messages are resized to; (): as the run says
+            "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
             "engine": {
                 "slots": 16,
                 "max_length": 256,
                 "max_new_tokens": 64,  # of an answer whose request does not say
                 "chunk": 8,
-                "row_buckets": (1, 4, 16),
-                "length_buckets": (32, 64, 256),
-                "picture_buckets": (1, 4, 16),
+                "row_buckets": (2, 16),
+                "length_buckets": (32, 256),
+                "picture_buckets": (1, 16),
                 "max_sessions": 1024,
                 "max_queue": 1024,
                 "weights": "float",

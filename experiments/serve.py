@@ -19,7 +19,10 @@ from PIL import Image
 
 from experiments.config import Rule, at_least, more_than, one_of
 from tars_jax import InputError
+from tars_jax.agent.grammar import GRAMMARS
+from tars_jax.agent.pattern import response_pattern
 from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.inference.images import Fit
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
 from tars_jax.inference.turns import TurnFormat
@@ -40,6 +43,7 @@ RULES = {
         lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
         "(height, width) in pixels, or () for those of the checkpoint's run",
     ),
+    "constraints": Rule(lambda names: set(names) <= set(GRAMMARS), f"some of {', '.join(GRAMMARS)}, or ()"),
     "server.max_body_megabytes": at_least(1),
     "server.stop_seconds": more_than(0),
 }
@@ -81,6 +85,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             image=tokenizer.image,
             stop=tokenizer.end,
             seed=config.seed,
+            constraints=constraints(config, tokenizer),
         ) as engine,
     ):
         print(f"serve: {checkpoint}, {name}; compiling every shape (a minute, the first time) ...", flush=True)
@@ -129,6 +134,14 @@ def turn_format(model: ModelConfig, tokenizer: Tokenizer) -> TurnFormat:
         return rows * columns
 
     return TurnFormat(tokenizer, image_tokens)
+
+
+def constraints(config: Any, tokenizer: Tokenizer) -> Constraints | None:
+    """For each grammar a constraint of its name: only well-formed responses."""
+    patterns = {grammar: response_pattern(grammar) for grammar in config.constraints}
+    if not patterns:
+        return None
+    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=tokenizer.vocabulary)
 
 
 def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:

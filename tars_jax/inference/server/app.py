@@ -28,7 +28,17 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     metrics = HttpMetrics()
 
     async def health(request: Request) -> Response:
-        return JsonResponse({"status": "ok", "model": served.name, "version": served.engine.version})
+        """503 once the engine has been found stopped: whoever watches may start the server again."""
+        stopped = metrics.engine_stopped
+        body = {"status": "stopped" if stopped else "ok", "model": served.name, "version": served.engine.version}
+        return JsonResponse(body, status_code=503 if stopped else 200)
+
+    async def request_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestError)
+        metrics.engine_stopped |= error.code == "engine_stopped"
+        if error.status in (408, 413):
+            error.headers["Connection"] = "close"  # the rest of the body was not read
+        return error_response(error)
 
     async def numbers(request: Request) -> Response:
         families = [
@@ -74,18 +84,11 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
             Route(WEIGHTS_PATH, weights.load, methods=["POST"]),
             Route(WEIGHTS_PATH, weights.push, methods=["PUT"]),
         ],
-        exception_handlers={RequestError: _request_error, HTTPException: _http_error, Exception: _accident},
+        exception_handlers={RequestError: request_error, HTTPException: _http_error, Exception: _accident},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return Gate(app, config, metrics)
-
-
-async def _request_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestError)
-    if error.status in (408, 413):
-        error.headers["Connection"] = "close"  # the rest of the body was not read
-    return error_response(error)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

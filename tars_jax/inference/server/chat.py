@@ -27,7 +27,7 @@ from tars_jax.inference.chat_protocol import (
 from tars_jax.inference.protocol import RequestError, shown
 from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.server.config import Served, ServerConfig
-from tars_jax.inference.server.generation import Ask, Drawn, answers, begun, engine_errors
+from tars_jax.inference.server.generation import Ask, Drawn, answers, engine_errors
 from tars_jax.inference.server.responses import EventStream, JsonResponse, read_json
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
@@ -56,7 +56,7 @@ class Chat:
         budget = self._budget(asked, prompt)
         with engine_errors(self._config.request_seconds, "messages"):
             if asked.stream:
-                return EventStream(await begun(self._chunks(asked, prompt, budget)))
+                return await EventStream.begin(self._chunks(asked, prompt, budget))
             async with asyncio.timeout(self._config.request_seconds):
                 return JsonResponse(await self._completion(asked, prompt, budget))
 
@@ -198,12 +198,18 @@ class Chat:
 
 async def _all(asks: Sequence[Ask]) -> list[Sampled]:
     """All answers; the first error cancels the others and is the error of all."""
+    found: list[Sampled | None] = [None] * len(asks)
+
+    async def one(index: int) -> None:
+        found[index] = await asks[index]()
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(ask()) for ask in asks]
+            for index in range(len(asks)):
+                group.create_task(one(index))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
+    return [sampled for sampled in found if sampled is not None]
 
 
 async def _next(arriving: AsyncGenerator[Any, None], deadline: float) -> Any:

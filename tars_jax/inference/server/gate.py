@@ -108,6 +108,8 @@ class _Body:
             raise self._too_large()
 
     async def receive(self) -> Message:
+        if self._a_piece:
+            self._deadline = asyncio.get_running_loop().time() + self._seconds
         try:
             async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
@@ -119,8 +121,6 @@ class _Body:
             self._size += len(message.get("body", b""))
             if self._size > self._limit:
                 raise self._too_large()
-            if self._a_piece:
-                self._deadline = asyncio.get_running_loop().time() + self._seconds
             if not message.get("more_body", False):
                 self._complete.set()
         return message

@@ -36,6 +36,12 @@ def engine_errors(seconds: float, param: str | None = None) -> Iterator[None]:
         raise RequestError(str(error), param, code="refused_by_engine") from error
     except TimeoutError as error:
         raise RequestError(f"no answer within {seconds:g} seconds", status=504, code="timeout") from error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Nobody cancelled this request: it is its answer that was stopped.
+        raise RequestError("the session was deleted while it answered", status=409, code="session_deleted") from error
     except RuntimeError as error:
         log.exception("the engine does not answer")
         raise RequestError(f"the engine does not answer: {error}", status=503, code="engine_stopped") from error
@@ -58,7 +64,7 @@ async def answers(
 
         try:
             events.put_nowait((index, await asks[index](on_token=on_token)))
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
             events.put_nowait((index, error))
 
     tasks = [asyncio.create_task(run(index)) for index in range(len(asks))]
@@ -84,20 +90,3 @@ async def answers(
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-
-
-async def begun(items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-    """The same items, once the first one is there: what goes wrong before it can still be a status."""
-    try:
-        first = await anext(items)
-    except StopAsyncIteration:
-        return _rest(items)
-    return _rest(items, first)
-
-
-async def _rest(items: AsyncGenerator[T, None], *first: T) -> AsyncGenerator[T, None]:
-    async with contextlib.aclosing(items):
-        for item in first:
-            yield item
-        async for item in items:
-            yield item

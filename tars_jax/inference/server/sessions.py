@@ -22,7 +22,7 @@ from tars_jax.inference.images import decode_image
 from tars_jax.inference.protocol import Fields, RequestError, shown, stop_sequences
 from tars_jax.inference.sampling import Sampled, Sampling, until_text
 from tars_jax.inference.server.config import Served, ServerConfig
-from tars_jax.inference.server.generation import answers, begun, engine_errors
+from tars_jax.inference.server.generation import answers, engine_errors
 from tars_jax.inference.server.responses import EventStream, JsonResponse, read_json
 from tars_jax.inference.session import Session
 
@@ -88,9 +88,9 @@ class Sessions:
 
     async def fork(self, request: Request) -> Response:
         """{seed?, lease_seconds?} -> {id, ...}: a session with the same context and a random stream of its own."""
-        live = self._find(request)
         fields = Fields(await read_json(request))
         seed, lease = self._seed_and_lease(fields)
+        live = self._find(request)
         self._require_idle(live)
         closing = contextlib.AsyncExitStack()
         with engine_errors(0):
@@ -105,28 +105,23 @@ class Sessions:
 
     async def respond(self, request: Request) -> Response:
         """{tokens, images?, restart?, sampling...} -> {tokens, log_probs, versions, finish}, or the same in pieces."""
-        live = self._find(request)
         body = await read_json(request)
-        heavy = int(request.headers.get("content-length") or 0) > INLINE_BYTES
-        ask = await asyncio.to_thread(self._read, body) if heavy else self._read(body)
+        long = len(await request.body()) > INLINE_BYTES
+        ask = await asyncio.to_thread(self._read, body) if long else self._read(body)
+        live = self._find(request)
         self._require_idle(live)
         live.answering = True
+        if ask.stream:
+            return await EventStream.begin(self._pieces(live, ask))
         try:
             with engine_errors(self._config.request_seconds):
-                if not ask.stream:
-                    async with asyncio.timeout(self._config.request_seconds):
-                        sampled = await live.session.respond(
-                            ask.tokens, ask.images, restart=ask.restart, sampling=ask.sampling
-                        )
-                    return JsonResponse(_answer(sampled))
-                stream = EventStream(await begun(self._pieces(live, ask)))
-        except BaseException:
-            self._rest(live)
-            raise
+                async with asyncio.timeout(self._config.request_seconds):
+                    sampled = await live.session.respond(
+                        ask.tokens, ask.images, restart=ask.restart, sampling=ask.sampling
+                    )
         finally:
-            if not ask.stream:
-                self._rest(live)
-        return stream
+            self._rest(live)
+        return JsonResponse(_answer(sampled))
 
     def _rest(self, live: _Live) -> None:
         live.answering, live.asked = False, asyncio.get_running_loop().time()

@@ -91,9 +91,9 @@ def test_seeds(client: openai.OpenAI) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_stop_sequences(client: openai.OpenAI, stream: bool) -> None:
     asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 60, "seed": 3}
-    text = client.chat.completions.create(**asked).choices[0].message.content or ""
+    text: str = client.chat.completions.create(**asked).choices[0].message.content
     stop = text[20:23]
-    found = client.chat.completions.create(**asked, stop=["0", stop], stream=stream)
+    found: Any = client.chat.completions.create(**asked, stop=["0", stop], stream=stream)
     if stream:
         chunks = [chunk.choices[0] for chunk in found]
         said, finish = "".join(chunk.delta.content or "" for chunk in chunks), chunks[-1].finish_reason

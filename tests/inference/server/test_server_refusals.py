@@ -110,7 +110,7 @@ def test_paths_methods_and_types(http: httpx.Client, chat: Callable[..., dict[st
     require_error(http.get("/v2/models"), 404, words="/v2/models")
     require_error(http.get(CHAT), 405, words="GET")
     require_error(http.post(CHAT, content=json.dumps(chat())), 415, words="application/json")
-    require_error(http.post("/v1/rl/sessions/nobody/respond", json={}), 404, words="no such session")
+    require_error(http.post("/v1/rl/sessions/nobody/respond", json={"tokens": [1]}), 404, words="no such session")
 
 
 def test_keys(other_server: OtherServer, chat: Callable[..., dict[str, Any]]) -> None:
@@ -197,14 +197,14 @@ def test_a_full_engine_is_busy(
 def test_an_answer_that_takes_too_long(
     other_server: OtherServer, chat: Callable[..., dict[str, Any]], idle: Callable[[], None], stream: bool
 ) -> None:
-    with other_server(request_seconds=0.2) as address:
+    with other_server(request_seconds=1) as address:
         response = httpx.post(address + CHAT, json=chat(max_tokens=4000, stream=stream), timeout=60)
-    if stream:
-        assert response.status_code == 200 and "[DONE]" not in response.text
+    if response.status_code == 200:  # the stream had begun in time
+        assert stream and "[DONE]" not in response.text
         last = json.loads(response.text.strip().rpartition("data: ")[2])
         assert last["error"]["code"] == "timeout"
     else:
-        require_error(response, 504, words="no answer within 0.2 seconds")
+        require_error(response, 504, words="no answer within 1 seconds")
 
 
 def test_metrics_are_read_by_a_strict_parser(http: httpx.Client, chat: Callable[..., dict[str, Any]]) -> None:
