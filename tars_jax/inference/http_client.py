@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Mapping, Sequence
+import json
+import urllib.parse
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -13,12 +15,14 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
+from tars_jax.inference.connections import Connections, Received
 from tars_jax.inference.images import encode_image
 from tars_jax.inference.protocol import to_json
 from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.turns import Message, Part, TurnFormat
 
 INLINE_PIXELS = 1 << 16  # more are packed in a thread
+CLOSING_SECONDS = 5.0
 
 
 @contextlib.asynccontextmanager
@@ -27,66 +31,76 @@ async def open_http_client(
 ) -> AsyncIterator[PolicyClient]:
     """Our server's client if there is one at `target` (with or without its /v1), else a plain endpoint's."""
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    target = target.rstrip("/")
+    base = target.removesuffix("/v1")
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    base = target.rstrip("/").removesuffix("/v1")
-    async with httpx.AsyncClient(headers=headers, limits=limits, timeout=httpx.Timeout(patience, connect=10)) as http:
-        connection = _Connection(http, base, patience)
-        policy = await connection.policy()
+    timeout = httpx.Timeout(patience, connect=10)
+    async with contextlib.AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx.AsyncClient(headers=headers, limits=limits, timeout=timeout))
+
+        async def request(method: str, path: str, body: bytes | None) -> Received:
+            kind = {"Content-Type": "application/json"}
+            try:
+                found = await http.request(method, base + path, content=body, headers=kind)
+            except httpx.HTTPError as error:
+                raise ConnectionError(f"{type(error).__name__} {error}") from error
+            return Received(found.status_code, found.headers, found.content)
+
+        somewhere = _Connection(request, base, patience)
+        policy = await somewhere.policy()
         if policy is not None:
-            yield ServerClient(connection, policy)
+            connections = await stack.enter_async_context(Connections(base, headers))
+            yield ServerClient(_Connection(connections.request, base, patience), policy)
         elif not model:
             raise InputError(f"client.model: {target} is none of our servers; it takes the name of a model there")
         else:
-            yield EndpointClient(connection, turns, model)
+            # Where the path says it, it is the place of chat/completions, whatever its last part is.
+            place = "/v1" if base != target or not urllib.parse.urlsplit(target).path else ""
+            yield EndpointClient(somewhere, turns, model, f"{place}/chat/completions")
 
 
 class _Connection:
     """Requests with their failures told apart: refused, busy, out of reach."""
 
-    def __init__(self, http: httpx.AsyncClient, base: str, patience: float) -> None:
-        self._http, self._base, self._patience = http, base, patience
+    def __init__(
+        self, request: Callable[[str, str, bytes | None], Awaitable[Received]], base: str, patience: float
+    ) -> None:
+        self._request, self._base, self._patience = request, base, patience
 
     async def policy(self) -> dict[str, Any] | None:
         """What our server says of its policy; None at another server."""
-        try:
-            response = await self._http.get(f"{self._base}/v1/rl/policy")
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from error
-        if response.status_code == 401:
+        received = await self._exchange("GET", "/v1/rl/policy", None)
+        found = _object(received.body)
+        if received.status == 401:
             raise InputError(f"client.api_key: {self._base} does not take it")
-        with contextlib.suppress(ValueError):
-            found = response.json()
-            if response.status_code == 200 and isinstance(found, dict) and "version" in found:
-                return found
-        return None
+        return found if received.status == 200 and "version" in found else None
 
-    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The response's JSON. A busy server is asked again, as its Retry-After says, until patience ends.
 
         Raises InputError for what the server refuses, PolicyUnavailable when it fails or does not answer.
         """
-        content = None if body is None else to_json(body)
-        headers = {} if content is None else {"Content-Type": "application/json"}
-        try:
-            async with asyncio.timeout(self._patience):
-                while True:
-                    response = await self._http.request(method, self._base + path, content=content, headers=headers)
-                    if response.status_code != 429:
-                        break
-                    await asyncio.sleep(_retry_after(response))
-        except TimeoutError as error:
-            raise PolicyUnavailable(f"{self._base}: no answer within {self._patience:g} seconds") from error
-        except httpx.HTTPError as error:
-            raise self._unreachable(error) from error
-        if response.is_success:
-            return response.json() if response.content else None
-        message = f"{self._base}: {_error_message(response)}"
-        if response.status_code >= 500 or _error_code(response) == "session_not_found":
+        received = await self._exchange(method, path, None if body is None else to_json(body))
+        found = _object(received.body)
+        if 200 <= received.status < 300:
+            return found
+        error = found.get("error")
+        error = error if isinstance(error, dict) else {}
+        message = f"{self._base}: {error.get('message') or f'status {received.status}'}"
+        if received.status >= 500 or error.get("code") == "session_not_found":
             raise PolicyUnavailable(message)
         raise InputError(message)
 
-    def _unreachable(self, error: httpx.HTTPError) -> PolicyUnavailable:
-        return PolicyUnavailable(f"{self._base} does not answer: {type(error).__name__} {error}")
+    async def _exchange(self, method: str, path: str, body: bytes | None) -> Received:
+        try:
+            async with asyncio.timeout(self._patience):
+                while (received := await self._request(method, path, body)).status == 429:
+                    await asyncio.sleep(_retry_after(received))
+                return received
+        except TimeoutError as error:
+            raise PolicyUnavailable(f"{self._base}: no answer within {self._patience:g} seconds") from error
+        except OSError as error:
+            raise PolicyUnavailable(f"{self._base} does not answer: {error}") from error
 
 
 class ServerClient:
@@ -105,11 +119,13 @@ class ServerClient:
             yield _ServerSession(self._connection, path)
         finally:
             # A server that cannot be told any more closes the session when its lease runs out.
-            with contextlib.suppress(PolicyUnavailable, InputError):
-                await asyncio.shield(self._connection.send("DELETE", path))
+            with contextlib.suppress(PolicyUnavailable, InputError, TimeoutError):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await self._connection.send("DELETE", path)
 
     async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
-        return await _chat(self._connection, self._model, messages, _sampling_fields(sampling, "max_tokens"))
+        options = _sampling_fields(sampling, "max_tokens")
+        return await _chat(self._connection, "/v1/chat/completions", self._model, messages, options)
 
     async def version(self) -> int:
         """Of the weights that the server samples from now."""
@@ -146,15 +162,16 @@ class EndpointClient:
 
     exact = False
 
-    def __init__(self, connection: _Connection, turns: TurnFormat | None, model: str) -> None:
-        self._connection, self._turns, self._model = connection, turns, model
+    def __init__(self, connection: _Connection, turns: TurnFormat | None, model: str, path: str) -> None:
+        self._connection, self._turns, self._model, self._path = connection, turns, model, path
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[ClientSession]:
         yield _EndpointSession(self, require_turns(self._turns, "a session of a plain endpoint"), seed)
 
     async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
-        return await _chat(self._connection, self._model, messages, _sampling_fields(sampling, "max_tokens"))
+        options = _sampling_fields(sampling, "max_tokens")
+        return await _chat(self._connection, self._path, self._model, messages, options)
 
 
 class _EndpointSession:
@@ -179,7 +196,7 @@ class _EndpointSession:
 
 async def _chat(connection: _Connection, model: str, messages: Sequence[Message], options: Mapping[str, Any]) -> Reply:
     wire = [{"role": message.role, "content": await _content(message.parts)} for message in messages]
-    found = await connection.send("POST", "/v1/chat/completions", {"model": model, "messages": wire, **options})
+    found = await connection.send("POST", path, {"model": model, "messages": wire, **options})
     try:
         choice = found["choices"][0]
         return Reply(choice["message"]["content"] or "", choice["finish_reason"])
@@ -220,24 +237,17 @@ def _sampling_fields(sampling: Sampling | None, budget: str) -> dict[str, Any]:
     }
 
 
-def _retry_after(response: httpx.Response) -> float:
+def _retry_after(received: Received) -> float:
     try:
-        return min(30.0, max(0.05, float(response.headers.get("retry-after", "1"))))
+        return min(30.0, max(0.05, float(received.headers.get("retry-after", "1"))))
     except ValueError:  # a date
         return 1.0
 
 
-def _error(response: httpx.Response) -> dict[str, Any]:
+def _object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body; empty when there is none."""
     with contextlib.suppress(ValueError):
-        found = response.json()
-        if isinstance(found, dict) and isinstance(found.get("error"), dict):
-            return found["error"]
+        found = json.loads(body)
+        if isinstance(found, dict):
+            return found
     return {}
-
-
-def _error_message(response: httpx.Response) -> str:
-    return _error(response).get("message") or f"status {response.status_code}"
-
-
-def _error_code(response: httpx.Response) -> str | None:
-    return _error(response).get("code")
