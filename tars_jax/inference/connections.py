@@ -1,7 +1,7 @@
 """Kept connections to one HTTP server, for clients that ask it often: h11 over asyncio's streams and no more.
 
-A general client costs two to three milliseconds of a processor for each small request, as much as a small policy's
-answer; this one does what a policy client needs of it. Whatever goes wrong is an OSError, and the connection is closed:
+A general client's pool looks at every connection for each request, which costs more than a small policy's answer when
+there are many; this one takes the next free connection. Whatever goes wrong is an OSError, and the connection is closed:
 cancelling a request closes it as well, which tells the server.
 """
 

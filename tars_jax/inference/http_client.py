@@ -194,7 +194,9 @@ class _EndpointSession:
         return Sampled(tuple(written), (0.0,) * len(written), (-1,) * len(written), finish=reply.finish)
 
 
-async def _chat(connection: _Connection, model: str, messages: Sequence[Message], options: Mapping[str, Any]) -> Reply:
+async def _chat(
+    connection: _Connection, path: str, model: str, messages: Sequence[Message], options: Mapping[str, Any]
+) -> Reply:
     wire = [{"role": message.role, "content": await _content(message.parts)} for message in messages]
     found = await connection.send("POST", path, {"model": model, "messages": wire, **options})
     try:

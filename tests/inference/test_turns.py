@@ -33,9 +33,7 @@ def test_messages_are_the_agent_s_prompt() -> None:
             Message("user", ("5 left", PICTURE)),
         ]
     )
-    assert list(prompt.tokens)[-5:] == window[-5:]
-    assert CODEC.decode(prompt.tokens).replace("<|agent|><|agent|>", "<|agent|>") == CODEC.decode(window)
-    assert len(prompt.images) == 2
+    assert prompt.tokens == window and len(prompt.images) == 2
 
 
 ROLES = st.sampled_from(["system", "user", "tool"])

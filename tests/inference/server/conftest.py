@@ -96,7 +96,7 @@ def other_server(served: Served) -> Callable[..., contextlib.AbstractContextMana
 
 @pytest.fixture
 def http(server: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server, timeout=60) as client:
+    with httpx.Client(base_url=server, timeout=600) as client:
         yield client
 
 
@@ -105,7 +105,7 @@ def idle(engine: Engine) -> Iterator[Callable[[], None]]:
     """Waits until nothing is under way and nobody holds a session; also once more after the test."""
 
     def wait() -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while (now := engine.statistics()) and now.active + now.queue + now.sessions + now.idle + now.offloaded:
             assert time.monotonic() < deadline, now
             time.sleep(0.02)

@@ -70,7 +70,7 @@ def test_a_cancelled_answer_frees_its_slot_and_the_session_goes_on(
                 await session.respond([1], [], restart=False)
             return await session.respond([1, 2], [], restart=True)
 
-    assert len(asyncio.run(asyncio.wait_for(play(), 120)).tokens) == 8
+    assert len(asyncio.run(asyncio.wait_for(play(), 600)).tokens) == 8
 
 
 def test_a_busy_server_is_asked_again(other_server: OtherServer, idle: Callable[[], None]) -> None:
@@ -81,7 +81,7 @@ def test_a_busy_server_is_asked_again(other_server: OtherServer, idle: Callable[
             assert len(answers) == 4
 
     with other_server(max_requests=1) as address:
-        asyncio.run(asyncio.wait_for(play(address), 120))
+        asyncio.run(asyncio.wait_for(play(address), 600))
 
 
 def test_refusals_and_failures_are_told_apart(other_server: OtherServer, server: str, idle: Callable[[], None]) -> None:

@@ -75,14 +75,15 @@ def test_a_killed_client_leaves_nothing(server: str, engine: Engine, idle: Calla
     sampled = engine.statistics().tokens_sampled
     idle()  # the answer of 4,000 tokens, and the session of the client's own
     assert engine.statistics().tokens_sampled - sampled < 4000
-    metrics = httpx.get(f"{server}/metrics", timeout=60).text
+    metrics = httpx.get(f"{server}/metrics", timeout=600).text
     assert 'path="/v1/chat/completions",status="499"' in metrics
 
 
 def test_a_client_that_stops_reading_is_gone_at_once(server: str, engine: Engine, idle: Callable[[], None]) -> None:
     body = {"model": "tiny", "messages": [{"role": "user", "content": "what"}], "max_tokens": 4000, "stream": True}
-    with httpx.stream("POST", f"{server}/v1/chat/completions", json={**body, "n": 3}, timeout=60) as response:
-        next(response.iter_bytes())
+    with httpx.stream("POST", f"{server}/v1/chat/completions", json={**body, "n": 3}, timeout=600) as response:
+        pieces = response.iter_bytes()
+        next(pieces)
         assert engine.statistics().sessions == 3
     idle()
 
@@ -93,23 +94,24 @@ def test_a_server_that_is_told_to_stop_finishes_what_it_has_begun(number: signal
     with process(SERVING, "1.5") as server:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
-        with httpx.stream("GET", address, timeout=60) as response:
+        with httpx.stream("GET", address, timeout=600) as response:
             pieces = response.iter_text()
             assert next(pieces) == "begun "
             server.send_signal(number)
             assert server.stdout.readline().startswith("stopping: no new requests; the 1 under way have 30 seconds")
             assert "".join(pieces) == "ended"
-        assert server.wait(60) == 0
+        assert server.wait(600) == 0
 
 
 @pytest.mark.multiprocess
 def test_a_second_interrupt_does_not_wait() -> None:
     with process(SERVING, "600") as server:
         assert server.stdout is not None
-        with httpx.stream("GET", server.stdout.readline().strip(), timeout=60) as response:
-            next(response.iter_text())
+        with httpx.stream("GET", server.stdout.readline().strip(), timeout=600) as response:
+            pieces = response.iter_text()
+            next(pieces)
             server.send_signal(signal.SIGTERM)
             server.stdout.readline()
             server.send_signal(signal.SIGINT)
             assert server.stdout.readline().startswith("stopping now")
-            assert server.wait(60) == 0
+            assert server.wait(600) == 0

@@ -46,7 +46,7 @@ def address(other_server: Callable[..., contextlib.AbstractContextManager[str]])
 @pytest.fixture(scope="module")
 def sent(address: str) -> Iterator[Callable[[str, bytes], httpx.Response]]:
     """Sends a body to a path, with the id of a live session where the path has one."""
-    with httpx.Client(base_url=address, timeout=120, headers={"Content-Type": "application/json"}) as http:
+    with httpx.Client(base_url=address, timeout=600, headers={"Content-Type": "application/json"}) as http:
 
         def send(path: str, body: bytes) -> httpx.Response:
             if "{id}" in path:
@@ -105,5 +105,5 @@ def test_any_bytes(sent: Callable[[str, bytes], httpx.Response], path: str, body
 def test_nothing_is_left_behind(address: str, idle: Callable[[], None]) -> None:
     """After all of the above, whose sessions nobody deletes."""
     idle()
-    metrics = httpx.get(f"{address}/metrics", timeout=60).text
+    metrics = httpx.get(f"{address}/metrics", timeout=600).text
     assert "tars_jax_http_requests_active 1.0" in metrics and 'status="500"' not in metrics

@@ -114,7 +114,7 @@ def test_paths_methods_and_types(http: httpx.Client, chat: Callable[..., dict[st
 
 
 def test_keys(other_server: OtherServer, chat: Callable[..., dict[str, Any]]) -> None:
-    with other_server(api_key="Sesame-1") as address, httpx.Client(base_url=address, timeout=60) as http:
+    with other_server(api_key="Sesame-1") as address, httpx.Client(base_url=address, timeout=600) as http:
         assert http.get("/health").json() == {"status": "ok", "model": "tiny", "version": 0}
         for headers in ({}, {"Authorization": "Bearer sesame-1"}, {"Authorization": "Sesame-1"}):
             for method, path in (("GET", "/metrics"), ("POST", CHAT), ("PUT", "/v1/rl/weights"), ("GET", "/nowhere")):
@@ -157,7 +157,7 @@ def test_large_bodies(http: httpx.Client) -> None:
 def test_bodies_that_do_not_come(other_server: OtherServer) -> None:
     with other_server(body_seconds=0.2) as address:
         host, port = address.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=60) as connection:
+        with socket.create_connection((host, int(port)), timeout=600) as connection:
             lines = [f"POST {CHAT} HTTP/1.1", f"Host: {host}", "Content-Type: application/json", "Content-Length: 90"]
             connection.sendall("\r\n".join([*lines, "", "{"]).encode())
             received = b""
@@ -169,9 +169,10 @@ def test_bodies_that_do_not_come(other_server: OtherServer) -> None:
 def test_too_many_requests_come_again(
     other_server: OtherServer, engine: Engine, chat: Callable[..., dict[str, Any]], idle: Callable[[], None]
 ) -> None:
-    with other_server(max_requests=1) as address, httpx.Client(base_url=address, timeout=60) as http:
+    with other_server(max_requests=1) as address, httpx.Client(base_url=address, timeout=600) as http:
         with http.stream("POST", CHAT, json=chat(stream=True, max_tokens=3000)) as stream:
-            next(stream.iter_bytes())
+            pieces = stream.iter_bytes()  # kept: httpx hangs up when it is dropped
+            next(pieces)
             response = http.post(CHAT, json=chat())
             require_error(response, 429, words="1 requests are under way")
             assert int(response.headers["retry-after"]) >= 1
@@ -198,7 +199,7 @@ def test_an_answer_that_takes_too_long(
     other_server: OtherServer, chat: Callable[..., dict[str, Any]], idle: Callable[[], None], stream: bool
 ) -> None:
     with other_server(request_seconds=1) as address:
-        response = httpx.post(address + CHAT, json=chat(max_tokens=4000, stream=stream), timeout=60)
+        response = httpx.post(address + CHAT, json=chat(max_tokens=4000, stream=stream), timeout=600)
     if response.status_code == 200:  # the stream had begun in time
         assert stream and "[DONE]" not in response.text
         last = json.loads(response.text.strip().rpartition("data: ")[2])

@@ -31,7 +31,7 @@ def http(
 ) -> Iterator[httpx.Client]:
     with (
         other_server(checkpoint_root=tmp_path / "runs", incoming=tmp_path / "incoming") as address,
-        httpx.Client(base_url=address, timeout=120) as http,
+        httpx.Client(base_url=address, timeout=600) as http,
     ):
         yield http
         assert not list((tmp_path / "incoming").glob("*"))
@@ -123,7 +123,7 @@ def test_broken_pushes(http: httpx.Client, tiny_parameters: Parameters) -> None:
 
 
 def test_a_server_may_take_none(server: str) -> None:
-    with httpx.Client(base_url=server, timeout=60) as http:
+    with httpx.Client(base_url=server, timeout=600) as http:
         pushed = http.put("/v1/rl/weights?version=3", content=b"")
         loaded = http.post("/v1/rl/weights", json={"checkpoint": "a", "version": 3})
     for response in (pushed, loaded):
