@@ -21,7 +21,7 @@ class ServerConfig:
 
     host: str = "127.0.0.1"
     port: int = 8000  # 0: any that is free
-    api_key: str = ""  # "": none is asked for
+    api_key: str = dataclasses.field(default="", repr=False)  # "": none is asked for
     max_requests: int = 256  # under way at once; further ones are told to come again (429)
     max_body_bytes: int = 32 << 20
     body_seconds: float = 30.0  # to send a body; for weights, to send the next piece of it

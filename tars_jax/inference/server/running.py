@@ -82,6 +82,7 @@ class _Server(uvicorn.Server):
                 app,
                 log_level=logging.WARNING,
                 access_log=False,
+                ws="none",
                 server_header=False,
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
