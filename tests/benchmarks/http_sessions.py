@@ -5,7 +5,7 @@
 Every session plays `turns` turns in one window: text and a new screenshot of 96x96 pixels in, an answer of 24 tokens
 out. Direct sessions are coroutines beside the engine; HTTP sessions live in a process of their own, which packs the
 screenshots as PNG, with `tars_jax.inference.client` against the policy server. Both share this machine's cores. The
-two take turns with new screenshots each time, and the ratio of each pair is taken. Printed are all and their median, and
+two take turns with new screenshots each time, and the ratio of each pair is taken. Printed are these, their median and
 the processor time of a turn: the engine's, the server's beyond it and the client's. Where others use the machine,
 the second ratio counts: of processor time, as if the processors were the only limit. Goal: at least 0.9.
 """
@@ -147,9 +147,8 @@ def measure(arguments: argparse.Namespace, engine: Engine, address: str) -> None
     alone, here, theirs = (1000 / work * statistics.median(column) for column in zip(*costs, strict=True))
     print(f"processor time of a turn: direct {alone:.2f} ms; HTTP: server {here:.2f} ms more, client {theirs:.2f} ms")
     print(f"ratio of throughput, median of {len(ratios)} pairs: {statistics.median(ratios):.3f}")
-    print(
-        f"ratio of processor time: {alone / (alone + here + theirs):.3f}, the client's left out {alone / (alone + here):.3f}"
-    )
+    both, server_only = alone / (alone + here + theirs), alone / (alone + here)
+    print(f"ratio of processor time: {both:.3f}, without the client's {server_only:.3f}")
 
 
 if __name__ == "__main__":
