@@ -39,4 +39,4 @@ def lower_decode(
     state = jax.tree.map(placed, jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length)))
     functions = make_slot_functions(model, stop=0, chunk=1, base_seed=0)
     jitted: Any = functions.decode
-    return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "bool")), parameters, state
+    return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "int32")), parameters, state

@@ -20,6 +20,7 @@ class EngineConfig:
     chunk: int = 8  # decode steps between two looks at the queue
     row_buckets: tuple[int, ...] = (2, 8)  # windows that are read in one batch
     length_buckets: tuple[int, ...] = (24, 48, 128, 256)  # new tokens of a window
+    decode_buckets: tuple[int, ...] = ()  # answers that are decoded together where there are no more; else all slots
     picture_buckets: tuple[int, ...] = (1, 8)  # screenshots of one size that are encoded in one batch
     picture_tokens: int = 2048  # room for the features of screenshots, in image tokens; max_length at least
     max_sessions: int = 1024  # open at once; those without a slot wait in host memory
@@ -37,6 +38,8 @@ class EngineConfig:
             buckets = getattr(self, name)
             if not buckets or min(buckets) < 1 or list(buckets) != sorted(buckets):
                 raise InputError(f"engine.{name} is {buckets!r}, it takes sizes of 1 or more in ascending order")
+        if any(not 1 <= rows < self.slots for rows in self.decode_buckets):
+            raise InputError(f"engine.decode_buckets is {self.decode_buckets!r}, it takes sizes of 1 to slots - 1")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,6 +22,8 @@ from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.sampling import Sampling
 from tars_jax.model.policy import NEVER, Array
 
+GREEDY = 1e-5  # temperatures below it are 0: logits over them would soon be infinite
+
 
 @flax.struct.dataclass
 class Drawing:
@@ -29,7 +31,7 @@ class Drawing:
 
     seed: Array  # uint32: of a random stream
     drawn: Array  # int32: tokens drawn from it
-    temperature: Array  # float32; 0 is greedy
+    temperature: Array  # float32; greedy below GREEDY
     top_p: Array  # float32; 1 keeps all
     top_k: Array  # int32; 0 keeps all
     state: Array  # int32: of the slot's constraint; FREE without one
@@ -61,7 +63,7 @@ def draw(
     following = drawing.state
     if constraints is not None:
         logits = _constrain(logits, drawing.state, budget, constraints)
-    greedy = drawing.temperature == 0
+    greedy = drawing.temperature < GREEDY
     # What may never be drawn stays so at any temperature.
     scaled = jnp.where(logits <= NEVER, -jnp.inf, logits / jnp.where(greedy, 1.0, drawing.temperature)[:, None])
     truncated = (drawing.top_k > 0) | (drawing.top_p < 1)

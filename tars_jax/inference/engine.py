@@ -119,8 +119,9 @@ class Engine:
             for _ in range(2):  # what a program returns may lie otherwise than what it was first given
                 for rows, length in itertools.product(self.config.row_buckets, self.config.length_buckets):
                     self._read(parameters, (), (rows, length), {})
-                nobody = jax.device_put(np.zeros(self.config.slots, bool))
-                self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
+                for size in (*self.config.decode_buckets, self.config.slots):
+                    nobody = jax.device_put(np.full(size, self.config.slots, np.int32))
+                    self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
                 self._state = copy(self._state, 0, 0)
                 self._state = put(self._state, 0, take(self._state, 0, 1), 1)
                 if image_size is not None:
@@ -261,14 +262,22 @@ class Engine:
         with self._wake:
             active = dict(self._scheduler.active)
         if active:
-            wanted = np.zeros(self.config.slots, bool)
-            wanted[list(active)] = True
+            slots = self._rows(sorted(active))
             self._state, record = self._functions.decode(
-                parameters, self._state, jax.device_put(wanted), self._constraints
+                parameters, self._state, jax.device_put(slots), self._constraints
             )
             more: Drawn = jax.device_get(record)
-            for slot, request in active.items():
-                self._write(request, more.tokens[slot], more.log_probs[slot], version)
+            for row, slot in enumerate(slots.tolist()):
+                if slot in active:
+                    self._write(active[slot], more.tokens[row], more.log_probs[row], version)
+
+    def _rows(self, slots: Sequence[int]) -> np.ndarray:
+        """The slots to decode, padded to a bucket; all slots have each its own row."""
+        config = self.config
+        size = next((rows for rows in sorted(config.decode_buckets) if rows >= len(slots)), config.slots)
+        rows = np.full(size, config.slots, np.int32)
+        rows[slots if size == config.slots else slice(len(slots))] = slots
+        return rows
 
     def _move(self, move: Move) -> None:
         if move.save is not None:

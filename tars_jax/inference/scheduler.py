@@ -191,6 +191,9 @@ class Scheduler:
         asked = [*self.active.values(), *self.queue]
         self.active.clear()
         self.queue.clear()
+        for request in asked:
+            request.window.request, request.window.open = None, False
+            self._tidy(request.window)
         return asked
 
     def _place(self, window: Window, moves: list[Move]) -> bool:

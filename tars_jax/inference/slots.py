@@ -44,6 +44,11 @@ class SlotState:
     budget: jax.Array  # [S] int32: tokens that the answer may still take; 0 is idle
     drawing: Drawing  # [S]
 
+    @property
+    def columns(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Drawing]:
+        """All but the cache."""
+        return self.length, self.position, self.last_token, self.budget, self.drawing
+
     @staticmethod
     def empty(config: ModelConfig, slots: int, length: int, mesh: Mesh | None = None) -> SlotState:
         """All slots idle. On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere."""
@@ -90,8 +95,8 @@ class Extension:
 class Drawn(NamedTuple):
     """Sampled tokens with their log-probabilities; token -1 where a slot was idle."""
 
-    tokens: jax.Array  # [R] or [S, N] int32
-    log_probs: jax.Array  # [R] or [S, N] float32
+    tokens: jax.Array  # [R] or [R, N] int32
+    log_probs: jax.Array  # [R] or [R, N] float32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +113,8 @@ def make_slot_functions(
 ) -> SlotFunctions:
     """The engine's functions for one model; equal engines share them, and what has been compiled.
 
-    `decode` takes the slots [S] that are still wanted; the answers of all others end, for good.
+    `decode` takes the slots whose answers go on, int32 [R]: S of them, each in its place, or fewer in any order, with S
+    for a row that is padding. The answers of all others end, for good.
 
     Args:
         stop: the token that ends an answer.
@@ -144,60 +150,65 @@ def make_slot_functions(
 
     @functools.partial(jax.jit, donate_argnums=1)
     def decode(
-        parameters: Parameters, state: SlotState, wanted: Array, constraints: Constraints | None = None
+        parameters: Parameters, state: SlotState, slots: Array, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
-        num_slots, cache_length = state.length.shape[0], state.cache.keys.shape[2]
+        num_slots, cache_length, rows = state.length.shape[0], state.cache.keys.shape[2], slots.shape[0]
+        # With all slots in their order, the cache is read where it lies; else the rows' part of it is gathered.
+        address = functools.partial(CacheAddress, slots=None if rows == num_slots else slots)
 
         def unfinished(carry: tuple[jax.Array, SlotState, Drawn]) -> jax.Array:
-            step, state, _ = carry
-            return (step < chunk) & (state.budget > 0).any()
+            step, mine, _ = carry
+            return (step < chunk) & (mine.budget > 0).any()
 
         def step_once(carry: tuple[jax.Array, SlotState, Drawn]) -> tuple[jax.Array, SlotState, Drawn]:
-            step, state, record = carry
-            active = state.budget > 0
+            step, mine, record = carry
+            active = mine.budget > 0
             inputs = Inputs(
-                tokens=state.last_token[:, None],
-                positions=jnp.broadcast_to(state.position[None, :, None], (3, num_slots, 1)),
+                tokens=mine.last_token[:, None],
+                positions=jnp.broadcast_to(mine.position[None, :, None], (3, rows, 1)),
                 segments=active[:, None].astype(jnp.int32),
-                images=jnp.zeros((num_slots, 0, 1, 1, 3), jnp.uint8),
-                image_tokens=jnp.full((num_slots, 1), -1, jnp.int32),
+                images=jnp.zeros((rows, 0, 1, 1, 3), jnp.uint8),
+                image_tokens=jnp.full((rows, 1), -1, jnp.int32),
             )
-            write_at = jnp.where(active, state.length, cache_length)[:, None]
-            output = run_policy(policy, _policy_only(parameters), inputs, state.cache, CacheAddress(write_at))
-            tokens, log_probs, following = draw(
-                output.logits[:, 0], state.drawing, state.budget, constraints, base_seed
-            )
+            write_at = jnp.where(active, mine.length, cache_length)[:, None]
+            output = run_policy(policy, _policy_only(parameters), inputs, mine.cache, address(write_at))
+            tokens, log_probs, following = draw(output.logits[:, 0], mine.drawing, mine.budget, constraints, base_seed)
             one = active.astype(jnp.int32)
             record = Drawn(
                 record.tokens.at[:, step].set(jnp.where(active, tokens, -1)),
                 record.log_probs.at[:, step].set(jnp.where(active, log_probs, 0.0)),
             )
-            state = SlotState(
+            mine = SlotState(
                 cache=output.cache,
-                length=state.length + one,
-                position=state.position + one,
-                last_token=jnp.where(active, tokens, state.last_token),
-                budget=jnp.where(tokens == stop, 0, state.budget - one) * one,
+                length=mine.length + one,
+                position=mine.position + one,
+                last_token=jnp.where(active, tokens, mine.last_token),
+                budget=jnp.where(tokens == stop, 0, mine.budget - one) * one,
                 drawing=dataclasses.replace(
-                    state.drawing,
-                    drawn=state.drawing.drawn + one,
-                    state=jnp.where(active, following, state.drawing.state),
+                    mine.drawing,
+                    drawn=mine.drawing.drawn + one,
+                    state=jnp.where(active, following, mine.drawing.state),
                 ),
             )
-            return step + 1, state, record
+            return step + 1, mine, record
 
-        # What an idle slot asked for would sort the vocabulary for nobody.
-        resting = jax.tree.map(jnp.asarray, Drawing.fresh(num_slots))
-        answering = (state.budget > 0) & wanted
-        resting = dataclasses.replace(resting, seed=state.drawing.seed, drawn=state.drawing.drawn)
-        state = dataclasses.replace(
-            state,
-            budget=jnp.where(wanted, state.budget, 0),
-            drawing=jax.tree.map(lambda mine, rest: jnp.where(answering, mine, rest), state.drawing, resting),
-        )
-        empty = Drawn(jnp.full((num_slots, chunk), -1, jnp.int32), jnp.zeros((num_slots, chunk)))
-        _, state, record = jax.lax.while_loop(unfinished, step_once, (jnp.int32(0), state, empty))
-        return _in_place(state), record
+        def of_rows(leaf: jax.Array) -> jax.Array:
+            return jnp.take(leaf, slots, axis=0, mode="clip")
+
+        mine = SlotState(state.cache, *jax.tree.map(of_rows, state.columns))
+        mine = dataclasses.replace(mine, budget=jnp.where(slots < num_slots, mine.budget, 0))
+        # What a row that is not decoded once asked for would sort the vocabulary for nobody.
+        nobody = jax.tree.map(jnp.asarray, Drawing.fresh(rows))
+        drawing = jax.tree.map(lambda asked, rest: jnp.where(mine.budget > 0, asked, rest), mine.drawing, nobody)
+        empty = Drawn(jnp.full((rows, chunk), -1, jnp.int32), jnp.zeros((rows, chunk)))
+        start = jnp.int32(0), dataclasses.replace(mine, drawing=drawing), empty
+        _, mine, record = jax.lax.while_loop(unfinished, step_once, start)
+
+        def put(old: jax.Array, value: jax.Array) -> jax.Array:
+            return old.at[slots].set(value, mode="drop")
+
+        ended = dataclasses.replace(state, budget=jnp.zeros_like(state.budget))
+        return _in_place(SlotState(mine.cache, *jax.tree.map(put, ended.columns, mine.columns))), record
 
     return SlotFunctions(extend, decode)
 

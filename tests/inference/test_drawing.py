@@ -47,8 +47,9 @@ def test_what_is_drawn_and_recorded(sampling: Sampling, expected: tuple[float, .
     assert (counts[np.array(expected) == 0] == 0).all()
 
 
-def test_greedy_takes_the_likeliest_and_records_what_it_was_worth() -> None:
-    tokens, log_probs, _ = draws(np.log(PROBABILITIES), Sampling(temperature=0))
+@pytest.mark.parametrize("temperature", [0, 1e-30])
+def test_greedy_takes_the_likeliest_and_records_what_it_was_worth(temperature: float) -> None:
+    tokens, log_probs, _ = draws(np.log(PROBABILITIES), Sampling(temperature=temperature))
     assert set(np.asarray(tokens).tolist()) == {1}
     np.testing.assert_allclose(log_probs, np.log(0.4), rtol=1e-5)
 

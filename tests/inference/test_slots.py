@@ -21,7 +21,7 @@ GRID = (2, 3)  # decoder tokens of the pictures below
 PICTURE = (16, 24, 3)
 LENGTH = 48  # of the cache
 SLOTS = 4
-ALL = np.ones(SLOTS, bool)
+ALL = np.arange(SLOTS, dtype=np.int32)
 PADDED = 16  # every extension here is padded to this many tokens
 
 Run = tuple[list[int], list[np.ndarray]]
@@ -277,12 +277,30 @@ def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfi
     np.testing.assert_array_equal(np.asarray(state.cache.keys)[:, 1], expected.keys[:, 1])
 
 
+def test_a_few_slots_are_decoded_as_all_are(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    """Rows in any order, padding between them: the same tokens, the same slots afterwards."""
+    functions = slot_functions(tiny_model)
+    rows = np.array([3, SLOTS, 1], np.int32)
+    found = []
+    for slots in (ALL, rows):
+        state = SlotState.empty(tiny_model, SLOTS, LENGTH)
+        for slot in (1, 3):
+            state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 4 + slot], slot=slot, budget=12), None)
+        state, record = functions.decode(tiny_parameters, state, slots, None)
+        found.append((jax.tree.map(np.asarray, record), jax.tree.map(np.asarray, state)))
+    (whole, expected), (few, got) = found
+    np.testing.assert_array_equal(few.tokens[[2, 0]], whole.tokens[[1, 3]])
+    np.testing.assert_allclose(few.log_probs[[2, 0]], whole.log_probs[[1, 3]], atol=1e-5)
+    assert (few.tokens[1] == -1).all() and (few.tokens[0] >= 0).any()
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), expected, got)
+
+
 def test_an_answer_that_is_not_wanted_ends(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     functions = slot_functions(tiny_model)
     state = SlotState.empty(tiny_model, SLOTS, LENGTH)
     for slot in (1, 2):
         state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 4], slot=slot, budget=12), None)
-    state, record = functions.decode(tiny_parameters, state, ALL & (np.arange(SLOTS) != 1), None)
+    state, record = functions.decode(tiny_parameters, state, np.where(ALL == 1, SLOTS, ALL), None)
     assert (np.asarray(record.tokens)[1] == -1).all() and np.asarray(record.tokens)[2, 0] >= 0
     assert state.budget[1] == 0
     _, record = functions.decode(tiny_parameters, state, ALL, None)

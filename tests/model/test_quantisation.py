@@ -21,6 +21,7 @@ from tars_jax.model.quantisation import (
     pack,
     quantise,
     quantised_forward,
+    quantised_see,
     unpack,
     weight_errors,
 )
@@ -119,3 +120,17 @@ def test_products_with_kernels_are_of_integers(tiny_model: ModelConfig, quantise
     assert "i8[" in text and "i4[" in text
     # Attention's query, key, value, out; the experts' gate, up, down; the head; the vision encoder's seven.
     assert sum("preferred_element_type=int32" in line or ":i32[" in line for line in products) == 15
+
+
+def test_images_may_be_seen_beforehand(tiny_model: ModelConfig, quantised: Parameters) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (1, 1, 8, 8, 3), np.uint8)
+    inputs = dataclasses.replace(dummy_inputs(tiny_model), images=image, image_tokens=np.array([[0, -1]], np.int32))
+
+    @jax.jit
+    def both() -> tuple[jax.Array, jax.Array]:
+        seen = quantised_see(tiny_model, quantised, image[0])
+        beforehand = dataclasses.replace(inputs, images=image[:, :0], seen=seen[:, 0])
+        return tuple(quantised_forward(tiny_model, quantised, each).logits for each in (inputs, beforehand))
+
+    expected, got = both()
+    np.testing.assert_allclose(got, expected, atol=1e-5)

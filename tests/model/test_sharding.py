@@ -189,7 +189,7 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
     functions = make_slot_functions(MODEL, stop=3, chunk=6, base_seed=0)
     state, first = functions.extend(parameters, whole, extension, None)
     assert whole.cache.keys.is_deleted()
-    last, rest = functions.decode(parameters, state, np.ones(slots, bool), None)
+    last, rest = functions.decode(parameters, state, np.arange(slots, dtype=np.int32), None)
     assert state.cache.keys.is_deleted() and last.cache.keys.sharding == state.cache.keys.sharding
     return [np.asarray(column) for column in (*first, *rest)]
 
