@@ -41,7 +41,7 @@ def test_a_run_says_what_its_checkpoints_are(run: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "config.checkpoint got ''; it takes a folder of exported weights: --config.checkpoint=RUN/policy."),
+        ([], "config.checkpoint got ''; it takes a folder of exported weights: --config.checkpoint="),
         (["--config.checkpoint=nowhere"], "config.checkpoint got 'nowhere', which is no folder"),
         (["--config.checkpoint=RUN/policy"], "RUN/policy/checkpoint.json: cannot be read as a checkpoint"),
         (["--config.checkpoint=RUN/policy", "--config.host=0.0.0.0"], "server.host is 0.0.0.0"),
