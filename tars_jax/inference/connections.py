@@ -1,8 +1,8 @@
 """Kept connections to one HTTP server, for clients that ask it often: h11 over asyncio's streams and no more.
 
 A general client's pool looks at every connection for each request, which costs more than a small policy's answer when
-there are many; this one takes the next free connection. Whatever goes wrong is an OSError, and the connection is closed:
-cancelling a request closes it as well, which tells the server.
+there are many; this one takes the next free connection. Whatever goes wrong is an OSError, and the connection is
+closed: cancelling a request closes it as well, which tells the server.
 """
 
 from __future__ import annotations
