@@ -1,0 +1,255 @@
+"""Clients over HTTP: our own policy server, and any OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import urllib.parse
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import httpx
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
+from tars_jax.inference.connections import Connections, Received
+from tars_jax.inference.images import encode_image
+from tars_jax.inference.protocol import to_json
+from tars_jax.inference.sampling import Sampled, Sampling
+from tars_jax.inference.turns import Message, Part, TurnFormat
+
+INLINE_PIXELS = 1 << 16  # more are packed in a thread
+CLOSING_SECONDS = 5.0
+
+
+@contextlib.asynccontextmanager
+async def open_http_client(
+    target: str, turns: TurnFormat | None, model: str, api_key: str, patience: float
+) -> AsyncIterator[PolicyClient]:
+    """Our server's client if there is one at `target` (with or without its /v1), else a plain endpoint's."""
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    target = target.rstrip("/")
+    base = target.removesuffix("/v1")
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    timeout = httpx.Timeout(patience, connect=10)
+    async with contextlib.AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx.AsyncClient(headers=headers, limits=limits, timeout=timeout))
+
+        async def request(method: str, path: str, body: bytes | None) -> Received:
+            kind = {"Content-Type": "application/json"}
+            try:
+                found = await http.request(method, base + path, content=body, headers=kind)
+            except httpx.HTTPError as error:
+                raise ConnectionError(f"{type(error).__name__} {error}") from error
+            return Received(found.status_code, found.headers, found.content)
+
+        somewhere = _Connection(request, base, patience)
+        policy = await somewhere.policy()
+        if policy is not None:
+            connections = await stack.enter_async_context(Connections(base, headers))
+            yield ServerClient(_Connection(connections.request, base, patience), policy)
+        elif not model:
+            raise InputError(f"client.model: {target} is none of our servers; it takes the name of a model there")
+        else:
+            # Where the path says it, it is the place of chat/completions, whatever its last part is.
+            place = "/v1" if base != target or not urllib.parse.urlsplit(target).path else ""
+            yield EndpointClient(somewhere, turns, model, f"{place}/chat/completions")
+
+
+class _Connection:
+    """Requests with their failures told apart: refused, busy, out of reach."""
+
+    def __init__(
+        self, request: Callable[[str, str, bytes | None], Awaitable[Received]], base: str, patience: float
+    ) -> None:
+        self._request, self._base, self._patience = request, base, patience
+
+    async def policy(self) -> dict[str, Any] | None:
+        """What our server says of its policy; None at another server."""
+        received = await self._exchange("GET", "/v1/rl/policy", None)
+        found = _object(received.body)
+        if received.status == 401:
+            raise InputError(f"client.api_key: {self._base} does not take it")
+        return found if received.status == 200 and "version" in found else None
+
+    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The response's JSON. A busy server is asked again, as its Retry-After says, until patience ends.
+
+        Raises InputError for what the server refuses, PolicyUnavailable when it fails or does not answer.
+        """
+        received = await self._exchange(method, path, None if body is None else to_json(body))
+        found = _object(received.body)
+        if 200 <= received.status < 300:
+            return found
+        error = found.get("error")
+        error = error if isinstance(error, dict) else {}
+        message = f"{self._base}: {error.get('message') or f'status {received.status}'}"
+        if received.status >= 500 or error.get("code") == "session_not_found":
+            raise PolicyUnavailable(message)
+        raise InputError(message)
+
+    async def _exchange(self, method: str, path: str, body: bytes | None) -> Received:
+        try:
+            async with asyncio.timeout(self._patience):
+                while (received := await self._request(method, path, body)).status == 429:
+                    await asyncio.sleep(_retry_after(received))
+                return received
+        except TimeoutError as error:
+            raise PolicyUnavailable(f"{self._base}: no answer within {self._patience:g} seconds") from error
+        except OSError as error:
+            raise PolicyUnavailable(f"{self._base} does not answer: {error}") from error
+
+
+class ServerClient:
+    """Our policy server: tokens in, tokens out."""
+
+    exact = True
+
+    def __init__(self, connection: _Connection, policy: Mapping[str, Any]) -> None:
+        self._connection, self._model = connection, policy["model"]
+
+    @contextlib.asynccontextmanager
+    async def session(self, seed: int) -> AsyncIterator[ClientSession]:
+        opened = await self._connection.send("POST", "/v1/rl/sessions", {"seed": seed % 2**63})
+        path = f"/v1/rl/sessions/{opened['id']}"
+        try:
+            yield _ServerSession(self._connection, path)
+        finally:
+            # A server that cannot be told any more closes the session when its lease runs out.
+            with contextlib.suppress(PolicyUnavailable, InputError, TimeoutError):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await self._connection.send("DELETE", path)
+
+    async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
+        options = _sampling_fields(sampling, "max_tokens")
+        return await _chat(self._connection, "/v1/chat/completions", self._model, messages, options)
+
+    async def version(self) -> int:
+        """Of the weights that the server samples from now."""
+        return (await self._connection.send("GET", "/v1/rl/policy"))["version"]
+
+    async def load_weights(self, checkpoint: str, version: int) -> None:
+        """Loads exported weights from a folder below the server's root. Requests under way go on."""
+        body = {"checkpoint": checkpoint, "version": version}
+        await self._connection.send("POST", "/v1/rl/weights", body)
+
+
+@dataclasses.dataclass
+class _ServerSession:
+    connection: _Connection
+    path: str
+
+    async def respond(
+        self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
+    ) -> Sampled:
+        body = {
+            "tokens": list(map(int, tokens)),
+            "images": await _encoded(images),
+            "restart": restart,
+            **_sampling_fields(sampling, "max_new_tokens"),
+        }
+        answer = await self.connection.send("POST", f"{self.path}/respond", body)
+        return Sampled(
+            tuple(answer["tokens"]), tuple(answer["log_probs"]), tuple(answer["versions"]), finish=answer["finish"]
+        )
+
+
+class EndpointClient:
+    """Any OpenAI-compatible endpoint: messages in, text out."""
+
+    exact = False
+
+    def __init__(self, connection: _Connection, turns: TurnFormat | None, model: str, path: str) -> None:
+        self._connection, self._turns, self._model, self._path = connection, turns, model, path
+
+    @contextlib.asynccontextmanager
+    async def session(self, seed: int) -> AsyncIterator[ClientSession]:
+        yield _EndpointSession(self, require_turns(self._turns, "a session of a plain endpoint"), seed)
+
+    async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
+        options = _sampling_fields(sampling, "max_tokens")
+        return await _chat(self._connection, self._path, self._model, messages, options)
+
+
+class _EndpointSession:
+    """Keeps the conversation; each turn sends all of it."""
+
+    def __init__(self, client: EndpointClient, turns: TurnFormat, seed: int) -> None:
+        self._client, self._turns, self._seed = client, turns, seed % 2**31
+        self._messages: list[Message] = []
+
+    async def respond(
+        self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
+    ) -> Sampled:
+        messages = [*([] if restart else self._messages), *self._turns.messages(tokens, images)]
+        sampling = sampling or Sampling()
+        if sampling.seed is None:
+            sampling = dataclasses.replace(sampling, seed=(self._seed + len(messages)) % 2**31)
+        reply = await self._client.chat(messages, sampling)
+        self._messages = [*messages, Message("assistant", (reply.text,))]
+        written = self._turns.answer(reply.text)
+        return Sampled(tuple(written), (0.0,) * len(written), (-1,) * len(written), finish=reply.finish)
+
+
+async def _chat(
+    connection: _Connection, path: str, model: str, messages: Sequence[Message], options: Mapping[str, Any]
+) -> Reply:
+    wire = [{"role": message.role, "content": await _content(message.parts)} for message in messages]
+    found = await connection.send("POST", path, {"model": model, "messages": wire, **options})
+    try:
+        choice = found["choices"][0]
+        return Reply(choice["message"]["content"] or "", choice["finish_reason"])
+    except (KeyError, IndexError, TypeError) as error:
+        raise PolicyUnavailable(f"the endpoint's answer is no chat completion: {str(found)[:200]}") from error
+
+
+async def _content(parts: Sequence[Part]) -> Any:
+    if all(isinstance(part, str) for part in parts):
+        return "".join(map(str, parts))
+    urls = iter(await _encoded([part for part in parts if not isinstance(part, str)]))
+    return [
+        {"type": "text", "text": part}
+        if isinstance(part, str)
+        else {"type": "image_url", "image_url": {"url": next(urls)}}
+        for part in parts
+    ]
+
+
+async def _encoded(images: Sequence[np.ndarray]) -> list[str]:
+    if sum(image.size for image in images) > INLINE_PIXELS:
+        return await asyncio.to_thread(lambda: [encode_image(image) for image in images])
+    return [encode_image(image) for image in images]
+
+
+def _sampling_fields(sampling: Sampling | None, budget: str) -> dict[str, Any]:
+    """What differs from the defaults. Raises InputError for `until`, which is a function of this process."""
+    if sampling is None:
+        return {}
+    if sampling.until is not None:
+        raise InputError("client.sampling: until cannot be sent to a server")
+    plain = Sampling()
+    names = {"max_new_tokens": budget}
+    return {
+        names.get(field.name, field.name): value
+        for field in dataclasses.fields(Sampling)
+        if (value := getattr(sampling, field.name)) != getattr(plain, field.name)
+    }
+
+
+def _retry_after(received: Received) -> float:
+    try:
+        return min(30.0, max(0.05, float(received.headers.get("retry-after", "1"))))
+    except ValueError:  # a date
+        return 1.0
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body; empty when there is none."""
+    with contextlib.suppress(ValueError):
+        found = json.loads(body)
+        if isinstance(found, dict):
+            return found
+    return {}
