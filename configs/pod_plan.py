@@ -43,5 +43,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.dtype = "bfloat16"  # of activations, the cache and the engine's parameters
     config.matmul_efficiency = 0.8  # share of the peak that matrix products are assumed to reach
     config.programs = ("policy update", "value update", "decode step")
-    config.keep_text = False  # also write the compiled programs
+    config.compiled = ".cache/pod_plan"  # folder of compiled programs, read again where nothing changed; "": none
+    config.page = (
+        ""  # a markdown file that also gets this plan, in the place of an earlier one of this preset and slice
+    )
     return config

@@ -21,6 +21,7 @@ from tars_jax.model.decoder import Attending, Cache, Decoder
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
+from tars_jax.model.sharding import mapped
 from tars_jax.model.vision import VisionEncoder
 
 Parameters = dict[str, Any]
@@ -80,8 +81,9 @@ class Policy(nn.Module):
                 config.vision, config.width, config.dtype, config.execution.remat != "none", name="vision"
             )
             seen = jnp.concatenate([_see(encoder, images) for images in sizes if images.shape[1]], axis=2)
-            chosen = jnp.maximum(inputs.image_tokens, 0)[None, ..., None]
-            features, is_image = jnp.take_along_axis(seen, chosen, axis=2), inputs.image_tokens[..., None] >= 0
+            # Each row takes from its own images; the compiler would bring the images of all rows together for it.
+            features_of = mapped(_taken, ((None, "batch", None, None), ("batch", None)), (None, "batch", None, None))
+            features, is_image = features_of(seen, inputs.image_tokens), inputs.image_tokens[..., None] >= 0
             x = jnp.where(is_image, features[0], x)
             deepstack = jnp.where(is_image, features[1:], 0) if config.vision.deepstack else None
 
@@ -107,6 +109,11 @@ class Policy(nn.Module):
             value = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
             values = value(hidden.astype(jnp.float32))[..., 0]
         return Output(logits, values, hidden, cache, routers)
+
+
+def _taken(seen: jax.Array, image_tokens: jax.Array) -> jax.Array:
+    """Of image tokens [1 + F, B, I * Q, D] those that the rows name, [1 + F, B, T, D]; any where they name none."""
+    return jnp.take_along_axis(seen, jnp.maximum(image_tokens, 0)[None, ..., None], axis=2)
 
 
 def _see(encoder: VisionEncoder, images: Array) -> jax.Array:

@@ -23,6 +23,7 @@ SMALL = {
     "mesh.expert": 1,
     "execution.attention": "dense",
     "execution.experts": "ragged",
+    "execution.remat": "none",
     "batch.row_length": 128,
     "batch.images_per_row": 1,
     "batch.image_height": 96,
@@ -31,6 +32,7 @@ SMALL = {
     "decode.mesh.tensor": 1,
     "decode.cache_length": 128,
 }
+PLACES = ("run", "compiled", "page")
 
 
 def test_the_missing_compiler_is_named(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +80,7 @@ def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     """In a process of its own: libtpu takes a lock and prints on its own."""
     flags = [f"--config.{field}={value}" for field, value in SMALL.items()]
     done = subprocess.run(
-        [sys.executable, "-m", "experiments", "pod_plan", *flags, f"--config.run={tmp_path / 'run'}"],
+        [sys.executable, "-m", "experiments", "pod_plan", *flags, *(f"--config.{n}={tmp_path / n}" for n in PLACES)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         capture_output=True,
@@ -100,6 +102,9 @@ def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     assert "all-gather" in kinds and kinds & {"reduce-scatter", "all-reduce"}
     page = (tmp_path / "run" / "plan.md").read_text()
     assert page.startswith("# nano on v5e:2x2: 4 chips") and "Fits" in page and "| all-gather | fsdp |" in page
+    assert "./launch/local.sh pod_plan --config.preset=nano --config.depth=1 --config.topology=v5e:2x2" in page
+    assert "\n## nano on v5e:2x2: 4 chips\n" in (tmp_path / "page").read_text()
+    assert len(list((tmp_path / "compiled").iterdir())) == 3
 
 
 def test_a_mesh_that_the_grid_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
