@@ -41,6 +41,7 @@ from tars_jax.training.value import value_model
 from tars_jax.trajectory import write_atomic
 
 PROGRAMS = ("policy update", "value update", "decode step")
+ALWAYS = ("preset", "topology")  # fields that a plan's command names even if they are the default's
 
 RULES = {
     "preset": one_of(*sorted(PRESETS)),
@@ -148,15 +149,15 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
 
 
 def command(config: Any) -> str:
-    """What gives this plan again: every field that decides it and is not the default's."""
-    default = flatten(get_config())
-    flags = [
-        f"--config.{field}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for field, value in flatten(config).items()
-        if value != default[field] or field in ("preset", "topology")
-    ]
-    kept = [flag for flag in flags if not flag.startswith(("--config.run=", "--config.compiled="))]
-    return shlex.join(["./launch/local.sh", "pod_plan", *kept])
+    """What gives this plan again: preset, topology, and every other field that decides it and is not the default's."""
+    default, values = flatten(get_config()), flatten(config)
+    places = ("run", "compiled")
+    others = (name for name in values if values[name] != default[name] and name not in (*places, *ALWAYS))
+    flags = (
+        f"--config.{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in ((name, values[name]) for name in (*ALWAYS, *others))
+    )
+    return shlex.join(["./launch/local.sh", "pod_plan", *flags])
 
 
 def _sizes(name: str, state: TrainState) -> dict[str, float]:

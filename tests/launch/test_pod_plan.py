@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 
@@ -10,9 +11,11 @@ import pytest
 
 from experiments.__main__ import ROOT
 from experiments.config import load_config
-from experiments.pod_plan import RULES, filled, mesh_on, run
+from experiments.pod_plan import RULES, command, filled, mesh_on, run
 from tars_jax import InputError
 from tars_jax.training.planning import chips
+from tars_jax.training.planning.report import PodPlan, with_plan
+from tars_jax.training.planning.roofline import Assumptions
 from tars_jax.training.run_directory import RunDirectory
 
 SMALL = {
@@ -102,9 +105,32 @@ def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     assert "all-gather" in kinds and kinds & {"reduce-scatter", "all-reduce"}
     page = (tmp_path / "run" / "plan.md").read_text()
     assert page.startswith("# nano on v5e:2x2: 4 chips") and "Fits" in page and "| all-gather | fsdp |" in page
-    assert "./launch/local.sh pod_plan --config.preset=nano --config.depth=1 --config.topology=v5e:2x2" in page
+    assert "./launch/local.sh pod_plan --config.preset=nano --config.topology=v5e:2x2 --config." in page
     assert "\n## nano on v5e:2x2: 4 chips\n" in (tmp_path / "page").read_text()
     assert len(list((tmp_path / "compiled").iterdir())) == 3
+
+
+def test_a_page_holds_the_last_plan_of_each_slice() -> None:
+    def plan(topology: str, command: str) -> PodPlan:
+        chip, sides = chips.parse_topology(topology)
+        slice_ = chips.Slice(chip, sides, tuple(range(4)))
+        return PodPlan(
+            command, "nano", topology, slice_, 9, 5, 1, {}, {}, {"value parameters": 36.0}, (), Assumptions()
+        )
+
+    page = with_plan("", plan("v5e:2x2", "first"))
+    page = with_plan(page, plan("v6e:2x2", "second"))
+    again = with_plan(page, plan("v5e:2x2", "third"))
+    assert page.index("# Plans for pods") < page.index("## nano on v5e:2x2: 4 chips") < page.index("## nano on v6e:2x2")
+    assert again == page.replace("first", "third")
+
+
+def test_the_command_that_a_plan_names_gives_its_config() -> None:
+    flags = ["--config.preset=nano", "--config.mesh.fsdp=4", "--config.programs=value update,decode step"]
+    config = load_config("pod_plan", [*flags, "--config.run=somewhere"], root=ROOT, rules=RULES)
+    _, _, *again = shlex.split(command(config))
+    assert again == ["--config.preset=nano", "--config.topology=v5p:8x8x8", *flags[1:]]
+    assert load_config("pod_plan", again, root=ROOT, rules=RULES).to_dict() == {**config.to_dict(), "run": ""}
 
 
 def test_a_mesh_that_the_grid_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
