@@ -7,7 +7,7 @@ and plan.md into the run directory; --config.page=docs/pod_plans.md puts the pla
 compiler, no TPU: it comes with the extra tars_jax[pod], which the development environment has.
 
 A program of ui-tars-2 takes several minutes of one core. No slice of this size has a plan yet (2026-11-21): the policy
-update with all layers and images was compiled once and refused (5.89 T of temporaries a chip), and has not been compiled
+update with all layers and images was compiled once and refused (5.89 T of temporaries a chip); it was not compiled
 again since images were tied to the chips of their rows. Neither have the value update, the decode step, and these:
 
     ./launch/local.sh pod_plan --config.preset=qwen3-vl-30b-a3b --config.topology=v6e:16x16 --config.mesh.fsdp=16
