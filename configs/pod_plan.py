@@ -3,19 +3,26 @@
 Command:  ./launch/local.sh pod_plan --config.preset=ui-tars-2 --config.topology=v5p:8x8x8
 
 Compiles the real PPO policy update, value update and decode step ahead of time for the topology, and writes plan.json
-and plan.md into the run directory. Needs the extra tars_jax[pod] (the TPU compiler, no TPU).
+and plan.md into the run directory; --config.page=docs/pod_plans.md puts the plan into that page too. Needs the TPU
+compiler, no TPU: it comes with the extra tars_jax[pod], which the development environment has.
 
-Measured so far (2026-11-21, on a share of about a sixth of one core): the policy update of ui-tars-2 with 4 of its 61
-decoder layers and no images, 512 windows of 32768 tokens, compiled in 1289 s. 28.0 GiB of temporaries a chip; estimated
-step 2.7 to 3.3 s, utilisation 43 to 54%. The same program with its two layer loops counted 61 times, which is an
-extrapolation and no compilation: 31.6 s of compute, 3.9 s of wires, utilisation 46 to 52%. The whole model with its
-vision encoder, the value update and the decode step at this size, and the slices of v5e and v6e, are not compiled yet.
+A program of ui-tars-2 takes several minutes of one core. No slice of this size has a plan yet (2026-11-21): the policy
+update with all layers and images was compiled once and refused (5.89 T of temporaries a chip); it was not compiled
+again since images were tied to the chips of their rows. Neither have the value update, the decode step, and these:
 
-A small one (a minute or two):  ./launch/local.sh pod_plan --config.preset=nano --config.topology=v5e:2x2
-    --config.mesh.fsdp=4 --config.mesh.expert=1 --config.execution.attention=dense --config.execution.experts=ragged
-    --config.batch.row_length=128 --config.batch.images_per_row=1 --config.batch.image_height=96
-    --config.batch.image_width=96 --config.decode.mesh.expert=1 --config.decode.mesh.tensor=1
-    --config.decode.cache_length=128
+    ./launch/local.sh pod_plan --config.preset=qwen3-vl-30b-a3b --config.topology=v6e:16x16 --config.mesh.fsdp=16
+        --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=1024
+    ./launch/local.sh pod_plan --config.preset=qwen3-vl-30b-a3b --config.topology=v5e:16x16 --config.mesh.fsdp=16
+        --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=512
+        --config.batch.row_length=16384 --config.decode.cache_length=16384
+
+A small one (23 s of one core for its three programs):
+
+    ./launch/local.sh pod_plan --config.preset=nano --config.topology=v5e:2x2
+        --config.mesh.fsdp=4 --config.mesh.expert=1 --config.execution.attention=dense --config.execution.experts=ragged
+        --config.batch.row_length=128 --config.batch.images_per_row=1 --config.batch.image_height=96
+        --config.batch.image_width=96 --config.decode.mesh.expert=1 --config.decode.mesh.tensor=1
+        --config.decode.cache_length=128 --config.depth=1 --config.execution.remat=none
 """
 
 import ml_collections
@@ -43,5 +50,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.dtype = "bfloat16"  # of activations, the cache and the engine's parameters
     config.matmul_efficiency = 0.8  # share of the peak that matrix products are assumed to reach
     config.programs = ("policy update", "value update", "decode step")
-    config.keep_text = False  # also write the compiled programs
+    config.compiled = ".cache/pod_plan"  # folder of compiled programs, read again where nothing changed; "": none
+    config.page = (
+        ""  # a markdown file that also gets this plan, in the place of an earlier one of this preset and slice
+    )
     return config

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import time
+import pathlib
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
 from jax.sharding import Mesh
 
-from experiments.config import Rule, at_least, between, one_of
+from configs.pod_plan import get_config
+from experiments.config import Rule, at_least, between, flatten, one_of
 from tars_jax import InputError
 from tars_jax.inference.ahead_of_time import lower_decode
 from tars_jax.model.config import ModelConfig
@@ -20,6 +22,7 @@ from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
 from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser
 from tars_jax.training.planning.chips import Slice, load_slice
+from tars_jax.training.planning.compiled import compile_program
 from tars_jax.training.planning.model_flops import decode_flops, update_flops
 from tars_jax.training.planning.plan import ProgramPlan, plan_program
 from tars_jax.training.planning.programs import (
@@ -29,14 +32,16 @@ from tars_jax.training.planning.programs import (
     lower_policy_update,
     lower_value_update,
 )
-from tars_jax.training.planning.report import PodPlan, as_json, as_markdown, verdict
+from tars_jax.training.planning.report import PodPlan, as_json, as_markdown, verdict, with_plan
 from tars_jax.training.planning.roofline import Assumptions
 from tars_jax.training.ppo import PPOConfig
 from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.training.state import TrainState, abstract_state
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import write_atomic
 
 PROGRAMS = ("policy update", "value update", "decode step")
+ALWAYS = ("preset", "topology")  # fields that a plan's command names even if they are the default's
 
 RULES = {
     "preset": one_of(*sorted(PRESETS)),
@@ -57,15 +62,18 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     slice_ = load_slice(config.topology)
     # A program from the cache of compilations has no text to read.
     jax.config.update("jax_enable_compilation_cache", False)
-    plan = make_plan(config, slice_, run_directory)
+    plan = make_plan(config, slice_)
     write_json(run_directory.path / "plan.json", as_json(plan))
     path = run_directory.path / "plan.md"
     write_atomic(path, as_markdown(plan).encode())
+    if config.page:
+        page = pathlib.Path(config.page)
+        write_atomic(page, with_plan(page.read_text() if page.exists() else "", plan).encode())
     print(verdict(plan))
     print(path)
 
 
-def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPlan:
+def make_plan(config: Any, slice_: Slice) -> PodPlan:
     model = planned_model(config)
     training = mesh_on(slice_, config.mesh, "mesh")
     decoding = mesh_on(slice_, config.decode.mesh, "decode.mesh")
@@ -78,19 +86,17 @@ def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPla
     slots = config.decode.slots or 8 * data_ways(decoding)
     optimiser = make_optimiser(OptimiserConfig(1e-6, algorithm=config.optimiser))
     assumptions = Assumptions(config.matmul_efficiency)
-    sizes: dict[str, float] = {}
+    store = pathlib.Path(config.compiled) if config.compiled else None
+    sizes = {
+        **_sizes("policy", abstract_state(model, optimiser, training)),
+        **_sizes("value", abstract_state(value_model(model), optimiser, training)),
+    }
 
     def policy() -> jax.stages.Lowered:
-        lowered, state = lower_policy_update(model, optimiser, PPOConfig(), batch, training)
-        sizes["policy parameters"] = bytes_per_chip(state.parameters)
-        sizes["policy optimiser"] = bytes_per_chip(state.optimiser)
-        return lowered
+        return lower_policy_update(model, optimiser, PPOConfig(), batch, training)
 
     def value() -> jax.stages.Lowered:
-        lowered, state = lower_value_update(model, optimiser, batch, training)
-        sizes["value parameters"] = bytes_per_chip(state.parameters)
-        sizes["value optimiser"] = bytes_per_chip(state.optimiser)
-        return lowered
+        return lower_value_update(model, optimiser, batch, training)
 
     def decode() -> jax.stages.Lowered:
         lowered, parameters, state = lower_decode(model, slots, config.decode.cache_length, decoding)
@@ -111,30 +117,17 @@ def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPla
         if name not in config.programs:
             continue
         lower, mesh, useful, tokens = work[name]
-        start = time.monotonic()
         with jax.set_mesh(mesh):
             lowered = lower()
-            seconds = time.monotonic() - start
-            print(f"{name}: lowered in {seconds:.0f} s; compiling ...", flush=True)
-            found, text = plan_program(
-                name,
-                lowered,
-                seconds,
-                mesh,
-                slice_,
-                assumptions,
-                useful_flops=useful,
-                tokens=tokens,
-                keep_text=config.keep_text,
-            )
-        print(f"{name}: compiled in {found.compile_seconds:.0f} s", flush=True)
-        if text:
-            write_atomic(run_directory.path / f"{name.replace(' ', '_')}.hlo", text.encode())
-        programs.append(found)
+            print(f"{name}: lowered; compiling ...", flush=True)
+            compiled = compile_program(lowered, config.topology, store)
+        print(f"{name}: compiled in {compiled.seconds:.0f} s", flush=True)
+        programs.append(plan_program(name, compiled, mesh, slice_, assumptions, useful_flops=useful, tokens=tokens))
 
     total, active = count_parameters(model)
     shapes = parameter_shapes(model)
     return PodPlan(
+        command(config),
         config.preset,
         config.topology,
         slice_,
@@ -153,6 +146,25 @@ def make_plan(config: Any, slice_: Slice, run_directory: RunDirectory) -> PodPla
         programs,
         assumptions,
     )
+
+
+def command(config: Any) -> str:
+    """What gives this plan again: preset, topology, and every other field that decides it and is not the default's."""
+    default, values = flatten(get_config()), flatten(config)
+    places = ("run", "compiled")
+    others = (name for name in values if values[name] != default[name] and name not in (*places, *ALWAYS))
+    flags = (
+        f"--config.{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in ((name, values[name]) for name in (*ALWAYS, *others))
+    )
+    return shlex.join(["./launch/local.sh", "pod_plan", *flags])
+
+
+def _sizes(name: str, state: TrainState) -> dict[str, float]:
+    return {
+        f"{name} parameters": bytes_per_chip(state.parameters),
+        f"{name} optimiser": bytes_per_chip(state.optimiser),
+    }
 
 
 def planned_model(config: Any) -> ModelConfig:

@@ -179,5 +179,12 @@ set_up() {
     printf '%s\n%s\n' "$wanted" "$found" >"$stamp"
 }
 
+# jax finds the TPU compiler of pod_plan, and would look for a TPU and complain on stderr that there is none.
+accelerator() {
+    compgen -G '/dev/accel*' || compgen -G '/dev/vfio/[0-9]*' || compgen -G '/dev/nvidia[0-9]*' || compgen -G '/dev/dxg' ||
+        compgen -G '/dev/kfd'
+}
+
 set_up
 export TARS_JAX_CHROMIUM
+accelerator >/dev/null || export JAX_PLATFORMS=${JAX_PLATFORMS:-cpu}

@@ -4,9 +4,10 @@ Axes: B rows, T new tokens, M keys (T without a cache, else its length), N query
 dimension, W runs of a row.
 
 Dense attention holds scores [B, N, T, M], and is what every live cache is read with. The others never hold them, and
-take packed rows: splash attention (TPU) walks over blocks, leaves out those above the diagonal, and takes T a multiple
-of 128; cuDNN's flash attention (GPU, from Hopper on) takes each run of equal segments as a sequence of its own, in
-bfloat16, and a bounded number of them in a row.
+take packed rows. Splash attention (TPU) walks over blocks, leaves out those above the diagonal, and takes T a multiple
+of 128; on the way back one kernel gives all gradients, five products instead of seven, and a part of the queries'
+gradient for each block of keys, which are summed. cuDNN's flash attention (GPU, from Hopper on) takes each run of equal
+segments as a sequence of its own, in bfloat16, and a bounded number of them in a row.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from tars_jax.model.execution import ATTENTION_OUT
 from tars_jax.model.sharding import mapped
 
 SPLASH_UNIT = 128  # tokens
-SPLASH_BLOCK = 512  # tokens of a block, at most
+SPLASH_SIDES = (2048, 1024, 512, 256, SPLASH_UNIT)  # tokens of a block; the first that fits and divides
+SPLASH_QUERIES = 1024  # at most, of a block
+SPLASH_PRODUCT = 512  # keys of a block that are multiplied at a time, at most
 CUDNN_WINDOWS = 16  # windows of a row, at most; its kernels start for every one that there could be
 
 
@@ -116,16 +119,21 @@ def _splash(q: jax.Array, k: jax.Array, v: jax.Array, segments: jax.Array) -> ja
     length, heads, head_dim = q.shape[1:]
     if length % SPLASH_UNIT:
         raise InputError(f"execution.attention: 'splash' takes rows of a multiple of {SPLASH_UNIT}, got {length}")
-    block = next(size for size in (SPLASH_BLOCK, 256, SPLASH_UNIT) if length % size == 0)
+
+    def side(most: int) -> int:
+        return next(size for size in SPLASH_SIDES if size <= most and length % size == 0)
+
+    queries, keys, product = side(SPLASH_QUERIES), side(SPLASH_SIDES[0]), side(SPLASH_PRODUCT)
     kernel = splash.make_splash_mha(
         splash_attention_mask.MultiHeadMask([splash_attention_mask.CausalMask((length, length))] * heads),
         block_sizes=splash.BlockSizes(
-            block_q=block,
-            block_kv=block,
-            block_q_dkv=block,
-            block_kv_dkv=block,
-            block_q_dq=block,
-            block_kv_dq=block,
+            block_q=queries,
+            block_kv=side(SPLASH_QUERIES),
+            block_kv_compute=product,
+            block_q_dkv=queries,
+            block_kv_dkv=keys,
+            block_kv_dkv_compute=product,
+            use_fused_bwd_kernel=True,
         ),
         head_shards=1,
         q_seq_shards=1,

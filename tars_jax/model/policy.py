@@ -22,6 +22,7 @@ from tars_jax.model.decoder import Attending, Cache, Decoder
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
+from tars_jax.model.sharding import mapped
 from tars_jax.model.vision import VisionEncoder
 
 Parameters = dict[str, Any]
@@ -125,15 +126,21 @@ def _encoder(config: ModelConfig) -> VisionEncoder:
 
 def _features(config: ModelConfig, inputs: Inputs) -> jax.Array | None:
     """What stands at each image token, [1 + F, B, T, D], encoded now or before; None where there are no images."""
-    chosen = jnp.maximum(inputs.image_tokens, 0)
     if inputs.seen is not None:
-        return inputs.seen[:, chosen]
+        return inputs.seen[:, jnp.maximum(inputs.image_tokens, 0)]
     sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
     if not any(images.shape[1] for images in sizes):
         return None
     encoder = _encoder(config)
     seen = jnp.concatenate([_of_rows(encoder, images) for images in sizes if images.shape[1]], axis=2)
-    return jnp.take_along_axis(seen, chosen[None, ..., None], axis=2)
+    # Each row takes from its own images; the compiler would bring the images of all rows together for it.
+    taken = mapped(_taken, ((None, "batch", None, None), ("batch", None)), (None, "batch", None, None))
+    return taken(seen, inputs.image_tokens)
+
+
+def _taken(seen: jax.Array, image_tokens: jax.Array) -> jax.Array:
+    """Of image tokens [1 + F, B, I * Q, D] those that the rows name, [1 + F, B, T, D]; any where they name none."""
+    return jnp.take_along_axis(seen, jnp.maximum(image_tokens, 0)[None, ..., None], axis=2)
 
 
 def _of_rows(encoder: VisionEncoder, images: Array) -> jax.Array:

@@ -18,6 +18,7 @@ import numpy as np
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.positions import rotate
 from tars_jax.model.preprocessing import patches
+from tars_jax.model.sharding import constrain
 
 
 def _coordinates(rows: int, columns: int, merge: int) -> np.ndarray:
@@ -64,6 +65,7 @@ class VisionBlock(nn.Module):
     def __call__(self, x: jax.Array, cosine: jax.Array, sine: jax.Array, windows: np.ndarray | None) -> jax.Array:
         config = self.config
         head_dim = config.width // config.heads
+        x = constrain(x, "batch", None, None)
         dense = functools.partial(nn.Dense, dtype=self.dtype)
         norm = functools.partial(_norm(config), dtype=self.dtype)
         y = norm(name="attention_norm")(x)

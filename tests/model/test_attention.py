@@ -17,7 +17,7 @@ from tars_jax.model.execution import REMAT, Execution
 from tars_jax.model.grouped import bucket_size
 from tars_jax.model.policy import Inputs, Parameters, forward
 
-B, T, N, K, H = 1, 256, 2, 1, 8
+B, T, N, K, H = 1, 384, 2, 1, 8
 
 
 def test_dense_by_hand() -> None:
@@ -29,7 +29,7 @@ def test_dense_by_hand() -> None:
 
 
 def test_splash_is_dense() -> None:
-    """Interpreted: the TPU's kernel, block by block, its gradients too."""
+    """Interpreted: the TPU's kernel in blocks of 128, its gradients too."""
     keys = jax.random.split(jax.random.key(0), 4)
     shapes = ((B, T, N, H), (B, T, K, H), (B, T, K, H), (B, T, N, H))
     q, k, v, probe = (jax.random.normal(key, shape) for key, shape in zip(keys, shapes, strict=True))

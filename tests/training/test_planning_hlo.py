@@ -1,10 +1,18 @@
 """A program written by hand: four layers, each a product and two collectives, then a product of the whole."""
 
+import functools
+import re
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
 import pytest
+from jax.experimental.pallas.ops.tpu.megablox.gmm import gmm, tgmm
 
 from tars_jax.training.planning.collectives import Collective, find_collectives
 from tars_jax.training.planning.hlo import Program, Shape, parse, shapes_in
-from tars_jax.training.planning.operations import count_flops, count_traffic, silent_kernels
+from tars_jax.training.planning.kernels import DYNAMIC, grid, grouped_flops
+from tars_jax.training.planning.operations import count_flops, count_seconds, count_traffic, silent_kernels
 
 TEXT = """HloModule jit_update, is_scheduled=true
 
@@ -148,17 +156,75 @@ def test_a_padded_convolution() -> None:
 
 
 def test_kernels() -> None:
-    """A kernel says its operations; of splash attention they are known; others are named."""
+    """A kernel says its operations; others are named."""
     call = 'f32[4,4] custom-call(%p0), custom_call_target="tpu_custom_call", backend_config={"x":1'
     stated = _only(f'k = {call},"cost_estimate":{{"flops":"123","bytes_accessed":"9"}}}}', "f32[4,4]")
     assert (count_flops(stated), silent_kernels(stated)) == (123, ())
     silent = _only(f"k = {call}}}", "f32[4,4]")
     assert (count_flops(silent), silent_kernels(silent)) == (0, ("k",))
-    splash = _only(
-        'splash_mha_fwd_residuals.1 = f32[2,64,16] custom-call(%p0, %p1, %p2), custom_call_target="tpu_custom_call"',
-        "s8[1,4,4]",
-        "bf16[2,64,16]",
-        "bf16[2,64,16]",
-    )
-    assert count_flops(splash) == 2 * (2 * 2 * 64 * 64 * 16) / 2
-    assert silent_kernels(splash) == ()
+
+
+SPLASH = 'custom-call(%p0, %p1, %p2), custom_call_target="tpu_custom_call"'
+BLOCKS = ("s8[1,4,2]", "bf16[2,64,16]", "bf16[1,64,16]")  # 4 of queries by 2 of keys; 2 heads of 64 tokens, of 16
+
+
+@pytest.mark.parametrize(
+    ("kernel", "products"),
+    [
+        ("splash_mha_fwd_residuals.1 = f32[2,64,16]", 2),
+        ("splash_mha_dkv_no_residuals.1 = (f32[1,64,16], f32[1,64,16])", 4),
+        (
+            "splash_mha_dkv_no_residuals.1 = (f32[2,2,64,16], f32[1,64,16], f32[1,64,16])",
+            5,
+        ),  # and the queries' gradient
+        ("splash_mha_dq_no_residuals.1 = f32[2,64,16]", 3),
+    ],
+)
+def test_splash_attention_in_the_blocks_that_causality_leaves(kernel: str, products: int) -> None:
+    """Blocks of 16 queries by 32 keys: the four rows of them visit 1, 1, 2 and 2."""
+    program = _only(f"{kernel} {SPLASH}", *BLOCKS)
+    assert count_flops(program) == products * 6 * 2 * (2 * 16 * 32 * 16)
+    assert silent_kernels(program) == ()
+
+
+def test_a_grouped_product_computes_whole_blocks() -> None:
+    """[64, 40] rows of 3 groups by [3, 40, 24] in blocks of 16 x 32 x 16: 4 + 2 blocks of rows, 2 of 40, 2 of 24."""
+    assert grouped_flops((2, DYNAMIC, 2), (16 * 32, 32 * 16, 16 * 16), visits=6) == 2 * (6 * 16) * (2 * 32) * (2 * 16)
+
+
+@pytest.mark.parametrize(
+    ("product", "shapes", "expected"),
+    [
+        (gmm, ((256, 384), (3, 384, 256)), [2, DYNAMIC, 3]),
+        (tgmm, ((384, 256), (256, 256)), [2, 3, DYNAMIC]),
+    ],
+)
+def test_the_grid_that_a_grouped_product_carries(
+    product: Callable[..., jax.Array], shapes: tuple[tuple[int, ...], ...], expected: list[int]
+) -> None:
+    """256 rows of 3 groups, [256, 384] by [3, 384, 256], and the gradient of the kernels, in blocks of 64, 128, 128."""
+    arrays = [jax.ShapeDtypeStruct(shape, jnp.bfloat16) for shape in shapes]
+    blocked = functools.partial(product, tiling=(64, 128, 128))
+    traced = jax.jit(blocked).trace(*arrays, jax.ShapeDtypeStruct((3,), jnp.int32))
+    text = traced.lower(lowering_platforms=("tpu",)).as_text()
+    (body,) = re.findall(r"\\22body\\22: \\22([^\\]*)\\22", text)
+    bounds, blocks = grid(body)
+    assert bounds == expected
+    assert sorted(blocks) == sorted([64 * 128, 64 * 128, 128 * 128])
+
+
+def test_a_kernel_reads_as_often_as_it_says() -> None:
+    call = 'f32[4,4] custom-call(%p0), custom_call_target="tpu_custom_call", backend_config={"x":1'
+    for said, moved in ((9, 128), (1000, 1000)):
+        kernel = _only(f'k = {call},"cost_estimate":{{"flops":"123","bytes_accessed":"{said}"}}}}', "f32[4,4]")
+        assert count_traffic(kernel) == moved
+
+
+def test_each_instruction_takes_the_longer_of_compute_and_traffic(program: Program) -> None:
+    """A layer: 128 bytes of x for each of two fusions, a product of 8192 FLOP and 1284 bytes, a slice of 256; then a
+    product of 1024 FLOP and 512 bytes. At 16 FLOP/s all of them wait for memory, at 1 FLOP/s products for compute.
+    """
+    moved = {"start": 128, "done": 128, "y": 256 + 4 + 1024, "left": 256}
+    expected = 4 * (moved["start"] + moved["done"] + moved["y"] + moved["left"]) + 256 + 256
+    assert count_seconds(program, 16, 1) == expected
+    assert count_seconds(program, 1, 1) == expected - 4 * moved["y"] + 4 * 8192 - 512 + 1024

@@ -11,6 +11,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import count_parameters
 from tars_jax.training.planning.chips import CHIPS, Chip, Slice, parse_topology
 from tars_jax.training.planning.collectives import Collective, Wires, replica_group, seconds, wires
+from tars_jax.training.planning.compiled import out_of_memory
 from tars_jax.training.planning.model_flops import (
     decode_flops,
     human,
@@ -18,7 +19,6 @@ from tars_jax.training.planning.model_flops import (
     matrix_parameters,
     update_flops,
 )
-from tars_jax.training.planning.plan import out_of_memory
 from tars_jax.training.planning.roofline import Assumptions, CollectiveSum, mesh_axes, roofline, sum_collectives
 
 CHIP = Chip("toy", peak_flops=100.0, hbm_bytes=1000.0, hbm_bandwidth=10.0, link_bandwidth=2.0, ring_multiple=4)
@@ -103,14 +103,15 @@ def test_collectives_are_summed_by_kind_and_mesh_axes() -> None:
 
 
 def test_roofline() -> None:
-    """80 s of compute at half of the peak, 5 s of memory, 20 s of wires; 8 chips could do 800 FLOP a second."""
+    """80 s of compute at half of the peak, 5 s of memory, 82 s if they take turns, 20 s of wires; 8 chips could do 800
+    FLOP a second."""
     slice_, _ = slice_of(4, 2)
     collectives = [CollectiveSum("all-gather", ("fsdp",), 4, 1, 0, 20.0)]
-    found = roofline(4000.0, 50.0, collectives, 16_000.0, slice_, Assumptions(matmul_efficiency=0.5))
-    assert (found.compute, found.memory, found.wires) == (80, 5, 20)
-    assert (found.overlapped, found.serial) == (80, 100)
+    found = roofline(4000.0, 50.0, 82.0, collectives, 16_000.0, slice_, Assumptions(matmul_efficiency=0.5))
+    assert (found.compute, found.memory, found.busy, found.wires) == (80, 5, 82, 20)
+    assert (found.overlapped, found.serial) == (80, 102)
     assert found.utilisation_overlapped == pytest.approx(16_000 / 64_000)
-    assert found.utilisation == pytest.approx(16_000 / 80_000)
+    assert found.utilisation == pytest.approx(16_000 / 81_600)
 
 
 def test_topologies() -> None:

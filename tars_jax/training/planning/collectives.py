@@ -57,6 +57,12 @@ def find_collectives(program: Program, devices: int) -> tuple[Collective, ...]:
     return tuple(found)
 
 
+def is_collective(computation: Computation, instruction: Instruction) -> bool:
+    """Whether an instruction outside of fusions does nothing but send and receive."""
+    inner = (callee for _, callee in instruction.called if instruction.opcode == "fusion")
+    return _kind(computation, instruction) is not None or any(name.startswith("all-reduce-scatter") for name in inner)
+
+
 def _continues(computation: Computation) -> bool:
     """Whether a fusion holds a later piece of a collective, whose first piece is the fusion that starts it."""
     targets = (each.attributes for each in computation.instructions.values() if each.opcode == "custom-call")

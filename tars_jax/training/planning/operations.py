@@ -12,16 +12,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tars_jax.training.planning.collectives import is_collective
 from tars_jax.training.planning.hlo import FAST_MEMORY, Computation, Instruction, Program, Shape
-
-# Pallas attention kernels (splash attention) state no cost: matrix products of queries by keys in each of them. Half of
-# the products is masked by causality and skipped in whole blocks.
-ATTENTION_KERNELS: tuple[tuple[str, int], ...] = (
-    (r"splash_m[hq]a_fwd", 2),
-    (r"splash_m[hq]a_dkv", 4),
-    (r"splash_m[hq]a_dq", 3),
-)
-CAUSAL = 0.5
+from tars_jax.training.planning.kernels import is_kernel, is_silent, kernel_flops, stated
 
 # Instructions that move nothing by themselves.
 _FREE = frozenset(
@@ -54,10 +47,9 @@ def silent_kernels(program: Program) -> tuple[str, ...]:
         sorted(
             instruction.name
             for _, instruction, _ in program.instructions()
-            if _is_kernel(instruction)
+            if is_kernel(instruction)
             and any("f" in shape.dtype for shape in instruction.outputs)
-            and not _stated(instruction, "bytes_accessed")
-            and _attention(instruction) is None
+            and is_silent(instruction)
         )
     )
 
@@ -65,13 +57,35 @@ def silent_kernels(program: Program) -> tuple[str, ...]:
 def count_traffic(program: Program) -> float:
     """Bytes that cross between HBM and the chip: what instructions outside of fusions read and write there.
 
-    An upper bound, as if every instruction read its operands anew; of an array that is only sliced, the slice counts.
+    An upper bound, as if every instruction read its operands anew; of an array that is only sliced, the slice counts,
+    and of a kernel what it says itself, if that is more.
     """
     return sum(
         runs * _traffic(program.computations, computation, instruction)
         for computation, instruction, runs in program.instructions()
         if computation.name not in program.fused
     )
+
+
+def count_seconds(program: Program, flops_per_second: float, bytes_per_second: float) -> float:
+    """One instruction after the other, each as long as the longer of its operations and its traffic; no collectives."""
+    within: dict[str, float] = {}  # operations of one round of a fused computation, callees first
+    for name, computation in program.computations.items():
+        if name in program.fused:
+            within[name] = sum(
+                _flops(computation, each) + sum(within.get(callee, 0.0) for _, callee in each.called)
+                for each in computation.instructions.values()
+            )
+    total = 0.0
+    for computation, instruction, runs in program.instructions():
+        if computation.name in program.fused or is_collective(computation, instruction):
+            continue
+        flops = _flops(computation, instruction)
+        if instruction.opcode == "fusion":
+            flops += sum(within[callee] for _, callee in instruction.called)
+        traffic = _traffic(program.computations, computation, instruction)
+        total += runs * max(flops / flops_per_second, traffic / bytes_per_second)
+    return total
 
 
 def _flops(computation: Computation, instruction: Instruction) -> float:
@@ -82,28 +96,7 @@ def _flops(computation: Computation, instruction: Instruction) -> float:
         found = re.search(r"lhs_contracting_dims=\{([\d,]*)\}", instruction.attributes)
         contracted = [int(dim) for dim in found.group(1).split(",") if dim] if found else []
         return 2 * instruction.outputs[0].size * math.prod(left.dims[dim] for dim in contracted)
-    if _is_kernel(instruction):
-        products = _attention(instruction)
-        if products is None:
-            return _stated(instruction, "flops")
-        # Behind integer arrays that say which blocks to visit.
-        floats = [shape for shape in computation.shapes(instruction) if "f" in shape.dtype and len(shape.dims) > 2]
-        queries, keys = floats[:2]
-        return products * 2 * queries.size * keys.dims[-2] * CAUSAL
-    return 0.0
-
-
-def _is_kernel(instruction: Instruction) -> bool:
-    return instruction.opcode == "custom-call" and 'custom_call_target="tpu_custom_call"' in instruction.attributes
-
-
-def _stated(instruction: Instruction, name: str) -> float:
-    found = re.search(rf'"{name}":"(\d+)"', instruction.attributes)
-    return float(found.group(1)) if found else 0.0
-
-
-def _attention(instruction: Instruction) -> int | None:
-    return next((number for pattern, number in ATTENTION_KERNELS if re.match(pattern, instruction.name)), None)
+    return kernel_flops(computation, instruction) if is_kernel(instruction) else 0.0
 
 
 def convolution_flops(instruction: Instruction, left: Shape, right: Shape) -> float:
@@ -152,7 +145,8 @@ def _traffic(computations: Mapping[str, Computation], computation: Computation, 
     if instruction.opcode == "copy-start":
         return sum(_bytes(shape) for shape in instruction.outputs[:2])
     if instruction.opcode != "fusion":
-        return _read(computation, instruction) + _written(computation, instruction)
+        moved = _read(computation, instruction) + _written(computation, instruction)
+        return max(moved, stated(instruction, "bytes_accessed")) if is_kernel(instruction) else moved
     inner = computations[dict(instruction.called)["calls"]]
     roots = [inner.instructions[name] for name in inner.root.operands] if inner.root.opcode == "tuple" else [inner.root]
     total = sum(

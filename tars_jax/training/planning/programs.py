@@ -20,7 +20,7 @@ from tars_jax.model.policy import Inputs
 from tars_jax.model.sharding import AXIS_RULES, batch_sharding
 from tars_jax.training.packing import Rows
 from tars_jax.training.ppo import PPOBatch, PPOConfig, make_policy_update
-from tars_jax.training.state import TrainState, abstract_state
+from tars_jax.training.state import abstract_state
 from tars_jax.training.value import ValueBatch, make_value_update, value_model
 
 
@@ -44,23 +44,23 @@ class BatchShape:
 
 def lower_policy_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig, batch: BatchShape, mesh: Mesh
-) -> tuple[jax.stages.Lowered, TrainState]:
-    """The PPO update of one minibatch, and the state that it takes."""
+) -> jax.stages.Lowered:
+    """The PPO update of one minibatch."""
     state = abstract_state(model, optimiser, mesh)
     rows, per_token = _abstract_rows(model, batch, mesh), _like(batch, mesh)
     update = make_policy_update(model, optimiser, config)
     minibatch = PPOBatch(rows, per_token(), per_token(), per_token(jnp.bool_), per_token(), per_token())
-    return update.lower(state, minibatch), state
+    return update.lower(state, minibatch)
 
 
 def lower_value_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, batch: BatchShape, mesh: Mesh
-) -> tuple[jax.stages.Lowered, TrainState]:
-    """The update of a separate value model, and the state that it takes."""
+) -> jax.stages.Lowered:
+    """The update of a separate value model."""
     state = abstract_state(value_model(model), optimiser, mesh)
     per_token = _like(batch, mesh)
     minibatch = ValueBatch(_abstract_rows(model, batch, mesh), per_token(), per_token())
-    return make_value_update(model, optimiser, None).lower(state, minibatch), state
+    return make_value_update(model, optimiser, None).lower(state, minibatch)
 
 
 def data_ways(mesh: Mesh) -> int:

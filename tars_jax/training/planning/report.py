@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from tars_jax.training.planning.roofline import Assumptions
 class PodPlan:
     """Everything that one run of pod_plan found."""
 
+    command: str
     preset: str
     topology: str
     slice_: Slice
@@ -30,7 +32,7 @@ class PodPlan:
 
     @property
     def learner_bytes(self) -> float:
-        """The states of the planned updates on the same chips, with the larger one's temporaries; inf if refused."""
+        """Both states on the same chips, with the larger one's temporaries of the updates planned; inf if refused."""
         known = [each.memory for each in self.programs if each.name != "decode step"]
         resident = sum(size for name, size in self.bytes_per_chip.items() if not name.startswith("decode"))
         return resident + max((m.total - m.arguments if m else float("inf") for m in known), default=0.0)
@@ -44,6 +46,7 @@ def as_json(plan: PodPlan) -> dict[str, Any]:
     """Plain data; bytes, FLOPs and seconds without units of a thousand."""
     chip = dataclasses.asdict(plan.slice_.chip)
     return {
+        "command": plan.command,
         "preset": plan.preset,
         "topology": plan.topology,
         "chips": len(plan.slice_.devices),
@@ -65,6 +68,20 @@ def as_json(plan: PodPlan) -> dict[str, Any]:
 
 def as_markdown(plan: PodPlan) -> str:
     return "\n".join([*_head(plan), *_memory(plan), *_time(plan), *_collectives(plan), *_small_print(plan)]) + "\n"
+
+
+PAGE = "# Plans for pods\n\nEach section was written by the command in it.\n"
+
+
+def with_plan(page: str, plan: PodPlan) -> str:
+    """A page of plans with this one, in the place of an earlier one of the same preset and topology or at the end."""
+    first, *sections = re.split(r"^(?=## )", page or PAGE, flags=re.MULTILINE)
+    own = re.sub(r"^#", "##", as_markdown(plan), flags=re.MULTILINE)
+    title = own[: own.index(f"{plan.topology}:")] + f"{plan.topology}:"
+    if not any(each.startswith(title) for each in sections):
+        sections.append(own)
+    sections = [own if each.startswith(title) else each for each in sections]
+    return "\n".join(each.rstrip("\n") + "\n" for each in [first, *sections])
 
 
 def verdict(plan: PodPlan) -> str:
@@ -89,6 +106,10 @@ def _head(plan: PodPlan) -> list[str]:
     lines = [
         f"# {plan.preset} on {plan.topology}: {len(plan.slice_.devices)} chips",
         "",
+        "```",
+        plan.command,
+        "```",
+        "",
         verdict(plan)[0].upper() + verdict(plan)[1:] + ".",
         "",
         f"Parameters: {human(plan.total_parameters)} in all, {human(plan.active_parameters)} active for a token, "
@@ -102,7 +123,7 @@ def _head(plan: PodPlan) -> list[str]:
 def _memory(plan: PodPlan) -> list[str]:
     rows = [(name, _size(size)) for name, size in plan.bytes_per_chip.items()]
     rows += [
-        ("learner in all (states of the updates planned here, the larger one's temporaries)", _size(plan.learner_bytes))
+        ("learner in all (both states, the larger temporaries of the updates planned here)", _size(plan.learner_bytes))
     ]
     rows += [("HBM of a chip", _size(plan.slice_.chip.hbm_bytes))]
     lines = ["## Memory", "", *_table(("on one chip", "bytes"), rows), ""]
@@ -123,7 +144,7 @@ def _time(plan: PodPlan) -> list[str]:
     rows = []
     for each in plan.programs:
         if each.roofline is None:
-            rows.append((each.name, *[""] * 8, each.refused))
+            rows.append((each.name, *[""] * 9, each.refused))
             continue
         roof, chips = each.roofline, len(plan.slice_.devices)
         rows.append(
@@ -131,6 +152,7 @@ def _time(plan: PodPlan) -> list[str]:
                 each.name,
                 f"{roof.compute:.3g}",
                 f"{roof.memory:.3g}",
+                f"{roof.busy:.3g}",
                 f"{roof.wires:.3g}",
                 f"{roof.overlapped:.3g} to {roof.serial:.3g}",
                 human(each.tokens / roof.serial),
@@ -144,6 +166,7 @@ def _time(plan: PodPlan) -> list[str]:
         "program",
         "compute s",
         "HBM s",
+        "busy s",
         "wires s",
         "step s",
         "tokens/s",
@@ -182,11 +205,14 @@ def _small_print(plan: PodPlan) -> list[str]:
         f"{chip.hbm_bandwidth / 1e9:.0f} GB/s, {chip.link_bandwidth / 1e9:.0f} GB/s a link in one direction "
         "(docs.cloud.google.com/tpu/docs, table of each chip).",
         f"- Matrix products reach {plan.assumptions.matmul_efficiency:.0%} of the peak. Assumed, not measured.",
+        "- Executed FLOPs are those of the program: whole blocks of the kernels, layers computed again, all tokens of "
+        "a window through the vocabulary head.",
         "- Memory traffic is an upper bound: every instruction outside of fusions reads its operands anew.",
         "- Collectives take the bandwidth of their wires and no latency. A side of the slice is a ring where it is a "
         f"multiple of {chip.ring_multiple}.",
-        "- The step takes at least the longest of compute, HBM and wires (everything overlaps), and the longer of "
-        "compute and HBM plus the wires if nothing overlaps. The lower utilisation is the one to plan with.",
+        "- The shortest step is the longest of compute, HBM and wires, as if each hid behind the others: the roofline. "
+        "The longest is busy plus wires, as if nothing did: busy is every instruction in turn, each the longer of its "
+        "own compute and HBM traffic. Its utilisation, the lower one, is the one to plan with.",
         "- Useful FLOPs are those of a forward and a backward pass: no recomputation, no padding, causal attention.",
         "",
     ]

@@ -36,11 +36,12 @@ class CollectiveSum:
 class Roofline:
     """Seconds of one run. Utilisation is useful operations over what all chips could do in that time."""
 
-    compute: float
-    memory: float  # HBM
+    compute: float  # all operations
+    memory: float  # all traffic with HBM
+    busy: float  # instructions one after the other, each the longer of its compute and its memory
     wires: float  # collectives, one after the other
-    overlapped: float  # the longest of the three: collectives hide behind computation
-    serial: float  # nothing hides: the longer of compute and memory, then the collectives
+    overlapped: float  # the longest of compute, memory and wires: the roofline
+    serial: float  # nothing hides behind anything else: busy, then the collectives
     utilisation_overlapped: float
     utilisation: float  # of the serial time: the one to plan with
 
@@ -68,21 +69,23 @@ def mesh_axes(group: Sequence[int], mesh: Mesh) -> tuple[str, ...]:
 def roofline(
     flops: float,
     traffic: float,
+    busy: float,
     collectives: Sequence[CollectiveSum],
     useful_flops: float,
     slice_: Slice,
     assumptions: Assumptions,
 ) -> Roofline:
-    """`flops` and `traffic` (bytes) are those of one chip, `useful_flops` of all chips."""
+    """`flops`, `traffic` (bytes) and `busy` (seconds) are those of one chip, `useful_flops` of all chips."""
     chip = slice_.chip
     compute = flops / (chip.peak_flops * assumptions.matmul_efficiency)
     memory = traffic / chip.hbm_bandwidth
     wires_ = sum(each.seconds for each in collectives)
-    overlapped, serial = max(compute, memory, wires_), max(compute, memory) + wires_
+    overlapped, serial = max(compute, memory, wires_), busy + wires_
     possible = chip.peak_flops * len(slice_.devices)
     return Roofline(
         compute,
         memory,
+        busy,
         wires_,
         overlapped,
         serial,
