@@ -229,7 +229,7 @@ def improve(lab: Lab) -> None:
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
     player = engine_player(lab.engine, seed)
     learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
-    stream = StreamMetrics(lab.activity, pool, lambda: lab.engine, workers=lab.config.browser.pages)
+    stream = StreamMetrics(lab.activity, pool, lab.engine.statistics, workers=lab.config.browser.pages)
     with lab.rollouts.streaming(pool, task_of, player, lambda: lab.engine.version) as workers:
         while version < config.updates:
             pool.wait(timeout=1.0)

@@ -85,14 +85,15 @@ def measure_decode(config: Any, entry: Entry, patience: Patience) -> Row:
     quantised = entry.weights == "w4a8"
     parameters = jax.jit(lambda key: _weights(policy, key, quantised=quantised))(jax.random.key(config["seed"]))
     decode: Any = make_slot_functions(
-        policy, stop=NEVER, temperature=1.0, chunk=size.chunk, base_seed=config["seed"], quantised=quantised
+        policy, stop=NEVER, chunk=size.chunk, base_seed=config["seed"], quantised=quantised
     ).decode
     state = jax.jit(lambda: _filled(policy, size))()
-    program, row = compiled(lambda: decode.lower(parameters, state))
+    everybody = jnp.arange(size.slots, dtype=jnp.int32)
+    program, row = compiled(lambda: decode.lower(parameters, state, everybody))
 
     def run() -> Any:
         nonlocal state
-        state, drawn = program(parameters, dataclasses.replace(state, **_lengths(size)))
+        state, drawn = program(parameters, dataclasses.replace(state, **_lengths(size)), everybody)
         return drawn
 
     timing = measure(run, patience)
@@ -117,11 +118,11 @@ def _filled(policy: ModelConfig, size: Shapes) -> SlotState:
     """All slots in the middle of an answer; a cache of random numbers, which take longer than zeros."""
     state = SlotState.empty(policy, size.slots, size.cache_length)
     keys, values = (jax.random.normal(jax.random.key(seed), state.cache.keys.shape, policy.dtype) for seed in (1, 2))
-    seed = jnp.arange(size.slots, dtype=jnp.uint32)
-    return dataclasses.replace(state, cache=Cache(keys, values), seed=seed, **_lengths(size))
+    drawing = dataclasses.replace(state.drawing, seed=jnp.arange(size.slots, dtype=jnp.uint32))
+    return dataclasses.replace(state, cache=Cache(keys, values), drawing=drawing, **_lengths(size))
 
 
-def _lengths(size: Shapes) -> dict[str, jax.Array]:
+def _lengths(size: Shapes) -> dict[str, Any]:
     def full(value: int) -> jax.Array:
         return jnp.full(size.slots, value, jnp.int32)
 

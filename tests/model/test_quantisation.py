@@ -131,7 +131,8 @@ def test_images_may_be_seen_beforehand(tiny_model: ModelConfig, quantised: Param
     def both() -> tuple[jax.Array, jax.Array]:
         seen = quantised_see(tiny_model, quantised, image[0])
         beforehand = dataclasses.replace(inputs, images=image[:, :0], seen=seen[:, 0])
-        return tuple(quantised_forward(tiny_model, quantised, each).logits for each in (inputs, beforehand))
+        first, second = (quantised_forward(tiny_model, quantised, each).logits for each in (inputs, beforehand))
+        return first, second
 
     expected, got = both()
     np.testing.assert_allclose(got, expected, atol=1e-5)

@@ -67,7 +67,14 @@ def test_memory_holds_a_tensor_and_never_the_model(tmp_path: pathlib.Path, monke
     """numpy and safetensors tell tracemalloc of their buffers. The model has 50 megabytes, its largest tensor 2."""
     monkeypatch.setattr(tensors, "PIECE_BYTES", MEGABYTE)
     nano = preset("nano", vocabulary=64)
-    shape = {"width": 256, "depth": 8, "query_heads": 4, "experts": 0, "experts_per_token": 0, "expert_width": 0}
+    shape: dict[str, Any] = {
+        "width": 256,
+        "depth": 8,
+        "query_heads": 4,
+        "experts": 0,
+        "experts_per_token": 0,
+        "expert_width": 0,
+    }
     config = dataclasses.replace(nano, **shape, mlp_width=2048)
     zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), parameter_shapes(config))
     assert sum(leaf.nbytes for leaf in jax.tree.leaves(zeros)) > 50 * MEGABYTE
