@@ -11,7 +11,7 @@ from tars_jax.model.assignments import Weights, by_expert
 from tars_jax.model.bucketed import bucketed
 from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
-BUCKETS = (64, 256)  # rows: smallest and largest
+BUCKETS = (16, 256)  # rows: smallest and largest
 
 
 def grouped(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:

@@ -4,14 +4,15 @@
 
 The head is that of nano: hidden states [rows, length, width] to log-probabilities and entropies of the wanted tokens,
 with gradients for hidden states and parameters. Whole logits and all sizes of a piece take turns, and each is compared
-with the whole logits of its turn; printed are the median ratio of seconds and of processor time, and the bytes that XLA
-plans for temporaries. `execution.head_chunk` is the size of a piece.
+with the whole logits of its turn; printed are the median ratio of seconds and of processor time, and what XLA plans for
+temporaries. `execution.head_chunk` is the size of a piece.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -73,7 +74,7 @@ def main() -> None:
     for name, program in programs.items():
         np.testing.assert_allclose(float(program(head, hidden, tokens, wanted)[0]), value, rtol=1e-4, err_msg=name)
     times = times_in_turns(
-        [lambda run=run: run(head, hidden, tokens, wanted) for run in programs.values()], arguments.repeats
+        [functools.partial(run, head, hidden, tokens, wanted) for run in programs.values()], arguments.repeats
     )
     for (name, program), ratio in zip(programs.items(), np.median(times / times[:, :1], axis=0), strict=True):
         mebibytes = program.memory_analysis().temp_size_in_bytes / 2**20
