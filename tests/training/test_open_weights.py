@@ -55,7 +55,7 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
     assert done[-1][0] == done[-1][1] == len(done) == len(jax.tree.leaves(expected))
     chex.assert_trees_all_equal(load_parameters(tmp_path / "ours", parameter_shapes(config)), expected)
 
-    export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=30_000)
+    export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=20_000)
     assert (tmp_path / "theirs" / "tokenizer.json").read_bytes() == COMMITTED.read_bytes()
     assert len(list((tmp_path / "theirs").glob("*.safetensors"))) > 3
     again_config, again = import_checkpoint(tmp_path / "theirs", mesh())
@@ -67,7 +67,14 @@ def test_memory_holds_a_tensor_and_never_the_model(tmp_path: pathlib.Path, monke
     """numpy and safetensors tell tracemalloc of their buffers. The model has 50 megabytes, its largest tensor 2."""
     monkeypatch.setattr(tensors, "PIECE_BYTES", MEGABYTE)
     nano = preset("nano", vocabulary=64)
-    shape = {"width": 256, "depth": 8, "query_heads": 4, "experts": 0, "experts_per_token": 0, "expert_width": 0}
+    shape: dict[str, Any] = {
+        "width": 256,
+        "depth": 8,
+        "query_heads": 4,
+        "experts": 0,
+        "experts_per_token": 0,
+        "expert_width": 0,
+    }
     config = dataclasses.replace(nano, **shape, mlp_width=2048)
     zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, np.float32), parameter_shapes(config))
     assert sum(leaf.nbytes for leaf in jax.tree.leaves(zeros)) > 50 * MEGABYTE
