@@ -18,7 +18,8 @@ where a token was sampled. Tunix (peers/tunix_update.py) pads prompts on the lef
 to the longest of the batch and not to the budget of a config, and computes the vocabulary everywhere after the prompt.
 It runs with the batch whole and in four micro-batches, and the faster of the two counts. Its own packing
 (`max_seq_token_per_tpu`) is for splash attention on TPU: without that kernel, tokens would see all that is packed
-beside and after them; and it cuts episodes off where the mask has holes, as that of several turns has.
+beside and after them (log-probabilities were off by 2.7); and it cuts episodes off where the mask has holes, as that of
+several turns has.
 
 "gae" is the advantages alone, 64 rows of 4096: ours with two lambdas, theirs with one.
 """
@@ -142,7 +143,10 @@ def report(batch: str, answers: dict[str, list[dict[str, Any]]]) -> None:
             f"  {side}: {tokens / first[side]['computed']:.0%} of what it computes is real; peak memory {peak:.0f} MB, "
             f"{peak - loaded:.0f} above what it had loaded"
         )
-    for name, parts in (("update", ("update",)), ("iteration", ("prepare", "update"))):
+    measures: dict[str, tuple[str, ...]] = {"update": ("update",), "iteration": ("prepare", "update")}
+    if batch == "gae":
+        measures = {"advantages": ("update",)}
+    for name, parts in measures.items():
         times = {side: seconds(turns, parts) for side, turns in answers.items()}
         for column, kind in enumerate(("wall", "processor")):
             rates = {side: tokens / np.median(each[:, column]) for side, each in times.items()}

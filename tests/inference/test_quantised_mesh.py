@@ -94,10 +94,11 @@ def main() -> None:
     jax.tree.map(np.testing.assert_array_equal, quantised, loaded)
     assert jax.tree.map(lambda leaf: leaf.sharding, loaded) == parameter_shardings(mesh, loaded)
     print("loaded")
-    for ours, theirs in zip(answers(loaded), expected, strict=True):
-        assert ours.tokens == theirs.tokens
-        # Where a rounding to int8 falls on the other side, an activation moves by 1/127 of the largest.
-        np.testing.assert_allclose(ours.log_probs, theirs.log_probs, atol=0.02)
+    found = answers(loaded)
+    assert [answer.tokens for answer in found] == [answer.tokens for answer in expected]
+    # A device that has a part of a product's inputs rounds them to steps of 1/127 of the largest among its own.
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours.log_probs, theirs.log_probs, atol=0.05)
     print("answers")
 
 

@@ -159,9 +159,9 @@ def resaved(folder: Path, change: Callable[[dict[str, np.ndarray]], dict[str, np
 
 
 def test_experts_in_every_layout_that_files_have(tmp_path: Path, imported: Any) -> None:
-    """The golden file is [e, in, out], as published. Transformers 5 may write [e, out, in]; others one by one."""
+    """Transformers 5 wrote the golden file as [e, out, in]. Published are [e, in, out]; other tools write matrices."""
 
-    def out_first(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def published(tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         experts = [name for name in tensors if ".experts." in name]
         return tensors | {name: np.ascontiguousarray(tensors[name].swapaxes(1, 2)) for name in experts}
 
@@ -169,16 +169,16 @@ def test_experts_in_every_layout_that_files_have(tmp_path: Path, imported: Any) 
         split: dict[str, np.ndarray] = {}
         for name, array in tensors.items():
             prefix, found, last = name.rpartition("mlp.experts.")
-            parts = {"gate": array[..., :12], "up": array[..., 12:]} if last == "gate_up_proj" else {"down": array}
+            parts = {"gate": array[:, :12], "up": array[:, 12:]} if last == "gate_up_proj" else {"down": array}
             for number in range(len(array)) if found else ():
                 for part, kernels in parts.items():
-                    split[f"{prefix}mlp.experts.{number}.{part}_proj.weight"] = np.ascontiguousarray(kernels[number].T)
+                    split[f"{prefix}mlp.experts.{number}.{part}_proj.weight"] = np.ascontiguousarray(kernels[number])
             if not found:
                 split[name] = array
         return split
 
     _, expected = imported("qwen3_vl_moe")
-    for change in (out_first, separate):
+    for change in (published, separate):
         folder = resaved(Path(shutil.copytree(GOLDENS / "qwen3_vl_moe", tmp_path / change.__name__)), change)
         _, parameters = import_checkpoint(folder, mesh())
         jax.tree.map(np.testing.assert_array_equal, parameters, expected)
@@ -313,8 +313,8 @@ def main() -> None:
     largest: list[int] = []
     spread, reading._spread = reading._spread, watched(reading._spread, largest)
     _, parameters = import_checkpoint(GOLDENS / "qwen3_vl_moe", eight)
-    # Three layers of 4 experts of 32 x 12 are 4608 numbers, and 576 on one device; no array has more there.
-    assert max(largest) == 3 * 1 * 16 * 12, max(largest)
+    # The largest parameter is the queries' kernel, 3 layers of 32 x 4 x 16; no array has more than its eighth anywhere.
+    assert max(largest) == 3 * 32 * 4 * 16 // 8, max(largest)
     reading._spread = spread
     _, whole = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
     jax.tree.map(np.testing.assert_array_equal, parameters, whole)

@@ -55,7 +55,7 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
     assert done[-1][0] == done[-1][1] == len(done) == len(jax.tree.leaves(expected))
     chex.assert_trees_all_equal(load_parameters(tmp_path / "ours", parameter_shapes(config)), expected)
 
-    export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=30_000)
+    export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=20_000)
     assert (tmp_path / "theirs" / "tokenizer.json").read_bytes() == COMMITTED.read_bytes()
     assert len(list((tmp_path / "theirs").glob("*.safetensors"))) > 3
     again_config, again = import_checkpoint(tmp_path / "theirs", mesh())

@@ -117,8 +117,8 @@ def _require_same(directory: Path, head: Header, embedding: Header | None) -> No
     if embedding is not None and same:
         with opened(head.file) as ours, opened(embedding.file) as theirs:
             first, second = ours.get_slice(head.name), theirs.get_slice(embedding.name)
-            starts = range(0, head.shape[0], ROWS)
-            same = all(np.array_equal(first[row : row + ROWS], second[row : row + ROWS]) for row in starts)
+            blocks = [slice(row, min(row + ROWS, head.shape[0])) for row in range(0, head.shape[0], ROWS)]
+            same = all(np.array_equal(first[rows], second[rows]) for rows in blocks)
     if not same:
         raise InputError(
             f"{directory}: {head.name} is not the embedding, and config.json says tie_word_embeddings; it takes "
