@@ -53,6 +53,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.agent = ml_collections.ConfigDict(
         {
             "grammar": "text",
+            "constrained": False,  # sample well-formed responses only; log-probabilities are then those among these
             "show_budget": True,  # the remaining steps stand in the prompt; off is the ablation
             # A window a step: at nano size attention over long rows costs more than reading the instruction again,
             # and a window with several steps teaches copying of earlier thoughts before seeing.
@@ -64,7 +65,14 @@ def get_config() -> ml_collections.ConfigDict:
     config.browser = ml_collections.ConfigDict({"browsers": 2, "pages": 8, "size": 96})
     config.packing = ml_collections.ConfigDict({"row_length": 48, "images_per_row": 1})
     config.engine = ml_collections.ConfigDict(
-        {"max_length": 64, "max_new_tokens": 24, "chunk": 8, "length_buckets": (32, 64), "weights": "float"}
+        {
+            "max_length": 64,
+            "max_new_tokens": 24,
+            "chunk": 8,
+            "length_buckets": (32, 64),
+            "weights": "float",
+            "record_routes": False,
+        }
     )
     config.demonstrations = ml_collections.ConfigDict({"episodes": 2000, "distances": (1, 5), "skill": 0.5})
     config.supervised = ml_collections.ConfigDict(
@@ -105,6 +113,7 @@ def get_config() -> ml_collections.ConfigDict:
             "clip_low": 0.2,
             "clip_high": 0.28,
             "decoupled": True,
+            "replay_routes": False,  # tokens go to the experts that sampled them; takes engine.record_routes
             "epochs": 2,
             "minibatch_rows": 128,
             "positive_weight": 0.5,  # VAPO's; what the policy sees and plans stays intact while its moves change

@@ -24,6 +24,7 @@ import numpy as np
 
 from experiments.config import at_least, between, each, more_than, one_of
 from experiments.stages import FROM_NANO, Lab, decaying, supervise
+from tars_jax import InputError
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
@@ -97,6 +98,8 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
+    if config.ppo.replay_routes and not config.engine.record_routes:
+        raise InputError("engine.record_routes is False, ppo.replay_routes takes it to be True")
     with Lab(config, run_directory) as lab:
         demonstrations = collect(lab)
         supervise(lab, "supervised", demonstrations, lab.config.supervised)

@@ -18,11 +18,10 @@ import numpy as np
 from PIL import Image
 
 from experiments.config import Rule, at_least, more_than, one_of
+from experiments.stages import well_formed
 from tars_jax import InputError
 from tars_jax.agent.grammar import GRAMMARS
-from tars_jax.agent.pattern import response_pattern
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.inference.images import Fit
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
 from tars_jax.inference.turns import TurnFormat
@@ -85,7 +84,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             image=tokenizer.image,
             stop=tokenizer.end,
             seed=config.seed,
-            constraints=constraints(config, tokenizer),
+            constraints=well_formed(config.constraints, tokenizer),
         ) as engine,
     ):
         print(f"serve: {checkpoint}, {name}; compiling every shape (a minute, the first time) ...", flush=True)
@@ -134,14 +133,6 @@ def turn_format(model: ModelConfig, tokenizer: Tokenizer) -> TurnFormat:
         return rows * columns
 
     return TurnFormat(tokenizer, image_tokens)
-
-
-def constraints(config: Any, tokenizer: Tokenizer) -> Constraints | None:
-    """For each grammar a constraint of its name: only well-formed responses."""
-    patterns = {grammar: response_pattern(grammar) for grammar in config.constraints}
-    if not patterns:
-        return None
-    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=tokenizer.vocabulary)
 
 
 def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,8 +15,10 @@ from experiments.config import Rule
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
+from tars_jax.agent.pattern import response_pattern
 from tars_jax.agent.prompts import QWEN_CHAT, ChatFormat, PromptWriter
 from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import PRESETS, preset
@@ -72,6 +74,14 @@ def starting_point(name: str) -> tuple[ModelConfig, Tokenizer, Path | None]:
     return model, tokenizer, Path(name)
 
 
+def well_formed(grammars: Iterable[str], tokenizer: Tokenizer) -> Constraints | None:
+    """For each grammar a constraint of its name, under which only responses that can be read are sampled."""
+    patterns = {grammar: response_pattern(grammar) for grammar in grammars}
+    if not patterns:
+        return None
+    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=tokenizer.vocabulary)
+
+
 def decaying(config: Any, updates: int) -> OptimiserConfig:
     """The optimiser of a stage that ends after so many updates."""
     return OptimiserConfig(
@@ -95,10 +105,17 @@ class Lab:
         self.rewards = RewardConfig(max_length=engine.max_new_tokens, **config.reward.to_dict())
         # Weights of the right shapes and shardings: what is loaded from files is laid out like them.
         self.parameters = fresh_parameters(self.model, jax.random.key(config.seed), self.mesh)
+        constraint = agent.grammar if agent.constrained else None
         self.engine = Engine(
             self.model,
             self.parameters,
-            EngineConfig(slots=config.browser.pages, row_buckets=(2, max(2, config.browser.pages)), **engine.to_dict()),
+            EngineConfig(
+                slots=config.browser.pages,
+                row_buckets=(2, max(2, config.browser.pages)),
+                constraint=constraint,
+                **engine.to_dict(),
+            ),
+            constraints=well_formed([constraint] if constraint else [], tokenizer),
             image=tokenizer.image,
             stop=tokenizer.end,
             seed=config.seed,

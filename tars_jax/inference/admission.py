@@ -49,7 +49,7 @@ class Admission:
         """New tokens after what the window holds. The window is not changed."""
         check_idle(window)
         config = self._config
-        sampling = Sampling(temperature=config.temperature) if sampling is None else sampling
+        sampling = sampling or Sampling(temperature=config.temperature, constraint=config.constraint)
         budget = config.max_new_tokens if sampling.max_new_tokens is None else sampling.max_new_tokens
         new = np.asarray([*([] if window.pending is None else [window.pending]), *tokens], np.int32)
         if not new.size:

@@ -17,6 +17,7 @@ class EngineConfig:
     max_length: int = 256  # tokens of one context window
     max_new_tokens: int = 24  # of one answer, unless its request says less or more
     temperature: float = 1.0  # of answers whose request says nothing of sampling
+    constraint: str | None = None  # of the same answers: a name that the engine has a constraint for
     chunk: int = 8  # decode steps between two looks at the queue
     row_buckets: tuple[int, ...] = (2, 8)  # windows that are read in one batch
     length_buckets: tuple[int, ...] = (24, 48, 128, 256)  # new tokens of a window
