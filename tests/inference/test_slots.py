@@ -285,7 +285,7 @@ def test_a_few_slots_are_decoded_as_all_are(tiny_model: ModelConfig, tiny_parame
     for slots in (ALL, rows):
         state = SlotState.empty(tiny_model, SLOTS, LENGTH)
         for slot in (1, 3):
-            state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 4 + slot], slot=slot, budget=12), None)
+            state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 7 + slot], slot=slot, budget=12), None)
         state, record = functions.decode(tiny_parameters, state, slots, None)
         found.append((jax.tree.map(np.asarray, record), jax.tree.map(np.asarray, state)))
     (whole, expected), (few, got) = found
