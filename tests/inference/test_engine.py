@@ -208,7 +208,7 @@ def test_errors_of_the_thread_reach_every_caller(tiny_model: ModelConfig, tiny_p
                     await first.respond([1], [], restart=True)
                 return [*results, stopped.value.__cause__]
 
-        for error in asyncio.run(asyncio.wait_for(play(), 20)):
+        for error in asyncio.run(asyncio.wait_for(play(), 60)):
             cause = error if isinstance(error, MemoryError) else error.__cause__
             assert isinstance(cause, MemoryError)
 
@@ -228,7 +228,7 @@ def test_a_closed_engine_leaves_nobody_waiting(tiny_model: ModelConfig, tiny_par
             with pytest.raises(RuntimeError, match="stopped"):
                 await session.respond([1], [], restart=True)
 
-    asyncio.run(asyncio.wait_for(play(), 20))
+    asyncio.run(asyncio.wait_for(play(), 60))
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_a_cancelled_answer_leaves_slot_and_engine_usable(
                     pairs.append((expected, await answer(seed)))
             return pairs
 
-        for expected, again in asyncio.run(asyncio.wait_for(play(), 60)):
+        for expected, again in asyncio.run(asyncio.wait_for(play(), 240)):
             assert expected.tokens == again.tokens
             np.testing.assert_allclose(expected.log_probs, again.log_probs, atol=1e-5)
 
@@ -334,7 +334,7 @@ def test_a_session_starts_again_after_a_cancelled_answer(
                     windows.append(([1, 2, 10 + turn, *first.tokens, 4], second))
             return windows
 
-        windows = asyncio.run(asyncio.wait_for(play(), 60))
+        windows = asyncio.run(asyncio.wait_for(play(), 240))
     assert windows
     for read, second in windows:
         expected = score(tiny_parameters, [*read, *second.tokens], [])

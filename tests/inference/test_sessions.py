@@ -57,7 +57,7 @@ def prompt(*before: int) -> list[int]:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(asyncio.wait_for(work, 120))
+    return asyncio.run(asyncio.wait_for(work, 240))
 
 
 @contextlib.contextmanager
