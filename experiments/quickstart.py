@@ -25,7 +25,7 @@ import numpy as np
 from experiments.config import at_least, between, each, more_than, one_of
 from experiments.stages import Lab, decaying, supervise
 from tars_jax.evaluation import ReportData, verdict, write_report
-from tars_jax.inference.engine import WEIGHTS
+from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
@@ -229,7 +229,7 @@ def improve(lab: Lab) -> None:
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
     player = engine_player(lab.engine, seed)
     learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
-    stream = StreamMetrics(lab.activity, pool, lambda: lab.engine, workers=lab.config.browser.pages)
+    stream = StreamMetrics(lab.activity, pool, lab.engine.statistics, workers=lab.config.browser.pages)
     with lab.rollouts.streaming(pool, task_of, player, lambda: lab.engine.version) as workers:
         while version < config.updates:
             pool.wait(timeout=1.0)

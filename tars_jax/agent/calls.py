@@ -60,7 +60,7 @@ def action_from_call(
     if name not in FUNCTIONS:
         raise ActionError(f"there is no function {name[:80]!r}")
     kind = FUNCTIONS[name]
-    fields = {_PARAMETER_OF_FIELD.get(field.name, field.name): field for field in dataclasses.fields(kind)}
+    fields = {parameter_of_field(field.name): field for field in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
     for written, value in parameters.items():
         parameter = _parameter(name, written, fields)
@@ -88,8 +88,13 @@ def call_of(action: Action) -> tuple[str, dict[str, str]]:
         value = getattr(action, field.name)
         if value is None or (field.default is not dataclasses.MISSING and value == field.default):
             continue
-        parameters[_PARAMETER_OF_FIELD.get(field.name, field.name)] = _text(value)
+        parameters[parameter_of_field(field.name)] = _text(value)
     return action.name, parameters
+
+
+def parameter_of_field(field: str) -> str:
+    """The parameter that an action's field is written as."""
+    return _PARAMETER_OF_FIELD.get(field, field)
 
 
 def _parameter(name: str, written: str, fields: Mapping[str, Any]) -> str:

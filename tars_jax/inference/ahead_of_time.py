@@ -37,6 +37,6 @@ def lower_decode(
         return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=array_sharding(mesh, shape.shape, *axes))
 
     state = jax.tree.map(placed, jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length)))
-    functions = make_slot_functions(model, stop=0, temperature=1.0, chunk=1, base_seed=0)
+    functions = make_slot_functions(model, stop=0, chunk=1, base_seed=0)
     jitted: Any = functions.decode
-    return jitted.lower(parameters, state), parameters, state
+    return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "bool")), parameters, state

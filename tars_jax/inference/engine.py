@@ -1,99 +1,41 @@
 """The decode engine's host side: sessions ask, one thread batches and answers.
 
-A session owns a slot for its life. The thread gathers whatever requests have come in, extends their slots in one
-batch, and decodes all slots in short chunks, so that a trajectory that waits for its environment costs nothing and a
-new request waits for one chunk at most. Weights change between chunks: every token records the version that sampled it.
-
-A caller may give up waiting at any time. Its slot then goes on to the end of the answer, or until the slot is asked for
-something new, whichever comes first.
+The thread repeats: give slots to the requests that have waited longest, read their tokens in one batch, decode all
+slots for a short chunk of steps, answer what has come to its end. So a trajectory that waits for its environment costs
+nothing, and a new request waits for one chunk at most while there are slots. Weights change between chunks: every token
+records the version that sampled it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import collections
 import contextlib
 import dataclasses
 import functools
+import itertools
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax.core import FrozenDict
 
 from tars_jax import InputError
-from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
+from tars_jax.inference.admission import Admission, check_idle
+from tars_jax.inference.batching import bucket, extension
+from tars_jax.inference.config import EngineConfig, EngineStatistics
+from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.pictures import PictureBank
+from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling
+from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
+from tars_jax.inference.session import Session
+from tars_jax.inference.slots import Drawn, SlotState, copy, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Inputs, Parameters
-from tars_jax.model.positions import rope_positions
+from tars_jax.model.policy import Array, Parameters
 from tars_jax.model.quantisation import is_quantised, quantise
 from tars_jax.model.sharding import mesh_of
-
-WEIGHTS = ("float", "w4a8")
-
-
-@dataclasses.dataclass(frozen=True)
-class EngineConfig:
-    slots: int = 8
-    max_length: int = 256  # tokens of one context window
-    max_new_tokens: int = 24  # of one answer
-    temperature: float = 1.0
-    chunk: int = 8  # decode steps between two looks at the queue
-    row_buckets: tuple[int, ...] = (2, 8)
-    length_buckets: tuple[int, ...] = (24, 48, 128, 256)
-    weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
-
-
-@dataclasses.dataclass(frozen=True)
-class Sampled:
-    """One answer as it was sampled; the last token is the stop token unless the budget ran out."""
-
-    tokens: tuple[int, ...]
-    log_probs: tuple[float, ...]
-    versions: tuple[int, ...]
-
-
-@dataclasses.dataclass
-class _Slot:
-    """Host bookkeeping of one context. A new one in the same slot is a new object: the old one may still be decoded."""
-
-    index: int
-    seed: int = 0
-    answering: bool = False
-    length: int = 0
-    position: int = 0
-    drawn: int = 0
-    pending: int | None = None  # the last sampled token, which is not in the cache yet
-
-
-@dataclasses.dataclass
-class _Request:
-    slot: _Slot
-    tokens: np.ndarray  # [T]
-    positions: np.ndarray  # [3, T]
-    images: np.ndarray  # [I, height, width, 3] uint8
-    answer: Future[Sampled]
-    sampled: list[tuple[int, float, int]] = dataclasses.field(default_factory=list)
-
-
-class Session:
-    """A live context. Structurally the agent's `PolicySession`."""
-
-    def __init__(self, engine: Engine, slot: _Slot) -> None:
-        self._engine, self._slot = engine, slot
-
-    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
-        """Reads tokens and screenshots (uint8 [height, width, 3]) and samples an answer.
-
-        Raises InputError when the window grows beyond the engine's `max_length`, when images and image tokens do not
-        fit each other, and when a context goes on whose last answer was never awaited to its end.
-        """
-        if restart:
-            self._slot = _Slot(self._slot.index, self._slot.seed, drawn=self._slot.drawn)
-        return await asyncio.wrap_future(self._engine.submit(self._slot, tokens, images))
 
 
 class Engine:
@@ -103,36 +45,46 @@ class Engine:
     """
 
     def __init__(
-        self, model: ModelConfig, parameters: Parameters, config: EngineConfig, *, image: int, stop: int, seed: int
+        self,
+        model: ModelConfig,
+        parameters: Parameters,
+        config: EngineConfig,
+        *,
+        image: int,
+        stop: int,
+        seed: int,
+        constraints: Constraints | None = None,
     ) -> None:
         if model.image_token != image:
             raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
-        if config.weights not in WEIGHTS:
-            raise InputError(f"engine.weights is {config.weights!r}, it takes {' or '.join(WEIGHTS)}")
-        self.model, self.config, self._image = model, config, image
+        self.model, self.config, self._image, self._stop = model, config, image, stop
+        quantised = config.weights == "w4a8"
         self._quantise = jax.jit(functools.partial(quantise, model))
-        self._functions = make_slot_functions(
-            model,
-            stop=stop,
-            temperature=config.temperature,
-            chunk=config.chunk,
-            base_seed=seed,
-            quantised=config.weights == "w4a8",
+        self._functions = make_slot_functions(model, stop=stop, chunk=config.chunk, base_seed=seed, quantised=quantised)
+        self._starts = {} if constraints is None else dict(constraints.start)
+        # Names are no business of a program, which is known by everything in its arguments that is no array.
+        self._constraints = (
+            None if constraints is None else jax.device_put(dataclasses.replace(constraints, start=FrozenDict()))
         )
-        self._stop = stop
+        self._admission = Admission(model, config, image, constraints)
         self._mesh = mesh_of(parameters)
         self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh)
-        self._free = collections.deque(range(config.slots))
-        self._queue: collections.deque[_Request] = collections.deque()
-        self._wake = threading.Condition()
+        room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
+        self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
+        self._device = threading.Lock()  # around everything that uses the state or the bank
+        self._wake = threading.Condition()  # around everything below
+        self._scheduler = Scheduler(config.slots, config.max_queue)
+        self._sessions: set[Session] = set()
+        self._generation = itertools.count()  # of weights: their version may come again with others
         self.set_weights(parameters, version=0)
         self._closing = False
         self._stopped: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
-        self.busy_seconds = 0.0
-        self.tokens_sampled = 0
+        self._began = time.perf_counter()
+        self._busy_seconds, self._tokens_sampled, self._tokens_read = 0.0, 0, 0
 
     def __enter__(self) -> Engine:
+        self._began = time.perf_counter()
         self._thread.start()
         return self
 
@@ -155,174 +107,229 @@ class Engine:
             parameters = self._quantise(parameters)
         copied = jax.tree.map(jnp.copy, parameters)
         with self._wake:
-            self._weights = (copied, version)
+            self._weights = (copied, version, next(self._generation))
 
-    @contextlib.asynccontextmanager
-    async def session(self, seed: int) -> AsyncIterator[Session]:
-        """A slot for one trajectory, with its own random stream. Raises InputError when all slots are taken."""
-        if not self._free:
-            raise InputError(f"engine.slots: all {self.config.slots} slots are taken; it takes one for each worker")
-        index = self._free.popleft()
-        try:
-            yield Session(self, _Slot(index, seed & 0xFFFFFFFF))
-        finally:
-            self._free.append(index)
+    def warm_up(self, image_size: tuple[int, int] | None = None) -> None:
+        """Compiles every shape, and with `image_size` (height, width) the encoding of such screenshots.
 
-    def submit(self, slot: _Slot, tokens: Sequence[int], images: Sequence[np.ndarray]) -> Future[Sampled]:
-        """Queues new tokens for a slot. The answer is on its way or, after an exception, nothing has changed."""
-        if slot.answering:
-            raise InputError("session: the last answer was not awaited to its end; it takes restart=True")
-        new = np.asarray([*([] if slot.pending is None else [slot.pending]), *tokens], np.int32)
-        if slot.length + new.size + self.config.max_new_tokens > self.config.max_length:
-            raise InputError(
-                f"engine.max_length: a window of {slot.length + new.size} tokens and an answer of up to "
-                f"{self.config.max_new_tokens} do not fit {self.config.max_length}"
+        Afterwards nothing is compiled any more, whatever is asked, but for screenshots of other sizes.
+        """
+        parameters = self._weights[0]
+        with self._device, self._on_mesh():
+            for _ in range(2):  # what a program returns may lie otherwise than what it was first given
+                for rows, length in itertools.product(self.config.row_buckets, self.config.length_buckets):
+                    self._read(parameters, (), (rows, length), {})
+                nobody = jax.device_put(np.zeros(self.config.slots, bool))
+                self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
+                self._state = copy(self._state, 0, 0)
+                self._state = put(self._state, 0, take(self._state, 0, 1), 1)
+                if image_size is not None:
+                    self._bank.warm_up(parameters, image_size)
+            jax.block_until_ready(self._state)
+
+    def statistics(self) -> EngineStatistics:
+        with self._wake:
+            return EngineStatistics(
+                busy_seconds=self._busy_seconds,
+                wall_seconds=time.perf_counter() - self._began,
+                tokens_sampled=self._tokens_sampled,
+                tokens_read=self._tokens_read,
+                queue=len(self._scheduler.queue),
+                active=len(self._scheduler.active),
+                idle=self._scheduler.idle,
+                offloaded=sum(session.window.saved is not None for session in self._sessions),
+                sessions=len(self._sessions),
+                slots=self.config.slots,
+                image_hits=self._bank.hits,
+                image_misses=self._bank.misses,
+                version=self.version,
             )
-        _bucket(new.size, self.config.length_buckets)
-        kinds = {(image.dtype.name, image.shape) for image in images}
-        if len(kinds) > 1 or any(dtype != "uint8" for dtype, _ in kinds):
-            raise InputError(f"session: the images of one call must be uint8 and of one size, got {sorted(kinds)}")
-        pixels = np.stack(images) if images else np.zeros((0, 1, 1, 3), np.uint8)
-        rows, columns = self.model.vision.token_grid(*pixels.shape[1:3]) if images else (1, 1)
-        is_image = new == self._image
-        if is_image.sum() != rows * columns * len(images):
-            raise InputError(
-                f"session: {is_image.sum()} image tokens for {len(images)} images of {rows * columns} tokens each"
-            )
-        positions, next_position = rope_positions(is_image, (rows, columns), slot.position)
-        request = _Request(slot, new, positions, pixels, Future())
+
+    def session(self, seed: int) -> Session:
+        """For one trajectory, with its own random stream. Entering it raises Busy when too many are open."""
+        return Session(self, seed, Window())
+
+    # What sessions call
+
+    def open(self, session: Session) -> None:
+        """Raises Busy when too many are open."""
+        with self._wake:
+            if session not in self._sessions and len(self._sessions) >= self.config.max_sessions:
+                raise Busy(f"engine.max_sessions: all {self.config.max_sessions} sessions are open, it takes no more")
+            self._sessions.add(session)
+
+    def close(self, session: Session) -> None:
+        with self._wake:
+            if session in self._sessions:
+                self._sessions.remove(session)
+                self._scheduler.close(session.window)
+
+    def fork(self, session: Session, seed: int) -> Session:
+        with self._wake:
+            check_idle(session.window)
+            child = Session(self, seed, self._scheduler.fork(session.window))
+            try:
+                self.open(child)
+            except Busy:
+                self._scheduler.close(child.window)
+                raise
+            return child
+
+    def give_up(self, window: Window) -> None:
+        """Nobody waits for its answer any longer."""
+        with self._wake:
+            self._scheduler.close(window)
+
+    def submit(
+        self,
+        session: Session,
+        tokens: Sequence[int],
+        images: Sequence[np.ndarray],
+        *,
+        restart: bool,
+        sampling: Sampling | None = None,
+        on_token: OnToken | None = None,
+    ) -> tuple[Window, Future[Sampled]]:
+        """Queues new tokens for a session's window, or for a new one that takes its place.
+
+        The answer is on its way or, after an exception, nothing has changed.
+        """
+        window = Window() if restart else session.window
+        request = self._admission.request(window, session.stream, tokens, images, sampling, on_token)
         with self._wake:
             if self._stopped is not None:
                 raise RuntimeError("the engine has stopped") from self._stopped
-            slot.position, slot.answering = next_position, True
-            self._queue.append(request)
+            if session not in self._sessions:
+                raise InputError("session: it is not open, it takes `async with engine.session(seed) as session`")
+            if request.tokens.size:
+                self._scheduler.add(request)
+            else:
+                self._finish(request, 0, "length")
+            if restart:
+                self._scheduler.close(session.window)
             self._wake.notify()
-        return request.answer
+        return window, request.answer
+
+    # The thread
+
+    def _on_mesh(self) -> contextlib.AbstractContextManager[object]:
+        """A mesh belongs to a thread; the caller's is not this one's."""
+        return contextlib.nullcontext() if self._mesh is None else jax.set_mesh(self._mesh)
 
     def _run(self) -> None:
-        # A mesh belongs to a thread; the caller's is not this one's.
-        with contextlib.nullcontext() if self._mesh is None else jax.set_mesh(self._mesh):
-            self._serve()
-
-    def _serve(self) -> None:
-        open_requests: dict[int, _Request] = {}
-        arrived: list[_Request] | None = None
         reason: BaseException = RuntimeError("the engine was closed")
         try:
-            while (arrived := self._wait_for_work(open_requests)) is not None:
-                began = time.perf_counter()
-                parameters, version = self._weights
-                if arrived:
-                    self._extend(parameters, version, arrived)
-                    for request in arrived:
-                        if given_up := open_requests.pop(request.slot.index, None):
-                            given_up.answer.set_exception(RuntimeError("the slot was asked for something new"))
-                        open_requests[request.slot.index] = request
-                self._settle(open_requests)
-                if open_requests:
-                    self._decode(parameters, version, open_requests)
-                    self._settle(open_requests)
-                self.busy_seconds += time.perf_counter() - began
+            with self._on_mesh():
+                while (work := self._next()) is not None:
+                    began = time.perf_counter()
+                    with self._device:
+                        self._round(*work)
+                    self._busy_seconds += time.perf_counter() - began
         except BaseException as error:
             reason = error
         with self._wake:
             self._stopped = reason
-            queued = [request for request in self._queue if request.answer.set_running_or_notify_cancel()]
-            self._queue.clear()
-        for request in [*(arrived or ()), *open_requests.values(), *queued]:
-            if not request.answer.done():
-                request.answer.set_exception(reason)
+            for request in self._scheduler.clear():
+                _deliver(request.answer, reason)
 
-    def _wait_for_work(self, open_requests: dict[int, _Request]) -> list[_Request] | None:
-        """The next batch to extend, empty while answers are under way; None when the engine closes.
-
-        A batch holds one request of a slot at most, and screenshots of one size.
-        """
+    def _next(self) -> tuple[list[Request], list[Move]] | None:
+        """What to read next, empty while answers are under way; None when the engine closes."""
         with self._wake:
-            self._wake.wait_for(lambda: self._queue or open_requests or self._closing)
-            if self._closing:
-                return None
-            batch: dict[int, _Request] = {}
-            sizes: set[tuple[int, ...]] = set()
-            while self._queue and len(batch) < max(self.config.row_buckets):
-                request = self._queue[0]
-                size = {request.images.shape[1:]} if len(request.images) else set()
-                if request.slot.index in batch or len(sizes | size) > 1:
-                    break
-                self._queue.popleft()
-                # From here on the caller can no longer cancel the answer, only stop to wait for it.
-                if request.answer.set_running_or_notify_cancel():
-                    batch[request.slot.index] = request
-                    sizes |= size
-            return list(batch.values())
+            while not self._closing:
+                self._scheduler.drop_cancelled()
+                batch, moves = self._scheduler.take(self.config.row_buckets[-1], self._fit)
+                if self._scheduler.active:
+                    return batch, moves
+                self._wake.wait()
+            return None
 
-    def _extend(self, parameters: Parameters, version: int, requests: list[_Request]) -> None:
-        config = self.config
-        rows = _bucket(len(requests), config.row_buckets)
-        length = _bucket(max(request.tokens.size for request in requests), config.length_buckets)
-        pictures = max(len(request.images) for request in requests)
-        shape = max(request.images.shape[1:] for request in requests)  # 1 x 1 where a request has none
-        tokens = np.zeros((rows, length), np.int32)
-        positions = np.zeros((3, rows, length), np.int32)
-        write_at = np.full((rows, length), config.max_length, np.int32)
-        images = np.zeros((rows, pictures, *shape), np.uint8)
-        image_tokens = np.full((rows, length), -1, np.int32)
-        columns = np.zeros((6, rows), np.int64)  # slot, last, length, position, seed, drawn
-        columns[0] = config.slots
-        for row, request in enumerate(requests):
-            slot, size = request.slot, request.tokens.size
-            tokens[row, :size] = request.tokens
-            positions[:, row, :size] = request.positions
-            write_at[row, :size] = slot.length + np.arange(size)
-            images[row, : len(request.images)] = request.images
-            seen = np.flatnonzero(request.tokens == self._image)
-            image_tokens[row, seen] = np.arange(seen.size)
-            slot.length += size
-            columns[:, row] = slot.index, size - 1, slot.length, slot.position, slot.seed, slot.drawn
-            slot.drawn += 1
-        segments = (write_at < config.max_length).astype(np.int32)
-        slots, last, lengths, next_positions, seeds, drawn = columns
-        extension = Extension(
-            slots=jnp.asarray(slots, jnp.int32),
-            inputs=Inputs(*(jnp.asarray(each) for each in (tokens, positions, segments, images, image_tokens))),
-            write_at=jnp.asarray(write_at),
-            last=jnp.asarray(last, jnp.int32),
-            length=jnp.asarray(lengths, jnp.int32),
-            position=jnp.asarray(next_positions, jnp.int32),
-            budget=jnp.full(rows, config.max_new_tokens, jnp.int32),
-            seed=jnp.asarray(seeds, jnp.uint32),
-            drawn=jnp.asarray(drawn, jnp.int32),
+    def _fit(self, requests: Sequence[Request]) -> bool:
+        return self._bank.fits(picture for request in requests for picture in request.pictures)
+
+    def _round(self, batch: list[Request], moves: list[Move]) -> None:
+        parameters, version, generation = self._weights
+        for move in moves:
+            self._move(move)
+        if batch:
+            rows = bucket(len(batch), self.config.row_buckets)
+            length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
+            places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
+            first = self._read(parameters, batch, (rows, length), places)
+            for row, request in enumerate(batch):
+                self._tokens_read += request.tokens.size
+                self._write(request, first.tokens[row : row + 1], first.log_probs[row : row + 1], version)
+        with self._wake:
+            active = dict(self._scheduler.active)
+        if active:
+            wanted = np.zeros(self.config.slots, bool)
+            wanted[list(active)] = True
+            self._state, record = self._functions.decode(
+                parameters, self._state, jax.device_put(wanted), self._constraints
+            )
+            more: Drawn = jax.device_get(record)
+            for slot, request in active.items():
+                self._write(request, more.tokens[slot], more.log_probs[slot], version)
+
+    def _move(self, move: Move) -> None:
+        if move.save is not None:
+            move.save.blocks = take(self._state, move.slot, move.length)
+        elif move.copy is not None:
+            self._state = copy(self._state, move.copy, move.slot)
+        elif move.restore is not None:
+            self._state = put(self._state, move.slot, move.restore.blocks, move.length)
+
+    def _read(
+        self,
+        parameters: Parameters,
+        batch: Sequence[Request],
+        shape: tuple[int, int],
+        places: Mapping[bytes, np.ndarray],
+    ) -> Drawn:
+        """Reads the new tokens of a batch, padded to `shape`; the first token of each answer."""
+        new = extension(
+            batch,
+            shape,
+            slots=self.config.slots,
+            max_length=self.config.max_length,
+            image=self._image,
+            places=places,
+            bank=self._bank.features,
+            starts=self._starts,
         )
-        self._state, record = self._functions.extend(parameters, self._state, extension)
-        first_tokens, first_log_probs = (np.asarray(column) for column in record)
-        for row, request in enumerate(requests):
-            request.sampled.append((int(first_tokens[row]), float(first_log_probs[row]), version))
+        self._state, record = self._functions.extend(parameters, self._state, new, self._constraints)
+        drawn: Drawn = jax.device_get(record)
+        return drawn
 
-    def _decode(self, parameters: Parameters, version: int, requests: dict[int, _Request]) -> None:
-        self._state, record = self._functions.decode(parameters, self._state)
-        tokens, log_probs = (np.asarray(column) for column in record)
-        for index, request in requests.items():
-            for token, log_prob in zip(tokens[index], log_probs[index], strict=True):
+    def _write(self, request: Request, tokens: Array, log_probs: Array, version: int) -> None:
+        """Adds what was drawn to an answer, up to its end. What its caller's functions raise ends this answer alone."""
+        if request.budget == 0:
+            self._finish(request, 0, "length")
+            return
+        try:
+            for token, log_prob in zip(tokens.tolist(), log_probs.tolist(), strict=True):
                 if token < 0:
-                    break
-                request.sampled.append((int(token), float(log_prob), version))
-                request.slot.length += 1
-                request.slot.position += 1
-                request.slot.drawn += 1
+                    return
+                if end := request.write(token, log_prob, version, self._stop):
+                    self._finish(request, *end)
+                    return
+        except Exception as error:
+            with self._wake:
+                _deliver(request.answer, error)
+                self._scheduler.abandon(request)
 
-    def _settle(self, requests: dict[int, _Request]) -> None:
-        """Answers the requests that have come to their end."""
-        for index, request in list(requests.items()):
-            if request.sampled[-1][0] == self._stop or len(request.sampled) == self.config.max_new_tokens:
-                del requests[index]
-                request.slot.pending, request.slot.answering = request.sampled[-1][0], False
-                self.tokens_sampled += len(request.sampled)
-                request.answer.set_result(Sampled(*(tuple(column) for column in zip(*request.sampled, strict=True))))
+    def _finish(self, request: Request, kept: int, reason: str) -> None:
+        """Answers a request with the first tokens of what was written; its window ends with them, too."""
+        with self._wake:
+            self._tokens_sampled += len(request.written)
+            request.settle(kept)
+            self._scheduler.finish(request)
+            _deliver(request.answer, request.sampled(kept, reason))
 
 
-def _bucket(size: int, buckets: Sequence[int]) -> int:
-    """The smallest bucket that holds `size`; raises InputError when none does."""
-    for bucket in buckets:
-        if bucket >= size:
-            return bucket
-    raise InputError(f"engine.length_buckets: {size} new tokens fit none of {tuple(buckets)}")
+def _deliver(answer: Future[Sampled], outcome: Sampled | BaseException) -> None:
+    """Unless nobody waits for it any longer, or it has come already."""
+    with contextlib.suppress(InvalidStateError):
+        if isinstance(outcome, BaseException):
+            answer.set_exception(outcome)
+        else:
+            answer.set_result(outcome)

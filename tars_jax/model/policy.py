@@ -1,7 +1,7 @@
 """The policy and the value model: screenshots and text in; logits, values, router statistics out.
 
 Axes: B rows, T tokens, I images of a row, Q decoder tokens of an image, D width, V vocabulary, M cache length,
-F features that are added to an image token after the first layers.
+F features that are added to an image token after the first layers, P image tokens encoded beforehand.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Inputs:
     segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
     images: Array  # [B, I, height, width, 3] uint8; a tuple of such where there are several sizes
     image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens (size after size), -1 for text
+    seen: Array | None = None  # [1 + F, P, D] from `see`, in place of images: then image_tokens index all rows' P
 
 
 @flax.struct.dataclass
@@ -74,15 +75,10 @@ class Policy(nn.Module):
             name="embed",
         )
         x, deepstack = embed(inputs.tokens), None
-        sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
-        if any(images.shape[1] for images in sizes):
-            encoder = VisionEncoder(
-                config.vision, config.width, config.dtype, config.execution.remat != "none", name="vision"
-            )
-            seen = jnp.concatenate([_see(encoder, images) for images in sizes if images.shape[1]], axis=2)
-            chosen = jnp.maximum(inputs.image_tokens, 0)[None, ..., None]
-            features, is_image = jnp.take_along_axis(seen, chosen, axis=2), inputs.image_tokens[..., None] >= 0
-            x = jnp.where(is_image, features[0], x)
+        features = _features(config, inputs)
+        if features is not None:
+            is_image = inputs.image_tokens[..., None] >= 0
+            x = jnp.where(is_image, features[0].astype(x.dtype), x)
             deepstack = jnp.where(is_image, features[1:], 0) if config.vision.deepstack else None
 
         cosine, sine = rotary(
@@ -109,7 +105,35 @@ class Policy(nn.Module):
         return Output(logits, values, hidden, cache, routers)
 
 
-def _see(encoder: VisionEncoder, images: Array) -> jax.Array:
+class Eyes(nn.Module):
+    """The policy's vision encoder by itself, on the policy's own parameters."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, images: Array) -> jax.Array:
+        return _encoder(self.config)(images)
+
+
+def _encoder(config: ModelConfig) -> VisionEncoder:
+    """A submodule of the module that calls this."""
+    return VisionEncoder(config.vision, config.width, config.dtype, config.execution.remat != "none", name="vision")
+
+
+def _features(config: ModelConfig, inputs: Inputs) -> jax.Array | None:
+    """What stands at each image token, [1 + F, B, T, D], encoded now or before; None where there are no images."""
+    chosen = jnp.maximum(inputs.image_tokens, 0)
+    if inputs.seen is not None:
+        return inputs.seen[:, chosen]
+    sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
+    if not any(images.shape[1] for images in sizes):
+        return None
+    encoder = _encoder(config)
+    seen = jnp.concatenate([_of_rows(encoder, images) for images in sizes if images.shape[1]], axis=2)
+    return jnp.take_along_axis(seen, chosen[None, ..., None], axis=2)
+
+
+def _of_rows(encoder: VisionEncoder, images: Array) -> jax.Array:
     """[B, I, height, width, 3] to [1 + F, B, I * Q, D]."""
     seen = encoder(einops.rearrange(images, "b i ... -> (b i) ..."))
     return einops.rearrange(seen, "f (b i) q d -> f b (i q) d", b=images.shape[0])
@@ -140,6 +164,16 @@ def forward(
     """`Policy.apply` with the type of what it returns."""
     output: Any = Policy(config).apply({"params": parameters}, inputs, cache, address)
     return output
+
+
+def see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
+    """Screenshots uint8 [I, height, width, 3] to the features [1 + F, I, Q, D] that stand at their image tokens.
+
+    Joined over images, [1 + F, P, D], they are what `Inputs.seen` takes. They depend on the parameters of `vision`
+    alone: a learner that does not train these may compute them once, the gradients of all others are the same.
+    """
+    seen: Any = Eyes(config).apply({"params": {"vision": parameters["vision"]}}, images)
+    return seen
 
 
 def dummy_inputs(config: ModelConfig, tokens: int = 2) -> Inputs:

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache
-from tars_jax.model.policy import CacheAddress, Inputs, Output, Parameters, Policy, dummy_inputs
+from tars_jax.model.policy import Array, CacheAddress, Eyes, Inputs, Output, Parameters, Policy, dummy_inputs
 from tars_jax.model.sharding import leaf_name
 
 # Parameters that stay in floating point. configs/quantise.py says what it costs to quantise the others.
@@ -80,14 +80,24 @@ def quantised_forward(
     address: CacheAddress | None = None,
 ) -> Output:
     """`tars_jax.model.policy.forward` on what `quantise` returned. Raises InputError where qwix is not installed."""
+    output: Any = _apply(Policy(config), parameters, inputs, cache, address)
+    return output
+
+
+def quantised_see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
+    """`tars_jax.model.policy.see` on what `quantise` returned. Raises InputError where qwix is not installed."""
+    seen: Any = _apply(Eyes(config), {"vision": parameters["vision"]}, images)
+    return seen
+
+
+def _apply(module: nn.Module, parameters: Parameters, *arguments: Any) -> Any:
     qwix = _qwix()
 
     def leaf(value: Any) -> Any:
         return qwix.QArray(value["int4"], value["scale"]) if _is_kernel(value) else value
 
     marked = jax.tree.map(leaf, parameters, is_leaf=_is_kernel)
-    output: Any = qwix.quantize_model(Policy(config), _provider()).apply({"params": marked}, inputs, cache, address)
-    return output
+    return qwix.quantize_model(module, _provider()).apply({"params": marked}, *arguments)
 
 
 def pack(parameters: Parameters) -> Parameters:

@@ -50,6 +50,12 @@ CALL_TOKENS = (
 )
 
 
+# The printable character that stands for each byte in a byte-level vocabulary: itself, or the next one from 256 on.
+_PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+_OTHERS = (byte for byte in range(256) if byte not in _PRINTABLE)
+_BYTE_OF = {chr(byte): byte for byte in _PRINTABLE} | {chr(256 + place): byte for place, byte in enumerate(_OTHERS)}
+
+
 class Tokenizer:
     """Text to ids and back; both directions are exact for any text."""
 
@@ -65,6 +71,15 @@ class Tokenizer:
 
     def decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(list(tokens), skip_special_tokens=False)
+
+    def token_bytes(self) -> dict[int, bytes]:
+        """What each token writes; turns, images and other control tokens are left out. For byte-level vocabularies."""
+        added = self._tokenizer.get_added_tokens_decoder()
+        written = {token: each.content.encode() for token, each in added.items() if not each.special}
+        for text, token in self._tokenizer.get_vocab(with_added_tokens=False).items():
+            if token not in added:
+                written[token] = bytes(_BYTE_OF[character] for character in text)
+        return written
 
     def id_of(self, token: str) -> int:
         """The id of one special token; raises InputError when the tokenizer has no such token."""

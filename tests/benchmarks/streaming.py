@@ -154,7 +154,7 @@ def as_a_stream(
 def measure(way: Way, lab: Lab, learner: Learner, latency: float, arguments: argparse.Namespace) -> Measured:
     learner.restart()
     player = late(engine_player(lab.engine, 0), latency)
-    busy, start = lab.engine.busy_seconds, time.perf_counter()
+    busy, start = lab.engine.statistics().busy_seconds, time.perf_counter()
     batches = way(
         lab,
         learner,
@@ -163,7 +163,7 @@ def measure(way: Way, lab: Lab, learner: Learner, latency: float, arguments: arg
         arguments.batch,
         arguments.updates,
     )
-    return Measured(time.perf_counter() - start, learner.seconds, lab.engine.busy_seconds - busy, batches)
+    return Measured(time.perf_counter() - start, learner.seconds, lab.engine.statistics().busy_seconds - busy, batches)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import NEVER, Inputs, Output, Parameters, count_parameters, forward, init_parameters
+from tars_jax.model.policy import NEVER, Inputs, Output, Parameters, count_parameters, forward, init_parameters, see
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
@@ -84,6 +84,45 @@ def test_an_image_stands_in_for_its_tokens(run: Any) -> None:
     np.testing.assert_array_equal(run(same_tokens).hidden, run(inputs).hidden)  # their embeddings are never read
     swapped = dataclasses.replace(inputs, images=inputs.images[:, [1, 0, 2]])
     assert np.abs(run(swapped).hidden[0, 2:8] - run(inputs).hidden[0, 2:8]).max() > 1e-2
+
+
+@pytest.mark.parametrize("deepstack", [(), (0,)])
+def test_images_may_be_seen_beforehand(tiny_model: ModelConfig, deepstack: tuple[int, ...]) -> None:
+    """Shared by all rows, in any order: the same logits and gradients, but for those of the vision encoder."""
+    model = dataclasses.replace(tiny_model, vision=dataclasses.replace(tiny_model.vision, deepstack=deepstack))
+    rows = [row(WINDOWS), row(WINDOWS[2:])]  # the last picture of the first row is the first of the second
+    joined = [
+        np.concatenate(each) for each in zip(*((r.tokens, r.segments, r.image_tokens) for r in rows), strict=True)
+    ]
+    positions = np.concatenate([each.positions for each in rows], axis=1)
+    images = np.concatenate([each.images for each in rows])
+    inputs = Inputs(joined[0], positions, joined[1], images, joined[2])
+    order = np.array([2, 0, 1])  # place i holds picture order[i]
+    place = np.array([[1, 2, 0], [0, 0, 0]])  # of each row's pictures
+    index = np.maximum(joined[2], 0)
+    elsewhere = np.where(joined[2] >= 0, np.take_along_axis(place, index // 6, axis=1) * 6 + index % 6, -1)
+
+    def loss(parameters: Parameters, inputs: Inputs) -> tuple[jax.Array, jax.Array]:
+        logits = forward(model, parameters, inputs).logits
+        return jax.nn.log_softmax(logits)[..., 7].sum(), logits
+
+    @jax.jit
+    def both(key: jax.Array) -> Any:
+        parameters = init_parameters(model, key)
+        seen = see(model, parameters, images[0, order])
+        assert seen.shape == (1 + len(deepstack), 3, 6, model.width)
+        beforehand = dataclasses.replace(
+            inputs, images=images[:, :0], image_tokens=elsewhere, seen=seen.reshape(-1, 18, model.width)
+        )
+        run = jax.grad(loss, has_aux=True)
+        return run(parameters, inputs), run(parameters, beforehand)
+
+    (now, expected), (before, got) = both(jax.random.key(4))
+    np.testing.assert_allclose(got, expected, atol=1e-5)
+    vision = before.pop("vision")
+    assert all((leaf == 0).all() for leaf in jax.tree.leaves(vision))
+    assert any((leaf != 0).any() for leaf in jax.tree.leaves(now.pop("vision")))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-4), now, before)
 
 
 def test_padding_does_not_count_in_the_routers(run: Any) -> None:

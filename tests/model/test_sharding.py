@@ -13,6 +13,7 @@ import pytest
 from jax.sharding import Mesh, PartitionSpec
 
 from tars_jax import InputError
+from tars_jax.inference.drawing import Drawing
 from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
@@ -183,13 +184,12 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
         length=full,
         position=full,
         budget=np.full(slots, 6, np.int32),
-        seed=np.arange(slots, dtype=np.uint32),
-        drawn=np.zeros(slots, np.int32),
+        drawing=dataclasses.replace(Drawing.fresh(slots), seed=np.arange(slots, dtype=np.uint32)),
     )
-    functions = make_slot_functions(MODEL, stop=3, temperature=1.0, chunk=6, base_seed=0)
-    state, first = functions.extend(parameters, whole, extension)
+    functions = make_slot_functions(MODEL, stop=3, chunk=6, base_seed=0)
+    state, first = functions.extend(parameters, whole, extension, None)
     assert whole.cache.keys.is_deleted()
-    last, rest = functions.decode(parameters, state)
+    last, rest = functions.decode(parameters, state, np.ones(slots, bool), None)
     assert state.cache.keys.is_deleted() and last.cache.keys.sharding == state.cache.keys.sharding
     return [np.asarray(column) for column in (*first, *rest)]
 

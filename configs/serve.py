@@ -1,0 +1,47 @@
+"""A trained policy over HTTP: OpenAI's chat completions, and tokens in and out for RL.
+
+Command:  ./launch/local.sh serve --config.checkpoint=RUN/policy
+
+RUN is the run directory of a quickstart or of another experiment that exports weights; its config says which model that
+is and which screenshots it reads. Ready when it prints its address and an example call. Ctrl-C or SIGTERM ends it.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return ConfigDict(
+        {
+            "checkpoint": "",  # a folder of exported weights (RUN/policy, RUN/supervised, ...)
+            "name": "tars_jax",  # the model's name for clients
+            "host": "127.0.0.1",  # another address takes an API key
+            "port": 8000,  # 0: any that is free
+            "api_key_file": "",  # a file that holds the key alone; "": none is asked for
+            "checkpoint_root": "",  # new weights may be loaded from below it; "": the folder that holds the checkpoint
+            "model": {"preset": ""},  # "": as the checkpoint's run says
+            "image": (),  # (height, width) that images of chat messages are resized to; (): as the run says
+            "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`
+            "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
+            "engine": {
+                "slots": 16,
+                "max_length": 256,
+                "max_new_tokens": 64,  # of an answer whose request does not say
+                "chunk": 8,
+                "row_buckets": (2, 16),
+                "length_buckets": (32, 256),
+                "picture_buckets": (1, 16),
+                "max_sessions": 1024,
+                "max_queue": 1024,
+                "weights": "float",
+            },
+            "server": {
+                "max_requests": 256,  # under way at once; more are answered with 429
+                "max_body_megabytes": 32,
+                "request_seconds": 300.0,
+                "lease_seconds": 120.0,  # a session that is asked for nothing so long is closed
+                "stop_seconds": 20.0,  # for the requests under way when the server is told to stop
+            },
+            "seed": 0,
+            "run": "",
+        }
+    )

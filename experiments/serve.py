@@ -1,0 +1,186 @@
+"""Serves a policy over HTTP until it is told to stop: exported weights, an engine, the policy server.
+
+1. the checkpoint, and from its run's config the model and the size of its screenshots;
+2. the engine, with every shape compiled before the first request;
+3. the server, with its address and an example call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from PIL import Image
+
+from experiments.config import Rule, at_least, more_than, one_of
+from tars_jax import InputError
+from tars_jax.agent.grammar import GRAMMARS
+from tars_jax.agent.pattern import response_pattern
+from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.constraint import Constraints, compile_constraints
+from tars_jax.inference.images import Fit
+from tars_jax.inference.server import Served, ServerConfig, make_app, serve
+from tars_jax.inference.turns import TurnFormat
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import parameter_shapes
+from tars_jax.model.preprocessing import fit
+from tars_jax.model.presets import PRESETS, preset
+from tars_jax.model.sharding import make_mesh, parameter_shardings
+from tars_jax.model.tokenizer import Tokenizer, load_tokenizer
+from tars_jax.training.checkpoint import load_parameters
+from tars_jax.training.run_directory import RunDirectory, read_object
+
+RULES = {
+    "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
+    "name": Rule(bool, "a name for the model"),
+    "model.preset": one_of("", *PRESETS),
+    "image": Rule(
+        lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
+        "(height, width) in pixels, or () for those of the checkpoint's run",
+    ),
+    "constraints": Rule(lambda names: set(names) <= set(GRAMMARS), f"some of {', '.join(GRAMMARS)}, or ()"),
+    "server.max_body_megabytes": at_least(1),
+    "server.stop_seconds": more_than(0),
+}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    checkpoint = Path(config.checkpoint)
+    tokenizer = load_tokenizer()
+    name, image_size = described(config, checkpoint)
+    model = dataclasses.replace(preset(name, tokenizer.vocabulary), scalar_head=False)
+    mesh = make_mesh(config.mesh.to_dict())
+    shapes = parameter_shapes(model)
+    weights = jax.tree.map(
+        lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding),
+        shapes,
+        parameter_shardings(mesh, shapes),
+    )
+    load = functools.partial(load_parameters, template=weights)
+    root = Path(config.checkpoint_root) if config.checkpoint_root else checkpoint.absolute().parent
+    server = ServerConfig(
+        host=config.host,
+        port=config.port,
+        api_key=read_key(config.api_key_file),
+        max_requests=config.server.max_requests,
+        max_body_bytes=config.server.max_body_megabytes << 20,
+        request_seconds=config.server.request_seconds,
+        lease_seconds=config.server.lease_seconds,
+        stop_seconds=config.server.stop_seconds,
+        checkpoint_root=root,
+        incoming=run_directory.path / "incoming",
+    )
+    began = time.monotonic()
+    with (
+        jax.set_mesh(mesh),
+        Engine(
+            model,
+            load(checkpoint),
+            EngineConfig(**config.engine.to_dict()),
+            image=tokenizer.image,
+            stop=tokenizer.end,
+            seed=config.seed,
+            constraints=constraints(config, tokenizer),
+        ) as engine,
+    ):
+        print(f"serve: {checkpoint}, {name}; compiling every shape (a minute, the first time) ...", flush=True)
+        engine.warm_up(image_size)
+        served = Served(
+            name=config.name,
+            engine=engine,
+            codec=tokenizer,
+            template=turn_format(model, tokenizer),
+            fit=fit_to(model, image_size),
+            stop=tokenizer.end,
+            weights=weights,
+            load=load,
+        )
+        print(f"serve: ready after {time.monotonic() - began:.1f} s", flush=True)
+        serve(make_app(served, server), server, functools.partial(announce, config), say)
+    print("serve: stopped", flush=True)
+
+
+def described(config: Any, checkpoint: Path) -> tuple[str, tuple[int, int] | None]:
+    """The model's preset and the size of its screenshots, from the config or from that of the checkpoint's run."""
+    name, size = config.model.preset, tuple(config.image) or None
+    if not checkpoint.is_dir():
+        raise InputError(
+            f"config.checkpoint got {str(checkpoint)!r}, which is no folder; it takes one like RUN/policy."
+        )
+    file = checkpoint.absolute().parent / "config.json"
+    if (not name or size is None) and file.exists():
+        stored = read_object(file, "config")["config"]
+        sections = {section: stored.get(section) or {} for section in ("model", "browser")}
+        name = name or sections["model"].get("preset", "")
+        if size is None and "size" in sections["browser"]:
+            size = (sections["browser"]["size"],) * 2
+    if not name:
+        raise InputError(
+            f"config.model.preset is empty, and there is no {file} that says it; it takes one of {', '.join(PRESETS)}."
+        )
+    return name, size
+
+
+def turn_format(model: ModelConfig, tokenizer: Tokenizer) -> TurnFormat:
+    """How our agent's prompts stand in tokens (tars_jax/agent/prompts.py)."""
+
+    def image_tokens(height: int, width: int) -> int:
+        rows, columns = model.vision.token_grid(height, width)
+        return rows * columns
+
+    return TurnFormat(tokenizer, image_tokens)
+
+
+def constraints(config: Any, tokenizer: Tokenizer) -> Constraints | None:
+    """For each grammar a constraint of its name: only well-formed responses."""
+    patterns = {grammar: response_pattern(grammar) for grammar in config.constraints}
+    if not patterns:
+        return None
+    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=tokenizer.vocabulary)
+
+
+def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:
+    """Images of chat messages to the one size that the policy knows, or each to its own smart size."""
+    if size is None:
+        return lambda image: fit(image, model.vision)
+    model.vision.token_grid(*size)
+    height, width = size
+
+    def resize(image: Image.Image) -> np.ndarray:
+        image = image.convert("RGB")
+        same = image.size == (width, height)
+        return np.asarray(image if same else image.resize((width, height), Image.Resampling.BICUBIC))
+
+    return resize
+
+
+def read_key(file: str) -> str:
+    if not file:
+        return ""
+    try:
+        key = Path(file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"config.api_key_file got {file!r}, which cannot be read: {error}.") from error
+    if not key:
+        raise InputError(f"config.api_key_file got {file!r}, which is empty; it takes a file that holds the key.")
+    return key
+
+
+def announce(config: Any, address: str) -> None:
+    key = '  -H "Authorization: Bearer $(cat KEY_FILE)" \\\n' if config.api_key_file else ""
+    body = f'{{"model": "{config.name}", "messages": [{{"role": "user", "content": "Say where you are.\\n5 left"}}]}}'
+    print(
+        f"serve: {address}/v1 (OpenAI's chat completions), {address}/v1/rl (sessions, weights), {address}/metrics\n"
+        f"Try:  curl {address}/v1/chat/completions -H 'Content-Type: application/json' \\\n{key}  -d '{body}'\n"
+        "Ctrl-C ends it: requests under way may finish.",
+        flush=True,
+    )
+
+
+def say(words: str) -> None:
+    print(f"\nserve: {words}", flush=True)

@@ -1,0 +1,110 @@
+"""What is asked of the engine, checked before it waits for its turn: a bad request is an error of its caller alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.inference.batching import bucket
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.pictures import Picture
+from tars_jax.inference.sampling import OnToken, Sampling
+from tars_jax.inference.scheduler import Request, Stream, Window
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.positions import rope_positions
+
+
+def check_idle(window: Window) -> None:
+    """Raises InputError for a window that cannot go on."""
+    if window.request is not None or not window.open:
+        raise InputError("session: the last answer was not awaited to its end; it takes restart=True")
+
+
+class Admission:
+    """Makes requests of one engine. Every method raises InputError for what cannot be served."""
+
+    def __init__(
+        self,
+        model: ModelConfig,
+        config: EngineConfig,
+        image: int,
+        constraints: Constraints | None,
+    ) -> None:
+        self._model, self._config, self._image = model, config, image
+        self._constraints = constraints
+
+    def request(
+        self,
+        window: Window,
+        stream: Stream,
+        tokens: Sequence[int],
+        images: Sequence[np.ndarray],
+        sampling: Sampling | None,
+        on_token: OnToken | None,
+    ) -> Request:
+        """New tokens after what the window holds. The window is not changed."""
+        check_idle(window)
+        config = self._config
+        sampling = Sampling(temperature=config.temperature) if sampling is None else sampling
+        budget = config.max_new_tokens if sampling.max_new_tokens is None else sampling.max_new_tokens
+        new = np.asarray([*([] if window.pending is None else [window.pending]), *tokens], np.int32)
+        if not new.size:
+            raise InputError("session: there are no tokens to read, it takes one or more")
+        if new.min() < 0 or new.max() >= self._model.vocabulary:
+            raise InputError(
+                f"session: there are tokens from {new.min()} to {new.max()}, it takes 0 to {self._model.vocabulary - 1}"
+            )
+        if window.length + new.size + budget > config.max_length:
+            raise InputError(
+                f"engine.max_length: a window of {window.length + new.size} tokens and an answer of up to "
+                f"{budget} do not fit {config.max_length}"
+            )
+        bucket(new.size, config.length_buckets)
+        self._check_constraint(sampling, budget)
+        pictures = tuple(Picture.of(self._model, image) for image in images)
+        is_image = new == self._image
+        if is_image.sum() != sum(picture.tokens for picture in pictures):
+            each = ", ".join(sorted({str(picture.tokens) for picture in pictures})) or "0"
+            raise InputError(f"session: {is_image.sum()} image tokens for {len(pictures)} images of {each} tokens each")
+        grids = [picture.grid for picture in pictures]
+        positions, next_position = rope_positions(is_image, grids or (1, 1), window.position)
+        held = None
+        if not budget:
+            # The last token waits to be read, since what comes after it is drawn from what it leads to.
+            if is_image[-1]:
+                raise InputError(
+                    "session: the last token is one of an image, without an answer it takes a token of text"
+                )
+            new, positions, next_position, held = new[:-1], positions[:, :-1], next_position - 1, int(new[-1])
+        own = sampling.seed is None
+        return Request(
+            window=window,
+            stream=stream if own else None,
+            tokens=new,
+            pictures=pictures,
+            positions=positions,
+            next_position=next_position,
+            held=held,
+            sampling=sampling,
+            seed=(stream.seed if sampling.seed is None else sampling.seed) & 0xFFFFFFFF,
+            drawn=stream.drawn if own else 0,
+            budget=budget,
+            answer=Future(),
+            on_token=on_token,
+        )
+
+    def _check_constraint(self, sampling: Sampling, budget: int) -> None:
+        if sampling.constraint is None:
+            return
+        if self._constraints is None:
+            raise InputError(f"sampling.constraint is {sampling.constraint!r}, and the engine has no constraints")
+        needed = self._constraints.shortest(sampling.constraint)
+        if needed > budget:
+            raise InputError(
+                f"sampling.max_new_tokens is {budget}, the shortest answer of constraint {sampling.constraint!r} takes "
+                f"{needed}"
+            )

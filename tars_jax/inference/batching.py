@@ -1,0 +1,82 @@
+"""Requests of all sizes to batches of a few shapes.
+
+Axes: R rows, T new tokens of a row, Q image tokens of a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import jax
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.inference.drawing import rows_of
+from tars_jax.inference.scheduler import Request
+from tars_jax.inference.slots import Extension
+from tars_jax.model.policy import Inputs
+
+
+def bucket(size: int, buckets: Sequence[int]) -> int:
+    """The smallest bucket that holds `size`; raises InputError when none does."""
+    for each in buckets:
+        if each >= size:
+            return each
+    raise InputError(f"engine.length_buckets: {size} new tokens fit none of {tuple(buckets)}")
+
+
+def extension(
+    requests: Sequence[Request],
+    shape: tuple[int, int],
+    *,
+    slots: int,
+    max_length: int,
+    image: int,
+    places: Mapping[bytes, np.ndarray],
+    bank: jax.Array,
+    starts: Mapping[str, int],
+) -> Extension:
+    """One padded batch [R, T] = `shape`, on its way to the device.
+
+    Args:
+        slots: of the engine: the slot of rows that are padding.
+        max_length: of a window: where tokens that are padding are written.
+        image: the image token.
+        places: [Q] in `bank` of each picture.
+        bank: the features of all pictures.
+        starts: the state that each constraint begins in.
+    """
+    rows = shape[0]
+    tokens, image_tokens = np.zeros(shape, np.int32), np.full(shape, -1, np.int32)
+    positions, write_at = np.zeros((3, *shape), np.int32), np.full(shape, max_length, np.int32)
+    columns = np.zeros((5, rows), np.int32)  # slot, last, length, position, budget
+    columns[0] = slots
+    for row, request in enumerate(requests):
+        window, size = request.window, request.tokens.size
+        assert window.slot is not None
+        tokens[row, :size], positions[:, row, :size] = request.tokens, request.positions
+        write_at[row, :size] = window.length + np.arange(size)
+        if request.pictures:
+            seen = np.flatnonzero(request.tokens == image)
+            image_tokens[row, seen] = np.concatenate([places[picture.key] for picture in request.pictures])
+        columns[:, row] = window.slot, size - 1, window.length + size, request.next_position, request.budget
+    extended: Extension = jax.device_put(
+        Extension(
+            slots=columns[0],
+            inputs=Inputs(
+                tokens=tokens,
+                positions=positions,
+                segments=(write_at < max_length).astype(np.int32),
+                images=np.zeros((rows, 0, 1, 1, 3), np.uint8),
+                image_tokens=image_tokens,
+                seen=bank,
+            ),
+            write_at=write_at,
+            last=columns[1],
+            length=columns[2],
+            position=columns[3],
+            budget=columns[4],
+            drawing=rows_of([(each.sampling, each.seed, each.drawn) for each in requests], starts, rows),
+        )
+    )
+    return extended

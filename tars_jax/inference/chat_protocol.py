@@ -1,0 +1,221 @@
+"""OpenAI's chat completions on the wire: what a request may ask, and the forms of the answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from tars_jax.inference.images import Fit, decode_image
+from tars_jax.inference.protocol import Fields, RequestError, is_text, shown, stop_sequences
+from tars_jax.inference.turns import Message, Part
+
+ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+# Fields that change nothing here, and fields that may be given as long as they ask for nothing.
+WITHOUT_EFFECT = (
+    "metadata", "parallel_tool_calls", "prediction", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
+    "service_tier", "store", "user",
+)  # fmt: skip
+NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "audio": (),
+    "frequency_penalty": (0,),
+    "function_call": ("none",),
+    "functions": ([],),
+    "logit_bias": ({},),
+    "modalities": (["text"],),
+    "presence_penalty": (0,),
+    "reasoning_effort": ("none",),
+    "response_format": ({"type": "text"},),
+    "tool_choice": ("none", "auto"),
+    "tools": ([],),
+    "verbosity": (),
+    "web_search_options": (),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class ChatLimits:
+    """What a request may have at most."""
+
+    tokens: int  # of an answer
+    choices: int = 16
+    images: int = 64
+    pixels: int = 4096 * 4096  # of one image
+    vocabulary: int = 1 << 30
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageUrl:
+    """An image that is not decoded yet, and where it stands in the request."""
+
+    url: str
+    param: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ChatRequest:
+    model: str
+    messages: tuple[tuple[str, tuple[str | ImageUrl, ...]], ...]  # role, parts
+    temperature: float
+    top_p: float
+    top_k: int
+    max_tokens: int | None
+    seed: int | None
+    constraint: str | None
+    stops: tuple[str, ...]
+    choices: int
+    log_probs: bool
+    stream: bool
+    include_usage: bool
+
+    @property
+    def encoded_bytes(self) -> int:
+        """Of all images."""
+        return sum(len(part.url) for _, parts in self.messages for part in parts if isinstance(part, ImageUrl))
+
+    def decoded(self, limits: ChatLimits, fit: Fit) -> list[Message]:
+        """The messages with their pixels; raises RequestError for images that cannot be read."""
+
+        def part(part: str | ImageUrl) -> Part:
+            return part if isinstance(part, str) else decode_image(part.url, part.param, limits.pixels, fit)
+
+        return [Message(role, tuple(map(part, parts))) for role, parts in self.messages]
+
+
+def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
+    """Reads the body of a chat completion; raises RequestError that names the field."""
+    fields = Fields(body)
+    messages = tuple(_message(message, f"messages[{index}]") for index, message in enumerate(_messages(fields)))
+    images = sum(isinstance(part, ImageUrl) for _, parts in messages for part in parts)
+    if images > limits.images:
+        raise RequestError(f"messages hold {images} images; it takes at most {limits.images}", "messages")
+    log_probs = fields.flag("logprobs")
+    if fields.integer("top_logprobs", 0, 0, 20):
+        raise fields.error("top_logprobs", "0: only the log-probability of the sampled token is recorded")
+    stream = fields.flag("stream")
+    request = ChatRequest(
+        model=fields.text("model"),
+        messages=messages,
+        temperature=fields.number("temperature", 1.0, 0.0, 2.0),
+        top_p=_top_p(fields),
+        top_k=fields.integer("top_k", 0, 0, limits.vocabulary) or 0,
+        max_tokens=_max_tokens(fields, limits.tokens),
+        seed=_seed(fields),
+        constraint=fields.optional_text("constraint"),
+        stops=stop_sequences(fields),
+        choices=fields.integer("n", 1, 1, limits.choices) or 1,
+        log_probs=log_probs,
+        stream=stream,
+        include_usage=_include_usage(fields, stream),
+    )
+    for name, values in NEUTRAL.items():
+        value = fields.value(name)
+        if value is not None and value not in values:
+            raise fields.error(name, " or ".join(["null", *map(shown, values)]) + ": this server does not do that")
+    fields.ignore(WITHOUT_EFFECT)
+    fields.done()
+    return request
+
+
+def _messages(fields: Fields) -> list[Any]:
+    messages = fields.array("messages", required=True)
+    if not messages:
+        raise fields.error("messages", "one message or more")
+    return messages
+
+
+def _message(value: Any, path: str) -> tuple[str, tuple[str | ImageUrl, ...]]:
+    fields = Fields(value, path)
+    role = fields.text("role")
+    if role not in ROLES:
+        raise fields.error("role", "one of " + ", ".join(ROLES))
+    content = fields.value("content")
+    if is_text(content):
+        parts: tuple[str | ImageUrl, ...] = (content,)
+    elif isinstance(content, list) and content:
+        parts = tuple(_part(part, f"{path}.content[{index}]", role) for index, part in enumerate(content))
+    else:
+        raise fields.error("content", "text or an array of parts")
+    if fields.value("tool_calls"):
+        raise fields.error("tool_calls", "null: the policy's calls stand in its text")
+    fields.ignore(("name", "tool_call_id", "refusal", "audio", "function_call", "annotations"))
+    fields.done()
+    return ROLES[role], parts
+
+
+def _part(value: Any, path: str, role: str) -> str | ImageUrl:
+    fields = Fields(value, path)
+    kind = fields.text("type")
+    if kind == "text":
+        part: str | ImageUrl = fields.text("text")
+    elif kind == "image_url" and role in ("user", "tool"):
+        inner = Fields(fields.value("image_url"), f"{path}.image_url")
+        part = ImageUrl(inner.text("url"), inner.param("url"))
+        inner.ignore(("detail",))
+        inner.done()
+    else:
+        raise fields.error("type", "text, or image_url in a message of the user")
+    fields.done()
+    return part
+
+
+def _top_p(fields: Fields) -> float:
+    top_p = fields.number("top_p", 1.0, 0.0, 1.0)
+    if top_p == 0:
+        raise fields.error("top_p", "a number above 0, at most 1")
+    return top_p
+
+
+def _seed(fields: Fields) -> int | None:
+    seed = fields.integer("seed", None, -(2**63), 2**63 - 1)
+    return None if seed is None else seed % 2**32
+
+
+def _max_tokens(fields: Fields, most: int) -> int | None:
+    old = fields.integer("max_tokens", None, 1, most)
+    new = fields.integer("max_completion_tokens", None, 1, most)
+    if old is not None and new is not None and old != new:
+        raise fields.error("max_tokens", "the same as max_completion_tokens, or only one of them")
+    return old if new is None else new
+
+
+def _include_usage(fields: Fields, stream: bool) -> bool:
+    if fields.value("stream_options") is None:
+        return False
+    if not stream:
+        raise fields.error("stream_options", "null without stream")
+    options = Fields(fields.value("stream_options"), "stream_options")
+    include = options.flag("include_usage")
+    options.flag("include_obfuscation")
+    options.done()
+    return include
+
+
+def log_probs_field(tokens: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    """The `logprobs` of a choice. A token that is a part of a character has no bytes of its own to show."""
+    content = [
+        {
+            "token": text,
+            "logprob": log_prob,
+            "bytes": None if "\N{REPLACEMENT CHARACTER}" in text else list(text.encode()),
+            "top_logprobs": [],
+        }
+        for text, log_prob in tokens
+    ]
+    return {"content": content, "refusal": None}
+
+
+def usage_field(prompt: int, completion: int) -> dict[str, Any]:
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def completion_choice(index: int, text: str, finish: str, log_probs: dict[str, Any] | None) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return {"index": index, "message": message, "logprobs": log_probs, "finish_reason": finish}
+
+
+def chunk_choice(
+    index: int, delta: dict[str, Any], log_probs: dict[str, Any] | None = None, finish: str | None = None
+) -> dict[str, Any]:
+    return {"index": index, "delta": delta, "logprobs": log_probs, "finish_reason": finish}

@@ -1,0 +1,58 @@
+"""What an engine is built with, and what it says of itself."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tars_jax import InputError
+
+WEIGHTS = ("float", "w4a8")
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineConfig:
+    """Raises InputError, naming the field, for values that mean nothing."""
+
+    slots: int = 8  # live windows on the device
+    max_length: int = 256  # tokens of one context window
+    max_new_tokens: int = 24  # of one answer, unless its request says less or more
+    temperature: float = 1.0  # of answers whose request says nothing of sampling
+    chunk: int = 8  # decode steps between two looks at the queue
+    row_buckets: tuple[int, ...] = (2, 8)  # windows that are read in one batch
+    length_buckets: tuple[int, ...] = (24, 48, 128, 256)  # new tokens of a window
+    picture_buckets: tuple[int, ...] = (1, 8)  # screenshots of one size that are encoded in one batch
+    picture_tokens: int = 2048  # room for the features of screenshots, in image tokens; max_length at least
+    max_sessions: int = 1024  # open at once; those without a slot wait in host memory
+    max_queue: int = 1024  # requests that wait for their turn
+    weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
+    record_routes: bool = False  # the experts of each token, in `Sampled.routes`
+
+    def __post_init__(self) -> None:
+        if self.weights not in WEIGHTS:
+            raise InputError(f"engine.weights is {self.weights!r}, it takes {' or '.join(WEIGHTS)}")
+        for name in ("slots", "max_length", "max_new_tokens", "chunk", "picture_tokens", "max_sessions", "max_queue"):
+            if getattr(self, name) < 1:
+                raise InputError(f"engine.{name} is {getattr(self, name)}, it takes 1 or more")
+        for name in ("row_buckets", "length_buckets", "picture_buckets"):
+            buckets = getattr(self, name)
+            if not buckets or min(buckets) < 1 or list(buckets) != sorted(buckets):
+                raise InputError(f"engine.{name} is {buckets!r}, it takes sizes of 1 or more in ascending order")
+
+
+@dataclasses.dataclass(frozen=True)
+class EngineStatistics:
+    """One look at an engine. Counts of what there is now, and of what has been since it began."""
+
+    busy_seconds: float  # of the thread at work on the device
+    wall_seconds: float  # since the engine was entered
+    tokens_sampled: int
+    tokens_read: int
+    queue: int  # requests that wait for their turn
+    active: int  # answers under way
+    idle: int  # windows in a slot that nobody asks anything
+    offloaded: int  # windows in host memory
+    sessions: int  # open
+    slots: int
+    image_hits: int  # screenshots whose features were there already
+    image_misses: int
+    version: int  # of the weights

@@ -1,0 +1,117 @@
+"""One token from the logits of each slot: tempered, constrained, truncated, with the log-probability it then had.
+
+Axes: S slots (or rows of a batch), V vocabulary.
+
+The distribution of a slot is built in this order. What a constraint forbids has probability 0. Temperature divides the
+logits. `top_k` keeps the k likeliest, `top_p` the likeliest of those that together reach p. What is left is
+renormalised: that is what a token is drawn from, and its log-probability is recorded in fp32. At temperature 0 the
+likeliest token is taken; recorded is its log-probability at temperature 1, since that of a certain choice says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tars_jax.inference.constraint import FREE, Constraints
+from tars_jax.inference.sampling import Sampling
+from tars_jax.model.policy import NEVER, Array
+
+
+@flax.struct.dataclass
+class Drawing:
+    """How each slot draws its next token; all [S]."""
+
+    seed: Array  # uint32: of a random stream
+    drawn: Array  # int32: tokens drawn from it
+    temperature: Array  # float32; 0 is greedy
+    top_p: Array  # float32; 1 keeps all
+    top_k: Array  # int32; 0 keeps all
+    state: Array  # int32: of the slot's constraint; FREE without one
+
+    @staticmethod
+    def fresh(slots: int) -> Drawing:
+        """Nobody asks for anything."""
+        zeros, ones = np.zeros(slots, np.int32), np.ones(slots, np.float32)
+        return Drawing(zeros.astype(np.uint32), zeros, ones, ones.copy(), zeros.copy(), np.full(slots, FREE, np.int32))
+
+
+class Draw(NamedTuple):
+    """What was drawn; all [S]."""
+
+    tokens: jax.Array  # int32
+    log_probs: jax.Array  # float32
+    state: jax.Array  # int32: of the constraint, after the token
+
+
+def draw(
+    logits: jax.Array, drawing: Drawing, budget: jax.Array, constraints: Constraints | None, base_seed: int
+) -> Draw:
+    """One token for each row of logits [S, V], from its own stream: the same whatever else is in the batch.
+
+    Args:
+        budget: [S] tokens that the answer may still take, this one included; a constraint allows only what can still
+            be completed within it.
+    """
+    following = drawing.state
+    if constraints is not None:
+        logits = _constrain(logits, drawing.state, budget, constraints)
+    greedy = drawing.temperature == 0
+    # What may never be drawn stays so at any temperature.
+    scaled = jnp.where(logits <= NEVER, -jnp.inf, logits / jnp.where(greedy, 1.0, drawing.temperature)[:, None])
+    truncated = (drawing.top_k > 0) | (drawing.top_p < 1)
+    # The vocabulary is sorted only when somebody asks for it.
+    scaled = jax.lax.cond(truncated.any(), _truncate, lambda scaled, *_: scaled, scaled, drawing.top_k, drawing.top_p)
+    log_probs = jax.nn.log_softmax(scaled)
+
+    def noise(seed: jax.Array, drawn: jax.Array) -> jax.Array:
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(base_seed), seed), drawn)
+        return jax.random.gumbel(key, logits.shape[1:], logits.dtype)
+
+    gumbel = jax.vmap(noise)(drawing.seed, drawing.drawn)
+    tokens = jnp.argmax(log_probs + jnp.where(greedy[:, None], 0.0, gumbel), axis=-1).astype(jnp.int32)
+    if constraints is not None:
+        following = jax.vmap(constraints.after)(drawing.state, tokens)
+    return Draw(tokens, jnp.take_along_axis(log_probs, tokens[:, None], axis=1)[:, 0], following)
+
+
+def _constrain(logits: jax.Array, state: jax.Array, budget: jax.Array, constraints: Constraints) -> jax.Array:
+    """Logits [S, V] with NEVER at every token after which no answer could be complete within the budget."""
+
+    def masked(logits: jax.Array) -> jax.Array:
+        return jnp.where(jax.vmap(constraints.allowed)(state, budget), logits, NEVER)
+
+    return jax.lax.cond((state != FREE).any(), masked, lambda logits: logits, logits)
+
+
+def _truncate(scaled: jax.Array, top_k: jax.Array, top_p: jax.Array) -> jax.Array:
+    """Logits [S, V] with -inf at all but the likeliest tokens. The first of equals come first, so k are k."""
+    order = jnp.argsort(-scaled, axis=-1, stable=True)
+    ranked = jnp.take_along_axis(scaled, order, axis=-1)
+    rank = jnp.arange(scaled.shape[-1])
+    ranked = jnp.where((top_k[:, None] == 0) | (rank < top_k[:, None]), ranked, -jnp.inf)
+    probs = jax.nn.softmax(ranked)
+    before = jnp.cumsum(probs, axis=-1) - probs
+    # The likeliest stays whatever rounding says; so do all where nothing is to be left out.
+    kept = (before < top_p[:, None]) | (rank == 0) | (top_p[:, None] >= 1)
+    ranked = jnp.where(kept, ranked, -jnp.inf)
+    return jnp.put_along_axis(scaled, order, ranked, axis=-1, inplace=False)
+
+
+def rows_of(requests: Sequence[tuple[Sampling, int, int]], starts: Mapping[str, int], rows: int) -> Drawing:
+    """The drawing of a padded batch, on the host: (sampling, seed, drawn) of each row."""
+    drawing: Any = Drawing.fresh(rows)
+    for row, (sampling, seed, drawn) in enumerate(requests):
+        drawing.seed[row], drawing.drawn[row] = seed, drawn
+        drawing.temperature[row], drawing.top_p[row], drawing.top_k[row] = (
+            sampling.temperature,
+            sampling.top_p,
+            sampling.top_k,
+        )
+        drawing.state[row] = FREE if sampling.constraint is None else starts[sampling.constraint]
+    return drawing

@@ -1,0 +1,87 @@
+"""What a caller may ask of one answer: how it is sampled, and when it ends. Host side; no jax."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tars_jax import InputError
+
+Until = Callable[[Sequence[int]], int | None]
+Decode = Callable[[Sequence[int]], str]
+OnToken = Callable[[int, float, int], None]  # token, log-probability, version of the weights
+
+
+class Busy(InputError):
+    """The engine takes no more at the moment; the same request may succeed later."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampled:
+    """One answer as it was sampled."""
+
+    tokens: tuple[int, ...]
+    log_probs: tuple[float, ...]  # fp32, of the distribution that each token was drawn from
+    versions: tuple[int, ...]  # of the weights
+    finish: str = "stop"  # the stop token was written or `until` held; or length: the budget ran out
+    routes: np.ndarray | None = None  # [tokens read and written, L, K] experts, where they are recorded
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How one answer is sampled. Raises InputError, naming the field, for values that mean nothing."""
+
+    temperature: float = 1.0  # 0 takes the likeliest token
+    top_p: float = 1.0  # the likeliest tokens that together have this probability; 1 keeps all
+    top_k: int = 0  # this many of the likeliest tokens; 0 keeps all
+    max_new_tokens: int | None = None  # None: the engine's; 0 reads and writes nothing
+    seed: int | None = None  # of a random stream of its own; None: the session's goes on
+    constraint: str | None = None  # name of a constraint that the engine was built with
+    until: Until | None = None  # of the tokens so far: how many of them to keep when the answer has ended, else None
+
+    def __post_init__(self) -> None:
+        check("temperature", self.temperature, self.temperature >= 0 and self.temperature < 1e4, "0 (greedy) to 10000")
+        check("top_p", self.top_p, 0 < self.top_p <= 1, "more than 0, at most 1")
+        check("top_k", self.top_k, self.top_k >= 0, "0 (off) or more")
+        check("max_new_tokens", self.max_new_tokens, (self.max_new_tokens or 0) >= 0, "0 or more")
+
+
+def check(field: str, got: Any, right: bool, takes: str) -> None:
+    """Raises InputError unless `right`; NaN compares with nothing, so it is never right."""
+    if not right:
+        raise InputError(f"sampling.{field} is {got!r}, it takes {takes}")
+
+
+def until_text(stops: Sequence[str], decode: Decode) -> Until:
+    """An `until` that ends an answer where its text first holds one of `stops`.
+
+    What is kept are the tokens whose text ends where the stop begins, or before. A token that holds both the end of the
+    answer and the beginning of the stop is not kept.
+
+    Args:
+        stops: any of these; none may be empty.
+        decode: tokens to text. The text of tokens must begin with the text of any of their prefixes, but for
+            characters that are not complete.
+    """
+    if not stops or any(not stop for stop in stops):
+        raise InputError(f"sampling.until: stop sequences are {list(stops)!r}, it takes one or more that are not empty")
+    longest = max(len(stop.encode()) for stop in stops)
+
+    def until(tokens: Sequence[int]) -> int | None:
+        # A token has one byte at least: a stop that ends in the last token begins among the last `longest`.
+        if _first(decode(tokens[-longest - 3 :]), stops) is None:
+            return None
+        place = _first(decode(tokens), stops)
+        if place is None:
+            return None
+        return next(kept for kept in range(len(tokens), -1, -1) if len(decode(tokens[:kept])) <= place)
+
+    return until
+
+
+def _first(text: str, stops: Sequence[str]) -> int | None:
+    """Where the first of the stops begins."""
+    return min((place for stop in stops if (place := text.find(stop)) >= 0), default=None)

@@ -1,0 +1,106 @@
+"""The policy server as an ASGI application: which path leads where, and the one form of errors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from tars_jax.inference.protocol import RequestError
+from tars_jax.inference.server.chat import Chat
+from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.server.gate import WEIGHTS_PATH, Gate
+from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
+from tars_jax.inference.server.responses import JsonResponse, error_response
+from tars_jax.inference.server.sessions import Sessions
+from tars_jax.inference.server.weights import Weights
+
+
+def make_app(served: Served, config: ServerConfig) -> ASGIApp:
+    """The application. The engine must run while it is served, and is not closed with it."""
+    chat, sessions, weights = Chat(served, config), Sessions(served, config), Weights(served, config)
+    metrics = HttpMetrics()
+
+    async def health(request: Request) -> Response:
+        """503 once the engine has been found stopped: whoever watches may start the server again."""
+        stopped = metrics.engine_stopped
+        body = {"status": "stopped" if stopped else "ok", "model": served.name, "version": served.engine.version}
+        return JsonResponse(body, status_code=503 if stopped else 200)
+
+    async def request_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestError)
+        metrics.engine_stopped |= error.code == "engine_stopped"
+        if error.status in (408, 413):
+            error.headers["Connection"] = "close"  # the rest of the body was not read
+        return error_response(error)
+
+    async def numbers(request: Request) -> Response:
+        families = [
+            *engine_families(served.engine),
+            *session_families(len(sessions), sessions.expired),
+            *metrics.families(),
+        ]
+        return Response("".join(families), media_type=CONTENT_TYPE)
+
+    async def policy(request: Request) -> Response:
+        """What a client must know to write tokens for this policy."""
+        engine = served.engine
+        return JsonResponse(
+            {
+                "model": served.name,
+                "version": engine.version,
+                "vocabulary": engine.model.vocabulary,
+                "stop": served.stop,
+                "image": engine.model.image_token,
+                "max_length": engine.config.max_length,
+                "max_new_tokens": engine.config.max_new_tokens,
+            }
+        )
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with sessions:
+            yield
+
+    app = Starlette(
+        routes=[
+            Route("/health", health, methods=["GET"]),
+            Route("/metrics", numbers, methods=["GET"]),
+            Route("/v1/models", chat.models, methods=["GET"]),
+            Route("/v1/models/{name:path}", chat.model, methods=["GET"]),
+            Route("/v1/chat/completions", chat.complete, methods=["POST"]),
+            Route("/v1/rl/policy", policy, methods=["GET"]),
+            Route("/v1/rl/sessions", sessions.create, methods=["POST"]),
+            Route("/v1/rl/sessions/{id}", sessions.delete, methods=["DELETE"]),
+            Route("/v1/rl/sessions/{id}/respond", sessions.respond, methods=["POST"]),
+            Route("/v1/rl/sessions/{id}/fork", sessions.fork, methods=["POST"]),
+            Route(WEIGHTS_PATH, weights.show, methods=["GET"]),
+            Route(WEIGHTS_PATH, weights.load, methods=["POST"]),
+            Route(WEIGHTS_PATH, weights.push, methods=["PUT"]),
+        ],
+        exception_handlers={RequestError: request_error, HTTPException: _http_error, Exception: _accident},
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return Gate(app, config, metrics)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Of the router: no such path, or not this method."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:200]
+    words = {404: f"there is no {path!r} here", 405: f"{path!r} does not take {request.method[:20]!r}"}
+    return error_response(
+        RequestError(words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers)
+    )
+
+
+async def _accident(request: Request, error: Exception) -> Response:
+    """A defect of the server. Its traceback goes to the log, not to the client."""
+    return error_response(RequestError("an error of the server; its log says more", status=500, code="accident"))

@@ -1,0 +1,218 @@
+"""POST /v1/chat/completions and GET /v1/models, as OpenAI has them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tars_jax import InputError
+from tars_jax.inference.chat_protocol import (
+    ChatLimits,
+    ChatRequest,
+    chunk_choice,
+    completion_choice,
+    log_probs_field,
+    parse_chat,
+    usage_field,
+)
+from tars_jax.inference.protocol import RequestError, shown
+from tars_jax.inference.sampling import Sampled, Sampling
+from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.server.generation import Ask, Drawn, answers, engine_errors
+from tars_jax.inference.server.responses import EventStream, JsonResponse, read_json
+from tars_jax.inference.session import Session
+from tars_jax.inference.text_stream import StopText, TextStream
+from tars_jax.inference.turns import Prompt
+
+INLINE_BYTES = 1 << 16  # images of more are decoded in a thread, so that they hold nobody up
+
+
+class Chat:
+    """Each request is a session of its own: it reads all messages and ends with its answers."""
+
+    def __init__(self, served: Served, config: ServerConfig) -> None:
+        self._served, self._config, self._engine = served, config, served.engine
+        engine = served.engine.config
+        self._limits = ChatLimits(engine.max_length, vocabulary=served.engine.model.vocabulary)
+        self._created = int(time.time())
+
+    async def complete(self, request: Request) -> Response:
+        asked = parse_chat(await read_json(request), self._limits)
+        if asked.model != self._served.name:
+            raise self._no_model(asked.model, "model")
+        if asked.encoded_bytes > INLINE_BYTES:
+            prompt = await asyncio.to_thread(self._prompt, asked)
+        else:
+            prompt = self._prompt(asked)
+        budget = self._budget(asked, prompt)
+        with engine_errors(self._config.request_seconds, "messages"):
+            if asked.stream:
+                return await EventStream.begin(self._chunks(asked, prompt, budget))
+            async with asyncio.timeout(self._config.request_seconds):
+                return JsonResponse(await self._completion(asked, prompt, budget))
+
+    async def models(self, request: Request) -> Response:
+        return JsonResponse({"object": "list", "data": [self._model()]})
+
+    async def model(self, request: Request) -> Response:
+        if request.path_params["name"] != self._served.name:
+            raise self._no_model(request.path_params["name"], None)
+        return JsonResponse(self._model())
+
+    def _model(self) -> dict[str, Any]:
+        return {"id": self._served.name, "object": "model", "created": self._created, "owned_by": "tars_jax"}
+
+    def _no_model(self, name: str, param: str | None) -> RequestError:
+        message = f"model got {shown(name)}; this server has {self._served.name!r}"
+        return RequestError(message, param, status=404, code="model_not_found")
+
+    def _prompt(self, asked: ChatRequest) -> Prompt:
+        try:
+            return self._served.template(asked.decoded(self._limits, self._served.fit))
+        except InputError as error:
+            raise RequestError(str(error), "messages") from error
+
+    def _budget(self, asked: ChatRequest, prompt: Prompt) -> int:
+        """How long an answer may become: what is asked for, else what the engine writes and the window holds."""
+        longest = self._engine.config.max_length
+        room = longest - len(prompt.tokens)
+        budget = asked.max_tokens or min(self._engine.config.max_new_tokens, room)
+        if not 0 < budget <= room:
+            answer = f" and an answer of {asked.max_tokens}" if asked.max_tokens else ""
+            raise RequestError(
+                f"the messages are {len(prompt.tokens)} tokens{answer}; the policy's window holds {longest}",
+                "messages",
+                code="context_length_exceeded",
+            )
+        return budget
+
+    @contextlib.asynccontextmanager
+    async def _asks(
+        self, asked: ChatRequest, prompt: Prompt, budget: int, untils: Sequence[StopText | None]
+    ) -> AsyncIterator[list[Ask]]:
+        """One function for each choice that samples it. Several choices read the prompt once and go on from forks."""
+        seed = secrets.randbits(32) if asked.seed is None else asked.seed
+        base = Sampling(
+            temperature=asked.temperature,
+            top_p=asked.top_p,
+            top_k=asked.top_k,
+            max_new_tokens=budget,
+            constraint=asked.constraint,
+        )
+
+        def ask(session: Session, choice: int, until: StopText | None) -> Ask:
+            sampling = dataclasses.replace(base, seed=(seed + choice) % 2**32, until=until)
+            tokens, images = prompt if len(untils) == 1 else ([], [])
+            restart = len(untils) == 1
+            return functools.partial(session.respond, tokens, images, restart=restart, sampling=sampling)
+
+        async with contextlib.AsyncExitStack() as stack:
+            first = await stack.enter_async_context(self._engine.session(seed))
+            sessions = [first]
+            if len(untils) > 1:
+                await first.respond(prompt.tokens, prompt.images, restart=True, sampling=Sampling(max_new_tokens=0))
+                for _ in untils[1:]:
+                    sessions.append(await stack.enter_async_context(first.fork(seed)))
+            yield [ask(*each) for each in zip(sessions, range(len(untils)), untils, strict=True)]
+
+    def _until(self, asked: ChatRequest) -> StopText | None:
+        return StopText(self._served.codec.decode, asked.stops) if asked.stops else None
+
+    async def _completion(self, asked: ChatRequest, prompt: Prompt, budget: int) -> dict[str, Any]:
+        untils = [self._until(asked) for _ in range(asked.choices)]
+        async with self._asks(asked, prompt, budget, untils) as asks:
+            found = [await asks[0]()] if len(asks) == 1 else await _all(asks)
+        choices = []
+        for index, (sampled, until) in enumerate(zip(found, untils, strict=True)):
+            tokens = [(token, log_prob, 0) for token, log_prob in zip(sampled.tokens, sampled.log_probs, strict=True)]
+            text = self._text(sampled, until)
+            log_probs = self._log_probs(tokens) if asked.log_probs else None
+            choices.append(completion_choice(index, text, sampled.finish, log_probs))
+        written = sum(len(sampled.tokens) for sampled in found)
+        head = self._head("chat.completion", max(each.versions[-1] for each in found if each.versions))
+        return {**head, "choices": choices, "usage": usage_field(len(prompt.tokens), written)}
+
+    async def _chunks(self, asked: ChatRequest, prompt: Prompt, budget: int) -> AsyncGenerator[dict[str, Any], None]:
+        """The chunks of a stream. Each choice begins with its role and ends with its finish_reason."""
+        untils = [self._until(asked) for _ in range(asked.choices)]
+        texts = [TextStream(self._served.codec.decode, self._served.stop, asked.stops) for _ in untils]
+        said, seen = [""] * len(untils), [0] * len(untils)
+        head = self._head("chat.completion.chunk", self._engine.version)
+        tail = {"usage": None} if asked.include_usage else {}
+        written = 0
+        deadline = asyncio.get_running_loop().time() + self._config.request_seconds
+        with engine_errors(self._config.request_seconds, "messages"):
+            async with (
+                self._asks(asked, prompt, budget, untils) as asks,
+                contextlib.aclosing(answers(asks)) as arriving,
+            ):
+                while (news := await _next(arriving, deadline)) is not None:
+                    for index, tokens, ended in news:
+                        choices = [] if seen[index] else [chunk_choice(index, {"role": "assistant", "content": ""})]
+                        seen[index] += 1
+                        text = texts[index].feed([token for token, _, _ in tokens])
+                        if ended is not None:
+                            whole = self._text(ended, untils[index])
+                            text = whole[len(said[index]) :]
+                            written += len(ended.tokens)
+                        said[index] += text
+                        log_probs = self._log_probs(tokens) if asked.log_probs and tokens else None
+                        if text or log_probs:
+                            choices.append(chunk_choice(index, {"content": text}, log_probs))
+                        if ended is not None:
+                            choices.append(chunk_choice(index, {}, finish=ended.finish))
+                        for choice in choices:
+                            yield {**head, "choices": [choice], **tail}
+        if asked.include_usage:
+            yield {**head, "choices": [], "usage": usage_field(len(prompt.tokens), written)}
+
+    def _head(self, kind: str, version: int) -> dict[str, Any]:
+        return {
+            "id": f"chatcmpl-{secrets.token_hex(12)}",
+            "object": kind,
+            "created": int(time.time()),
+            "model": self._served.name,
+            "system_fingerprint": f"version-{version}",
+        }
+
+    def _text(self, sampled: Sampled, until: StopText | None) -> str:
+        if until is not None and until.text is not None:
+            return until.text
+        tokens = sampled.tokens
+        return self._served.codec.decode(tokens[:-1] if tokens and tokens[-1] == self._served.stop else tokens)
+
+    def _log_probs(self, tokens: list[Drawn]) -> dict[str, Any]:
+        decode = self._served.codec.decode
+        shown = [(decode([token]), log_prob) for token, log_prob, _ in tokens if token != self._served.stop]
+        return log_probs_field(shown)
+
+
+async def _all(asks: Sequence[Ask]) -> list[Sampled]:
+    """All answers; the first error cancels the others and is the error of all."""
+    found: list[Sampled | None] = [None] * len(asks)
+
+    async def one(index: int) -> None:
+        found[index] = await asks[index]()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for index in range(len(asks)):
+                group.create_task(one(index))
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [sampled for sampled in found if sampled is not None]
+
+
+async def _next(arriving: AsyncGenerator[Any, None], deadline: float) -> Any:
+    """The next news; None after the last. Raises TimeoutError at the deadline."""
+    async with asyncio.timeout_at(deadline):
+        return await anext(arriving, None)

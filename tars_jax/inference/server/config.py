@@ -1,0 +1,66 @@
+"""What a policy server is told: whom it serves, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.inference.engine import Engine
+from tars_jax.inference.images import Fit
+from tars_jax.inference.turns import Codec, Template
+from tars_jax.model.policy import Parameters
+
+
+@dataclasses.dataclass(frozen=True)
+class ServerConfig:
+    """Raises InputError for values that cannot be, among them an open door: another address than loopback, no key."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000  # 0: any that is free
+    api_key: str = ""  # "": none is asked for
+    max_requests: int = 256  # under way at once; further ones are told to come again (429)
+    max_body_bytes: int = 32 << 20
+    body_seconds: float = 30.0  # to send a body; for weights, to send the next piece of it
+    request_seconds: float = 300.0  # for an answer, the wait for a slot included
+    lease_seconds: float = 120.0  # a session that is asked for nothing so long is closed
+    max_lease_seconds: float = 3600.0
+    stop_seconds: float = 20.0  # for the requests under way when the server is told to stop
+    max_weight_bytes: int = 1 << 40
+    checkpoint_root: Path | None = None  # weights may be loaded from folders below it; None: from none
+    incoming: Path | None = None  # a folder for weights while they are received; None: they are not taken
+
+    def __post_init__(self) -> None:
+        for field in ("max_requests", "max_body_bytes", "body_seconds", "request_seconds", "lease_seconds"):
+            if getattr(self, field) <= 0:
+                raise InputError(f"server.{field} is {getattr(self, field)}, it takes a value above 0")
+        if not 0 <= self.port < 65536:
+            raise InputError(f"server.port is {self.port}, it takes 0 to 65535")
+        if not self.api_key.isascii() or not self.api_key.isprintable() or " " in self.api_key:
+            raise InputError("server.api_key takes printable ASCII without spaces")
+        if not self.api_key and not is_loopback(self.host):
+            raise InputError(f"server.host is {self.host}, which others can reach: it takes an API key as well")
+
+
+@dataclasses.dataclass(frozen=True)
+class Served:
+    """A policy behind an engine, and how its clients' messages become tokens."""
+
+    name: str
+    engine: Engine
+    codec: Codec
+    template: Template
+    fit: Fit  # an image of a chat message to the size that the policy reads
+    stop: int  # the token that ends an answer
+    weights: Any  # tree of the policy's leaves (arrays or jax.ShapeDtypeStruct with shardings): what new weights are
+    load: Callable[[Path], Parameters]  # reads exported weights, laid out like `weights`; raises InputError
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,92 @@
+"""Asking the engine: its errors as the wire's, its tokens as a stream of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from tars_jax import InputError
+from tars_jax.inference.protocol import RequestError, busy
+from tars_jax.inference.sampling import Busy, OnToken, Sampled
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+Drawn = tuple[int, float, int]  # a token, its log-probability, the version that sampled it
+
+
+class Ask(Protocol):
+    """Samples one answer; `on_token` hears its tokens in the engine's thread."""
+
+    def __call__(self, *, on_token: OnToken | None = None) -> Awaitable[Sampled]: ...
+
+
+@contextlib.contextmanager
+def engine_errors(seconds: float, param: str | None = None) -> Iterator[None]:
+    """What the engine refuses is the client's error (400) or a matter of time (429); a stopped engine is ours (503)."""
+    try:
+        yield
+    except Busy as error:
+        raise busy(str(error)) from error
+    except InputError as error:
+        raise RequestError(str(error), param, code="refused_by_engine") from error
+    except TimeoutError as error:
+        raise RequestError(f"no answer within {seconds:g} seconds", status=504, code="timeout") from error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Nobody cancelled this request: it is its answer that was stopped.
+        raise RequestError("the session was deleted while it answered", status=409, code="session_deleted") from error
+    except RuntimeError as error:
+        log.exception("the engine does not answer")
+        raise RequestError(f"the engine does not answer: {error}", status=503, code="engine_stopped") from error
+
+
+async def answers(
+    asks: Sequence[Ask],
+) -> AsyncGenerator[list[tuple[int, list[Drawn], Sampled | None]], None]:
+    """Runs all of them; yields what has come since: (which, new tokens, the whole answer once it has ended).
+
+    The first error ends all of them, and so does closing the generator.
+    """
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[tuple[int, Drawn | Sampled | BaseException]] = asyncio.Queue()
+
+    async def run(index: int) -> None:
+        def on_token(token: int, log_prob: float, version: int) -> None:  # in the engine's thread
+            with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+                loop.call_soon_threadsafe(events.put_nowait, (index, (token, log_prob, version)))
+
+        try:
+            events.put_nowait((index, await asks[index](on_token=on_token)))
+        except (Exception, asyncio.CancelledError) as error:
+            events.put_nowait((index, error))
+
+    tasks = [asyncio.create_task(run(index)) for index in range(len(asks))]
+    try:
+        missing = len(asks)
+        while missing:
+            arrived = [await events.get()]
+            while not events.empty():
+                arrived.append(events.get_nowait())
+            news: dict[int, tuple[list[Drawn], Sampled | None]] = {}
+            for index, event in arrived:
+                tokens, ended = news.get(index, ([], None))
+                if isinstance(event, BaseException):
+                    raise event
+                if isinstance(event, tuple):
+                    tokens.append(event)
+                else:
+                    ended = event
+                    missing -= 1
+                news[index] = tokens, ended
+            yield [(index, *each) for index, each in news.items()]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)

@@ -1,0 +1,75 @@
+"""The three kinds of response: JSON, an error, a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any, Self
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tars_jax.inference.protocol import RequestError, from_json, to_json
+
+LONG = 1 << 20  # bytes; more are read in a thread, so that they hold nobody up
+
+
+class JsonResponse(Response):
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return to_json(content)
+
+
+def error_response(error: RequestError) -> Response:
+    return JsonResponse(error.body(), status_code=error.status, headers=error.headers)
+
+
+class EventStream(Response):
+    """Server-sent events: each item is one event's data; the last one is [DONE].
+
+    Made by `begin`, once the first item is there: what goes wrong before it can still be a status.
+    The response has begun when the items do: an error among them becomes an event, and [DONE] does not come.
+    """
+
+    media_type = "text/event-stream"
+
+    @classmethod
+    async def begin(cls, items: AsyncGenerator[Any, None]) -> Self:
+        return cls(await anext(items), items)
+
+    def __init__(self, first: Any, items: AsyncGenerator[Any, None]) -> None:
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        del self.headers["content-length"]
+        self._first, self._items = first, items
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def event(data: bytes) -> None:
+            await send({"type": "http.response.body", "body": b"data: " + data + b"\n\n", "more_body": True})
+
+        async with contextlib.aclosing(self._items):
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+            try:
+                await event(to_json(self._first))
+                async for item in self._items:
+                    await event(to_json(item))
+                await event(b"[DONE]")
+            except RequestError as error:
+                await event(to_json(error.body()))
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def read_json(request: Request) -> Any:
+    """The body's JSON. Raises RequestError; 415 for another type, which a foreign web page could send unasked."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestError(
+            f"Content-Type is {kind or 'missing'!r}; it takes application/json", status=415, code="content_type"
+        )
+    try:
+        body = await request.body()
+    except ClientDisconnect as error:
+        raise RequestError("the client left before its body was complete", status=499) from error
+    return from_json(body) if len(body) < LONG else await asyncio.to_thread(from_json, body)

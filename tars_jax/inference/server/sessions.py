@@ -1,0 +1,234 @@
+"""/v1/rl/sessions: live contexts of the policy, tokens in and tokens out.
+
+A session has a lease of its own: when nobody has asked it for anything that long, or when it is deleted, its slot is
+free. A client that disappears therefore leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import logging
+import secrets
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tars_jax.inference.images import decode_image
+from tars_jax.inference.protocol import Fields, RequestError, shown, stop_sequences
+from tars_jax.inference.sampling import Sampled, Sampling, until_text
+from tars_jax.inference.server.config import Served, ServerConfig
+from tars_jax.inference.server.generation import answers, engine_errors
+from tars_jax.inference.server.responses import EventStream, JsonResponse, read_json
+from tars_jax.inference.session import Session
+
+INLINE_BYTES = 1 << 16  # images of more are decoded in a thread, so that they hold nobody up
+MAX_IMAGES, MAX_PIXELS = 64, 4096 * 4096
+MAX_SEED = 2**63 - 1
+
+log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class _Live:
+    """A session that a client holds."""
+
+    session: Session
+    lease: float
+    closing: contextlib.AsyncExitStack
+    asked: float  # when the last request ended
+    answering: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class _Ask:
+    """One request for an answer, read."""
+
+    tokens: list[int]
+    images: list[Any]
+    restart: bool
+    sampling: Sampling
+    stream: bool
+
+
+class Sessions:
+    """All live sessions of a server. Use as an async context manager: they are closed with it."""
+
+    def __init__(self, served: Served, config: ServerConfig) -> None:
+        self._served, self._config, self._engine = served, config, served.engine
+        self._live: dict[str, _Live] = {}
+        self._reaper: asyncio.Task[None] | None = None
+        self.expired = 0
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    async def __aenter__(self) -> Sessions:
+        self._reaper = asyncio.create_task(self._reap())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._reaper is not None
+        self._reaper.cancel()
+        for id in list(self._live):
+            await self._close(id)
+
+    async def create(self, request: Request) -> Response:
+        """{seed?, lease_seconds?} -> {id, lease_seconds, version}"""
+        fields = Fields(await read_json(request))
+        seed, lease = self._seed_and_lease(fields)
+        closing = contextlib.AsyncExitStack()
+        with engine_errors(0):
+            session = await closing.enter_async_context(self._engine.session(seed))
+        return self._opened(session, lease, closing)
+
+    async def fork(self, request: Request) -> Response:
+        """{seed?, lease_seconds?} -> {id, ...}: a session with the same context and a random stream of its own."""
+        fields = Fields(await read_json(request))
+        seed, lease = self._seed_and_lease(fields)
+        live = self._find(request)
+        self._require_idle(live)
+        closing = contextlib.AsyncExitStack()
+        with engine_errors(0):
+            session = await closing.enter_async_context(live.session.fork(seed))
+        return self._opened(session, lease, closing)
+
+    async def delete(self, request: Request) -> Response:
+        """Ends the session, and an answer that is under way."""
+        self._find(request)
+        await self._close(request.path_params["id"])
+        return Response(status_code=204)
+
+    async def respond(self, request: Request) -> Response:
+        """{tokens, images?, restart?, sampling...} -> {tokens, log_probs, versions, finish}, or the same in pieces."""
+        body = await read_json(request)
+        long = len(await request.body()) > INLINE_BYTES
+        ask = await asyncio.to_thread(self._read, body) if long else self._read(body)
+        live = self._find(request)
+        self._require_idle(live)
+        live.answering = True
+        if ask.stream:
+            return await EventStream.begin(self._pieces(live, ask))
+        try:
+            with engine_errors(self._config.request_seconds):
+                async with asyncio.timeout(self._config.request_seconds):
+                    sampled = await live.session.respond(
+                        ask.tokens, ask.images, restart=ask.restart, sampling=ask.sampling
+                    )
+        finally:
+            self._rest(live)
+        return JsonResponse(_answer(sampled))
+
+    def _rest(self, live: _Live) -> None:
+        live.answering, live.asked = False, asyncio.get_running_loop().time()
+
+    async def _pieces(self, live: _Live, ask: _Ask) -> AsyncGenerator[dict[str, Any], None]:
+        """Tokens as they come, then how it ended."""
+
+        respond = functools.partial(
+            live.session.respond, ask.tokens, ask.images, restart=ask.restart, sampling=ask.sampling
+        )
+        arriving = answers([respond])
+        deadline = asyncio.get_running_loop().time() + self._config.request_seconds
+        try:
+            with engine_errors(self._config.request_seconds):
+                finish = ""
+                while not finish:
+                    async with asyncio.timeout_at(deadline):
+                        [(_, tokens, ended)] = await anext(arriving)
+                    if tokens:
+                        columns = zip(*tokens, strict=True)
+                        yield dict(zip(("tokens", "log_probs", "versions"), map(list, columns), strict=True))
+                    if ended is not None:
+                        finish = ended.finish
+                        yield {"finish": finish, "kept": len(ended.tokens)}
+        finally:
+            await arriving.aclose()
+            self._rest(live)
+
+    def _read(self, body: Any) -> _Ask:
+        """Raises RequestError that names the field."""
+        fields, engine = Fields(body), self._engine
+        tokens = fields.token_ids("tokens", engine.model.vocabulary)
+        urls = fields.array("images")
+        if len(urls) > MAX_IMAGES:
+            raise fields.error("images", f"at most {MAX_IMAGES} images")
+        images = []
+        for index, url in enumerate(urls):
+            where = f"images[{index}]"
+            if not isinstance(url, str):
+                raise RequestError(f"{where} got {shown(url)}; it takes a data URL", where)
+            images.append(decode_image(url, where, MAX_PIXELS))
+        stops = stop_sequences(fields, most=16)
+        top_p = fields.number("top_p", 1.0, 0.0, 1.0)
+        if top_p == 0:
+            raise fields.error("top_p", "a number above 0, at most 1")
+        sampling = Sampling(
+            temperature=fields.number("temperature", engine.config.temperature, 0.0, 100.0),
+            top_p=top_p,
+            top_k=fields.integer("top_k", 0, 0, engine.model.vocabulary) or 0,
+            max_new_tokens=fields.integer("max_new_tokens", None, 0, engine.config.max_length),
+            seed=_optional_seed(fields),
+            constraint=fields.optional_text("constraint"),
+            until=until_text(stops, self._served.codec.decode) if stops else None,
+        )
+        ask = _Ask(tokens, images, fields.flag("restart"), sampling, fields.flag("stream"))
+        fields.done()
+        return ask
+
+    def _seed_and_lease(self, fields: Fields) -> tuple[int, float]:
+        seed = _optional_seed(fields)
+        lease = fields.number("lease_seconds", self._config.lease_seconds, 0.1, self._config.max_lease_seconds)
+        fields.done()
+        return secrets.randbits(32) if seed is None else seed, lease
+
+    def _opened(self, session: Session, lease: float, closing: contextlib.AsyncExitStack) -> Response:
+        id = secrets.token_urlsafe(16)
+        self._live[id] = _Live(session, lease, closing, asyncio.get_running_loop().time())
+        return JsonResponse({"id": id, "lease_seconds": lease, "version": self._engine.version}, status_code=201)
+
+    def _find(self, request: Request) -> _Live:
+        live = self._live.get(request.path_params["id"])
+        if live is None:
+            raise RequestError(
+                "there is no such session; it was deleted or its lease ran out", status=404, code="session_not_found"
+            )
+        return live
+
+    def _require_idle(self, live: _Live) -> None:
+        if live.answering:
+            raise RequestError("the session's last answer is under way", status=409, code="session_in_use")
+
+    async def _close(self, id: str) -> None:
+        live = self._live.pop(id)
+        await live.closing.aclose()
+
+    async def _reap(self) -> None:
+        while True:
+            now = asyncio.get_running_loop().time()
+            ends = {id: live.asked + live.lease for id, live in self._live.items() if not live.answering}
+            for id in [id for id, end in ends.items() if end <= now]:
+                try:
+                    await self._close(id)
+                except Exception:
+                    log.exception("session %s did not close", id)
+                self.expired += 1
+            await asyncio.sleep(0.25)
+
+
+def _optional_seed(fields: Fields) -> int | None:
+    seed = fields.integer("seed", None, 0, MAX_SEED)
+    return None if seed is None else seed % 2**32
+
+
+def _answer(sampled: Sampled) -> dict[str, Any]:
+    return {
+        "tokens": sampled.tokens,
+        "log_probs": sampled.log_probs,
+        "versions": sampled.versions,
+        "finish": sampled.finish,
+    }

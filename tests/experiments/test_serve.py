@@ -1,0 +1,78 @@
+"""The serve command before it serves; the server itself is tested in tests/inference/server."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from experiments.__main__ import main
+from experiments.serve import described, fit_to, read_key, turn_format
+from tars_jax import InputError
+from tars_jax.inference.turns import Message
+from tars_jax.model.presets import preset
+from tars_jax.model.tokenizer import load_tokenizer
+
+
+class _Config:
+    def __init__(self, preset: str = "", image: tuple[int, ...] = ()) -> None:
+        self.model, self.image = type("Model", (), {"preset": preset})(), image
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    (tmp_path / "policy").mkdir()
+    stored: Any = {"experiment": "quickstart", "config": {"model": {"preset": "nano"}, "browser": {"size": 96}}}
+    (tmp_path / "config.json").write_text(json.dumps(stored))
+    return tmp_path
+
+
+def test_a_run_says_what_its_checkpoints_are(run: Path) -> None:
+    assert described(_Config(), run / "policy") == ("nano", (96, 96))
+    assert described(_Config("qwen3-vl-8b", (64, 32)), run / "policy") == ("qwen3-vl-8b", (64, 32))
+    (run / "config.json").unlink()
+    assert described(_Config("nano"), run / "policy") == ("nano", None)
+    with pytest.raises(InputError, match="config.model.preset is empty, and there is no .*config.json"):
+        described(_Config(), run / "policy")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "config.checkpoint got ''; it takes a folder of exported weights: --config.checkpoint=RUN/policy."),
+        (["--config.checkpoint=nowhere"], "config.checkpoint got 'nowhere', which is no folder"),
+        (["--config.checkpoint=RUN/policy"], "RUN/policy/checkpoint.json: cannot be read as a checkpoint"),
+        (["--config.checkpoint=RUN/policy", "--config.host=0.0.0.0"], "server.host is 0.0.0.0"),
+        (["--config.checkpoint=RUN/policy", "--config.api_key_file=RUN/no"], "config.api_key_file got"),
+        (["--config.checkpoint=RUN/policy", "--config.image=96"], "config.image got (96,); it takes (height, width)"),
+    ],
+)
+def test_what_cannot_be_served_is_one_sentence(
+    run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    arguments = [argument.replace("RUN", str(run)) for argument in arguments]
+    assert main(["serve", f"--config.run={run / 'serve'}", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert words.replace("RUN", str(run)) in error and error.count("\n") == 1
+
+
+def test_pictures_are_resized_to_what_the_policy_knows() -> None:
+    model = preset("nano")
+    wide = Image.fromarray(np.arange(200 * 300 * 3, dtype=np.uint8).reshape(200, 300, 3))
+    assert fit_to(model, (96, 96))(wide).shape == (96, 96, 3)
+    same = wide.resize((96, 96))
+    assert (fit_to(model, (96, 96))(same) == np.asarray(same)).all()
+    assert fit_to(model, None)(wide).shape == (192, 288, 3)  # its smart size: multiples of 32 pixels
+    tokenizer = load_tokenizer()
+    prompt = turn_format(model, tokenizer)([Message("user", ("see", np.zeros((96, 96, 3), np.uint8)))])
+    assert prompt.tokens.count(tokenizer.image) == 9
+
+
+def test_keys_come_from_files(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("Sesame-1\n")
+    (tmp_path / "empty").write_text("\n")
+    assert (read_key(""), read_key(str(tmp_path / "key"))) == ("", "Sesame-1")
+    with pytest.raises(InputError, match="which is empty"):
+        read_key(str(tmp_path / "empty"))

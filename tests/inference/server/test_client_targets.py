@@ -1,0 +1,163 @@
+"""One interface, three targets: the engine itself, our server, any OpenAI-compatible endpoint."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tars_jax import InputError
+from tars_jax.agent.loop import PolicySession
+from tars_jax.inference import Engine, Sampled, Sampling
+from tars_jax.inference.client import PolicyClient, PolicyUnavailable, open_client
+from tars_jax.inference.server import ServerConfig, serving
+from tars_jax.inference.turns import Message, TurnFormat
+
+PICTURE = np.random.default_rng(1).integers(0, 256, (16, 24, 3), np.uint8)
+SIX = [4, 5, 5, 5, 5, 5, 5, 6]
+OtherServer = Callable[..., contextlib.AbstractContextManager[str]]
+
+
+async def two_turns(session: PolicySession) -> list[Sampled]:
+    """As an agent loop plays, which knows nothing of where the policy runs."""
+    first = await session.respond([1, 9, *SIX, 2], [PICTURE], restart=True)
+    second = await session.respond([1, *SIX, 2], [PICTURE[::-1]], restart=False)
+    return [first, second]  # type: ignore[list-item]
+
+
+def test_server_and_engine_give_the_same(
+    server: str, engine: Engine, turns: TurnFormat, idle: Callable[[], None]
+) -> None:
+    async def play(target: str) -> tuple[list[Sampled], str]:
+        async with open_client(target, engine=engine, turns=turns) as client:
+            assert client.exact
+            async with client.session(12) as session:
+                sampled = await two_turns(session)
+            sampling = Sampling(temperature=0.7, seed=4, max_new_tokens=9)
+            reply = await client.chat([Message("user", ("what is ", PICTURE))], sampling)
+            return sampled, reply.text
+
+    (local, said), (remote, said_there) = asyncio.run(play("local")), asyncio.run(play(server))
+    assert said == said_there and len(said) >= 9
+    for here, there in zip(local, remote, strict=True):
+        assert (here.tokens, here.versions, here.finish) == (there.tokens, there.versions, there.finish)
+        np.testing.assert_allclose(here.log_probs, there.log_probs, atol=1e-5)
+
+
+def test_a_cancelled_answer_frees_its_slot_and_the_session_goes_on(
+    server: str, engine: Engine, idle: Callable[[], None]
+) -> None:
+    async def play() -> Sampled:
+        async with open_client(server) as client, client.session(1) as session:
+            waiting = asyncio.create_task(
+                session.respond([1, 2], [], restart=True, sampling=Sampling(max_new_tokens=4000))
+            )
+            while engine.statistics().active == 0:
+                await asyncio.sleep(0.01)
+            waiting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await waiting
+            while engine.statistics().active:
+                await asyncio.sleep(0.01)
+            with pytest.raises(InputError, match="takes restart=True"):
+                await session.respond([1], [], restart=False)
+            return await session.respond([1, 2], [], restart=True)
+
+    assert len(asyncio.run(asyncio.wait_for(play(), 120)).tokens) == 8
+
+
+def test_a_busy_server_is_asked_again(other_server: OtherServer, idle: Callable[[], None]) -> None:
+    async def play(address: str) -> None:
+        async with open_client(address) as client, contextlib.AsyncExitStack() as stack:
+            sessions = [await stack.enter_async_context(client.session(seed)) for seed in range(4)]
+            answers = await asyncio.gather(*map(two_turns, sessions))
+            assert len(answers) == 4
+
+    with other_server(max_requests=1) as address:
+        asyncio.run(asyncio.wait_for(play(address), 120))
+
+
+def test_refusals_and_failures_are_told_apart(other_server: OtherServer, server: str, idle: Callable[[], None]) -> None:
+    async def play() -> None:
+        async with open_client(server) as client, client.session(1) as session:
+            with pytest.raises(InputError, match="0 image tokens for 1 images"):
+                await session.respond([1, 2], [PICTURE], restart=True)
+            with pytest.raises(InputError, match="until cannot be sent"):
+                await session.respond([1], [], restart=True, sampling=Sampling(until=lambda tokens: None))
+        with other_server(lease_seconds=0.2) as address:
+            async with open_client(address) as client, client.session(1) as session:
+                await asyncio.sleep(1)
+                with pytest.raises(PolicyUnavailable, match="its lease ran out"):
+                    await session.respond([1], [], restart=True)
+        with pytest.raises(PolicyUnavailable, match="does not answer"):
+            async with open_client(address):
+                pass
+        with other_server(api_key="key") as address:
+            with pytest.raises(InputError, match="api_key"):
+                async with open_client(address):
+                    pass
+            async with open_client(address, api_key="key") as client:
+                assert client.exact
+        for target, message in (("", 'it takes "local" or an address'), ("local", "takes an engine")):
+            with pytest.raises(InputError, match=message):
+                async with open_client(target):
+                    pass
+
+    asyncio.run(play())
+
+
+# An endpoint of somebody else
+
+
+@contextlib.asynccontextmanager
+async def endpoint(turns: TurnFormat, asked: list[Any]) -> AsyncIterator[PolicyClient]:
+    """A client of an endpoint that answers with the number of messages, the first time with 429."""
+
+    async def complete(request: Request) -> Response:
+        asked.append(json.loads(await request.body()))
+        if len(asked) == 1:
+            return JSONResponse({"error": {"message": "later"}}, status_code=429, headers={"Retry-After": "0"})
+        answer = "a" * len(asked[-1]["messages"])
+        return JSONResponse({"choices": [{"message": {"content": answer}, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    with serving(app, ServerConfig(port=0)) as address:
+        async with open_client(f"{address}/v1", turns=turns, model="theirs") as client:
+            yield client
+
+
+def test_an_agent_that_writes_tokens_can_ask_an_endpoint_that_takes_messages(turns: TurnFormat) -> None:
+    asked: list[Any] = []
+
+    async def play() -> list[Sampled]:
+        async with endpoint(turns, asked) as client:
+            assert not client.exact
+            async with client.session(1) as session:
+                return await two_turns(session)
+
+    first, second = asyncio.run(play())
+    a, end = turns.codec.encode("a")[0], turns.codec.encode("<|end|>")[0]
+    assert first.tokens == (a, end) and second.tokens == (a, a, a, end)
+    assert set(first.log_probs) == {0.0} and set(first.versions) == {-1}
+    assert len(asked) == 3 and asked[0] == asked[1] and asked[1]["model"] == "theirs"
+    last = asked[2]["messages"]
+    assert [message["role"] for message in last] == ["user", "assistant", "user"]
+    assert last[0]["content"][0] == {"type": "text", "text": turns.codec.decode([9])}
+    assert last[0]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
+    assert last[1]["content"] == "a"
+
+
+def test_an_endpoint_takes_a_model_s_name(turns: TurnFormat) -> None:
+    async def play() -> None:
+        with serving(Starlette(), ServerConfig(port=0)) as address, pytest.raises(InputError, match="client.model"):
+            async with open_client(address, turns=turns):
+                pass
+
+    asyncio.run(play())

@@ -1,0 +1,127 @@
+"""The unmodified `openai` package against the server."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import openai
+import pytest
+
+MESSAGES: Any = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "where"}]
+
+
+@pytest.fixture
+def client(server: str, idle: Callable[[], None]) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{server}/v1", api_key="any", max_retries=0) as client:
+        yield client
+
+
+def with_picture(url: str) -> Any:
+    image = {"type": "image_url", "image_url": {"url": url, "detail": "high"}}
+    return [{"role": "user", "content": [{"type": "text", "text": "see "}, image]}]
+
+
+def test_models(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["tiny"]
+    assert client.models.retrieve("tiny").owned_by == "tars_jax"
+    with pytest.raises(openai.NotFoundError, match="this server has 'tiny'"):
+        client.models.retrieve("gpt-4o")
+
+
+def test_text_and_usage(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(model="tiny", messages=MESSAGES, max_completion_tokens=5)
+    # <|user|> + "be brief" + line break + "where" + <|agent|>
+    assert answer.usage is not None and answer.usage.prompt_tokens == 1 + 8 + 1 + 5 + 1
+    assert answer.usage.completion_tokens == 5 and answer.usage.total_tokens == 21
+    assert answer.choices[0].finish_reason == "length"
+    assert answer.choices[0].message.role == "assistant" and answer.choices[0].message.content
+
+
+def test_an_answer_depends_on_the_picture(client: openai.OpenAI, picture: Callable[[int], str]) -> None:
+    def ask(seed: int) -> tuple[str | None, int]:
+        found = client.chat.completions.create(
+            model="tiny", messages=with_picture(picture(seed)), max_tokens=24, temperature=0, logprobs=True
+        )
+        log_probs = found.choices[0].logprobs
+        assert log_probs is not None and log_probs.content is not None and found.usage is not None
+        return f"{[each.logprob for each in log_probs.content]}", found.usage.prompt_tokens
+
+    first, again, other = ask(1), ask(1), ask(2)
+    assert first == again and first != other
+    assert first[1] == 1 + 4 + 8 + 1  # turn, text, six image tokens between two, turn
+
+
+@pytest.mark.parametrize("choices", [1, 3])
+def test_a_stream_says_what_an_answer_says(client: openai.OpenAI, picture: Callable[[int], str], choices: int) -> None:
+    asked: Any = {
+        "model": "tiny", "messages": with_picture(picture(3)), "max_tokens": 30, "seed": 11, "n": choices,
+        "logprobs": True, "top_p": 0.9, "extra_body": {"top_k": 20},
+    }  # fmt: skip
+    whole = client.chat.completions.create(**asked)
+    text, log_probs, finish = [""] * choices, [list[Any]() for _ in range(choices)], [""] * choices
+    usage = None
+    for chunk in client.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}):
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            text[choice.index] += choice.delta.content or ""
+            finish[choice.index] = choice.finish_reason or finish[choice.index]
+            if choice.logprobs is not None:
+                log_probs[choice.index] += choice.logprobs.content or []
+    assert len(whole.choices) == choices and len({choice.message.content for choice in whole.choices}) == choices
+    for index, choice in enumerate(whole.choices):
+        assert text[index] == choice.message.content and finish[index] == choice.finish_reason
+        assert choice.logprobs is not None and choice.logprobs.content is not None
+        assert [each.token for each in log_probs[index]] == [each.token for each in choice.logprobs.content]
+        assert "".join(each.token for each in log_probs[index]) == text[index]
+        assert [each.logprob for each in log_probs[index]] == pytest.approx(
+            [each.logprob for each in choice.logprobs.content], abs=1e-5
+        )
+    assert usage == whole.usage
+
+
+def test_seeds(client: openai.OpenAI) -> None:
+    def ask(seed: int | None) -> str | None:
+        found = client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=20, seed=seed)
+        return found.choices[0].message.content
+
+    assert ask(5) == ask(5)
+    assert len({ask(5), ask(6), ask(None), ask(None)}) == 4
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_stop_sequences(client: openai.OpenAI, stream: bool) -> None:
+    asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 60, "seed": 3}
+    text: str = client.chat.completions.create(**asked).choices[0].message.content
+    stop = text[20:23]
+    found: Any = client.chat.completions.create(**asked, stop=["0", stop], stream=stream)
+    if stream:
+        chunks = [chunk.choices[0] for chunk in found]
+        said, finish = "".join(chunk.delta.content or "" for chunk in chunks), chunks[-1].finish_reason
+    else:
+        said, finish = found.choices[0].message.content, found.choices[0].finish_reason
+    assert said == text[: text.index(stop)] and finish == "stop"
+
+
+def test_async_client(server: str, picture: Callable[[int], str], idle: Callable[[], None]) -> None:
+    async def play() -> None:
+        async with openai.AsyncOpenAI(base_url=f"{server}/v1", api_key="any") as client:
+            asked: Any = {"model": "tiny", "messages": with_picture(picture(4)), "max_tokens": 12, "seed": 1}
+            wholes = await asyncio.gather(*(client.chat.completions.create(**asked) for _ in range(7)))
+            stream = await client.chat.completions.create(**asked, stream=True)
+            said = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+            assert {whole.choices[0].message.content for whole in wholes} == {said}
+
+    asyncio.run(play())
+
+
+def test_errors_have_the_types_of_the_client(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError, match="model got 'other'"):
+        client.chat.completions.create(model="other", messages=MESSAGES)
+    with pytest.raises(openai.BadRequestError, match="it takes 0: only the log-probability") as found:
+        client.chat.completions.create(model="tiny", messages=MESSAGES, logprobs=True, top_logprobs=3)
+    assert found.value.param == "top_logprobs" and found.value.type == "invalid_request_error"
+    with pytest.raises(openai.BadRequestError, match="window holds 4096") as found:
+        client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=4090)
+    assert found.value.code == "context_length_exceeded"
+    with pytest.raises(openai.BadRequestError, match="constraint is 'calls'"):
+        client.chat.completions.create(model="tiny", messages=MESSAGES, extra_body={"constraint": "calls"})

@@ -1,0 +1,130 @@
+"""New weights while requests go on."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jax
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from tars_jax.inference import Engine
+from tars_jax.model.policy import Parameters
+from tars_jax.model.sharding import leaf_name
+from tars_jax.training.checkpoint import save_parameters
+
+OtherServer = Callable[..., contextlib.AbstractContextManager[str]]
+
+
+def tensors(parameters: Parameters) -> dict[str, np.ndarray]:
+    leaves = jax.tree_util.tree_leaves_with_path(parameters)
+    return {leaf_name(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+@pytest.fixture
+def http(
+    other_server: OtherServer, tmp_path: Path, engine: Engine, tiny_parameters: Parameters
+) -> Iterator[httpx.Client]:
+    with (
+        other_server(checkpoint_root=tmp_path / "runs", incoming=tmp_path / "incoming") as address,
+        httpx.Client(base_url=address, timeout=120) as http,
+    ):
+        yield http
+        assert not list((tmp_path / "incoming").glob("*"))
+    engine.set_weights(tiny_parameters, 0)
+
+
+def first_log_prob(http: httpx.Client) -> float:
+    body = {"model": "tiny", "messages": [{"role": "user", "content": "what"}], "max_tokens": 1, "temperature": 0}
+    answer = http.post("/v1/chat/completions", json={**body, "logprobs": True}).json()
+    return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
+
+
+def test_tokens_tell_the_version_and_no_request_is_dropped(
+    http: httpx.Client, tiny_parameters: Parameters, idle: Callable[[], None]
+) -> None:
+    other = jax.tree.map(lambda leaf: leaf * 0.5, tiny_parameters)
+    before = first_log_prob(http)
+    answers: list[dict[str, Any]] = []
+
+    def long_answer() -> None:
+        id = http.post("/v1/rl/sessions", json={}).json()["id"]
+        body = {"tokens": [1, 9, 2], "restart": True, "max_new_tokens": 3500}
+        answers.append(http.post(f"/v1/rl/sessions/{id}/respond", json=body).json())
+        http.delete(f"/v1/rl/sessions/{id}")
+
+    threads = [threading.Thread(target=long_answer) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for version in (7, 8):
+        response = http.put("/v1/rl/weights", params={"version": version}, content=save(tensors(other)))
+        assert response.json() == {"version": version}
+    assert http.get("/v1/rl/weights").json()["version"] == 8
+    for thread in threads:
+        thread.join()
+    for answer in answers:
+        versions = answer["versions"]
+        assert len(versions) == len(answer["tokens"]) == 3500 and sorted(versions) == versions
+    assert {0, 8} <= {version for answer in answers for version in answer["versions"]}
+    assert first_log_prob(http) != before
+
+
+def test_a_checkpoint_below_the_root(http: httpx.Client, tmp_path: Path, tiny_parameters: Parameters) -> None:
+    before = first_log_prob(http)
+    save_parameters(tmp_path / "runs" / "a" / "policy", jax.tree.map(lambda leaf: leaf * 0.5, tiny_parameters))
+    response = http.post("/v1/rl/weights", json={"checkpoint": "a/policy", "version": 3})
+    assert response.json() == {"version": 3} and http.get("/v1/rl/policy").json()["version"] == 3
+    assert first_log_prob(http) != before
+
+
+@pytest.mark.parametrize("name", ["nowhere", "../outside", "/etc", "a\0b", "x" * 5000])
+def test_other_folders_are_refused(http: httpx.Client, tmp_path: Path, tiny_parameters: Parameters, name: str) -> None:
+    save_parameters(tmp_path / "outside", tiny_parameters)
+    response = http.post("/v1/rl/weights", json={"checkpoint": name, "version": 3})
+    assert response.status_code == 400 and response.json()["error"]["param"] == "checkpoint"
+    assert http.get("/v1/rl/policy").json()["version"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda found: found.pop("decoder/norm/scale"), "decoder/norm/scale is missing"),
+        (lambda found: found.update(more=np.zeros(2)), "more is not expected"),
+        (
+            lambda found: found.update({"decoder/norm/scale": np.zeros(3, np.float32)}),
+            r"float32[3], wanted float32[16]",
+        ),
+        (lambda found: found.update({"decoder/norm/scale": np.zeros(16, np.int32)}), "I32[16], wanted float32[16]"),
+    ],
+)
+def test_weights_that_do_not_fit(
+    http: httpx.Client, tiny_parameters: Parameters, change: Callable[[dict[str, np.ndarray]], Any], words: str
+) -> None:
+    found = tensors(tiny_parameters)
+    change(found)
+    response = http.put("/v1/rl/weights?version=3", content=save(found))
+    assert response.status_code == 400 and words in response.json()["error"]["message"]
+    assert http.get("/v1/rl/policy").json()["version"] == 0
+
+
+def test_broken_pushes(http: httpx.Client, tiny_parameters: Parameters) -> None:
+    whole = save(tensors(tiny_parameters))
+    for body in (b"", b"nonsense", whole[:-9], whole + b"x"):
+        response = http.put("/v1/rl/weights?version=3", content=body)
+        assert response.status_code == 400 and response.json()["error"]["code"] == "weights_refused"
+    for query in ("", "?version=", "?version=-1", "?version=1.5", "?version=99999999999"):
+        response = http.put(f"/v1/rl/weights{query}", content=whole)
+        assert response.status_code == 400 and response.json()["error"]["param"] == "version"
+    assert http.get("/v1/rl/policy").json()["version"] == 0
+
+
+def test_a_server_may_take_none(server: str) -> None:
+    with httpx.Client(base_url=server, timeout=60) as http:
+        pushed = http.put("/v1/rl/weights?version=3", content=b"")
+        loaded = http.post("/v1/rl/weights", json={"checkpoint": "a", "version": 3})
+    for response in (pushed, loaded):
+        assert response.status_code == 403 and response.json()["error"]["code"] == "weights_disabled"

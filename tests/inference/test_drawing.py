@@ -1,0 +1,162 @@
+"""Distributions that tokens are drawn from, against ones that are worked out by hand."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax.core import FrozenDict
+
+from tars_jax import InputError
+from tars_jax.inference import Sampling, until_text
+from tars_jax.inference.constraint import FREE, Constraints
+from tars_jax.inference.drawing import Draw, Drawing, draw, rows_of
+from tars_jax.model.policy import NEVER
+
+PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
+ROWS = 200
+jitted = jax.jit(draw, static_argnums=4)
+
+
+def draws(logits: np.ndarray, sampling: Sampling) -> Draw:
+    """One draw from each of many streams."""
+    drawing = rows_of([(sampling, seed, 0) for seed in range(ROWS)], {}, ROWS)
+    return jitted(jnp.tile(jnp.asarray(logits, jnp.float32), (ROWS, 1)), drawing, jnp.full(ROWS, 9), None, 0)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "expected"),
+    [
+        (Sampling(), (0.1, 0.4, 0.2, 0.3)),
+        (Sampling(temperature=0.5), (1 / 30, 16 / 30, 4 / 30, 9 / 30)),  # squares of .1 .4 .2 .3 sum to .3
+        (Sampling(top_k=2), (0, 4 / 7, 0, 3 / 7)),
+        (Sampling(top_p=0.6), (0, 4 / 7, 0, 3 / 7)),  # .4 is not enough, .7 is
+        (Sampling(top_p=0.39), (0, 1, 0, 0)),
+        (Sampling(top_p=1e-6), (0, 1, 0, 0)),
+        (Sampling(top_k=3, top_p=0.7), (0, 4 / 7, 0, 3 / 7)),  # of 4/9 3/9 2/9, two reach .7
+        (Sampling(top_k=99), (0.1, 0.4, 0.2, 0.3)),
+        (Sampling(temperature=0.5, top_k=2), (0, 16 / 25, 0, 9 / 25)),
+    ],
+)
+def test_what_is_drawn_and_recorded(sampling: Sampling, expected: tuple[float, ...]) -> None:
+    tokens, log_probs, _ = (np.asarray(column) for column in draws(np.log(PROBABILITIES), sampling))
+    np.testing.assert_allclose(np.exp(log_probs), np.array(expected)[tokens], rtol=1e-5)
+    counts = np.bincount(tokens, minlength=4) / ROWS
+    np.testing.assert_allclose(counts, expected, atol=4 * np.sqrt(0.25 / ROWS))
+    assert (counts[np.array(expected) == 0] == 0).all()
+
+
+def test_greedy_takes_the_likeliest_and_records_what_it_was_worth() -> None:
+    tokens, log_probs, _ = draws(np.log(PROBABILITIES), Sampling(temperature=0))
+    assert set(np.asarray(tokens).tolist()) == {1}
+    np.testing.assert_allclose(log_probs, np.log(0.4), rtol=1e-5)
+
+
+def test_k_of_equals_are_k() -> None:
+    tokens, log_probs, _ = draws(np.zeros(8), Sampling(top_k=3))
+    assert set(np.asarray(tokens).tolist()) == {0, 1, 2}
+    np.testing.assert_allclose(log_probs, np.log(1 / 3), rtol=1e-5)
+
+
+def test_heat_does_not_bring_back_what_may_never_be_drawn() -> None:
+    logits = np.array([0.0, NEVER, 1.0, NEVER])
+    assert set(np.asarray(draws(logits, Sampling(temperature=9e3)).tokens).tolist()) == {0, 2}
+
+
+def test_a_row_is_the_same_whatever_the_others_ask() -> None:
+    logits = jax.random.normal(jax.random.key(0), (3, 50))
+    mine = (Sampling(temperature=0.8), 5, 7)
+    alone = jitted(logits, rows_of([mine] * 3, {}, 3), jnp.full(3, 9), None, 0)
+    others = [(Sampling(top_k=3), 1, 1), mine, (Sampling(top_p=0.5), 2, 2)]
+    crowded = jitted(logits, rows_of(others, {}, 3), jnp.full(3, 9), None, 0)
+    assert alone.tokens[1] == crowded.tokens[1] and alone.log_probs[1] == crowded.log_probs[1]
+    again = jitted(logits[::-1], rows_of([mine] * 3, {}, 3), jnp.full(3, 9), None, 0)
+    assert again.tokens[1] == alone.tokens[1]
+
+
+def test_the_vocabulary_is_sorted_only_on_demand() -> None:
+    def sorts(jaxpr: Any) -> int:
+        """Sorts outside of any branch."""
+        inner = (value for eqn in jaxpr.eqns if eqn.primitive.name != "cond" for value in eqn.params.values())
+        below = [getattr(value, "jaxpr", None) for value in inner]
+        own = sum(eqn.primitive.name == "sort" for eqn in jaxpr.eqns)
+        return own + sum(sorts(each) for each in below if each is not None)
+
+    logits, drawing = jnp.zeros((2, 4)), Drawing.fresh(2)
+    traced = jax.make_jaxpr(lambda logits: draw(logits, drawing, jnp.full(2, 9), None, 0))(logits)
+    assert "sort" in str(traced) and sorts(traced.jaxpr) == 0
+
+
+# Constraints
+
+
+# Answers that are a, aa, aaa ... with b or c at the end, then the stop token: a=0 b=1 c=2 stop=3.
+# 0: freedom; 1: nothing yet; 2: after a; 3: after b or c; 4: complete. Classes: a, b and c, stop.
+COUNTING = Constraints(
+    token_class=np.array([0, 1, 1, 2], np.int32),
+    next_state=np.array([[0, 0, 0], [2, -1, -1], [2, 3, -1], [-1, -1, 4], [-1, -1, -1]], np.int32),
+    distance=np.array([0, 3, 2, 1, 0], np.int32),
+    start=FrozenDict(counting=1),
+)
+START = COUNTING.start
+
+
+def test_every_answer_is_complete_within_its_budget() -> None:
+    logits = np.log(np.tile([0.9, 0.05, 0.03, 0.02], (ROWS, 1))).astype(np.float32)
+    drawing: Any = rows_of([(Sampling(constraint="counting"), seed, 0) for seed in range(ROWS)], START, ROWS)
+    budget, answers, recorded = 5, [], []
+    for left in range(budget, 0, -1):
+        tokens, log_probs, state = jitted(logits, drawing, jnp.full(ROWS, left), COUNTING, 0)
+        drawing = drawing.replace(drawn=drawing.drawn + 1, state=state)
+        answers.append(np.asarray(tokens))
+        recorded.append(np.asarray(log_probs))
+    texts = {"".join("abc."[token] for token in answer).split(".")[0] + "." for answer in zip(*answers, strict=True)}
+    assert texts <= {"ab.", "ac.", "aab.", "aac.", "aaab.", "aaac."} and {"aaab.", "aaac."} <= texts
+    np.testing.assert_allclose(recorded[0], 0, atol=1e-6)  # a is all that can come first
+    # Then a, b or c: .9 .05 .03 of .98. At last there is no time for another a: b or c, 5/8 and 3/8.
+    second = np.log(np.array([0.9, 0.05, 0.03, 0.02]) / 0.98)[answers[1]]
+    np.testing.assert_allclose(recorded[1], second, atol=1e-5)
+    late = np.array([row[:3].tolist() == [0, 0, 0] for row in np.stack(answers, 1)])
+    np.testing.assert_allclose(recorded[3][late], np.log([1, 5 / 8, 3 / 8, 1])[answers[3][late]], atol=1e-5)
+
+
+def test_slots_without_a_constraint_are_free() -> None:
+    sampling = [(Sampling(), 3, 0), (Sampling(constraint="counting"), 3, 0)]
+    logits = jnp.log(jnp.array([[0.01, 0.01, 0.01, 0.97]] * 2))
+    tokens, log_probs, state = jitted(logits, rows_of(sampling, START, 2), jnp.full(2, 9), COUNTING, 0)
+    assert (tokens.tolist(), state.tolist()) == ([3, 0], [FREE, 2])
+    np.testing.assert_allclose(log_probs, [np.log(0.97), 0], atol=1e-5)
+
+
+# What a caller may ask
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("temperature", -0.1),
+        ("temperature", float("nan")),
+        ("temperature", float("inf")),
+        ("top_p", 0.0),
+        ("top_p", 1.5),
+        ("top_k", -1),
+        ("max_new_tokens", -1),
+    ],
+)
+def test_values_that_mean_nothing(field: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"sampling.{field} is {value}, it takes"):
+        Sampling(**{field: value})
+
+
+def test_stop_sequences_cut_before_their_first_token() -> None:
+    vocabulary = ["a", "b", "\n", "x\n", "END", "é"]
+
+    def decode(tokens: Any) -> str:
+        return "".join(vocabulary[token] for token in tokens)
+
+    until = until_text(["\n", "aEND"], decode)
+    cases = [([0, 1], None), ([0, 1, 2], 2), ([2], 0), ([1, 1, 3], 2), ([1, 4], None), ([1, 5, 0, 4], 2)]
+    assert [until(tokens) for tokens, _ in cases] == [kept for _, kept in cases]
+    with pytest.raises(InputError, match=r"stop sequences are \[''\]"):
+        until_text([""], decode)
