@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tars_jax.rollout.timeline import Part, read_timeline
 from tars_jax.training.metrics import read_metrics
 from tars_jax.trajectory import Outcome, load_trajectory
 
@@ -85,8 +86,14 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
     stored = {int(path.stem) for path in (run / "trajectories" / "ppo").glob("*.trajectory")}
     assert len(set(used)) == len(used) == 4 * 6
     assert set(used) <= stored
-    rows = [row.step for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
-    assert rows == [1, 2, 3, 4]
+    rows = [row for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
+    assert [row.step for row in rows] == [1, 2, 3, 4]
+    for row in rows:
+        assert 0 < row.values["engine_utilisation"] <= 1 and row.values["steps_per_second"] > 0
+        assert sum(row.values[f"stale_{age}"] for age in range(3)) == pytest.approx(1)
+    spans = {(event["pid"], event["name"]) for event in read_timeline(run / "timeline.json") if event["ph"] == "X"}
+    assert {(Part.LEARNER, name) for name in ("update", "log_probs", "values", "minibatches", "weights")} <= spans
+    assert {(Part.WORKERS, name) for name in ("reset", "think", "act", "store")} <= spans
     result = json.loads((run / "result.json").read_text())
     assert {"score_before", "score_after", "episodes", "minutes", "seed"} <= set(result)
     assert "http://" not in (run / "report.html").read_text().replace("http://www.w3.org", "")

@@ -3,8 +3,8 @@
     python chaos_run.py FOLDER UPDATES BATCH LOSE [URL]     a run; with URL the policy is that of a server
     python chaos_run.py PORT                                the server
 
-Real Chromium, the engine with a very small policy, the pool, and a learner that keeps a checkpoint of what it was given.
-With LOSE, a worker is lost now and then, at moments drawn from it.
+Real Chromium, the engine with a very small policy, the pool, and a learner that keeps a checkpoint of what it was
+given. With LOSE, a worker is lost now and then, at moments drawn from it.
 """
 
 from __future__ import annotations

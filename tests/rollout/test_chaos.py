@@ -6,6 +6,7 @@ infrastructure failure that became a reward would be a reward of 0 there. Odd on
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -14,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -25,6 +26,8 @@ ROOT = pathlib.Path(__file__).parents[2]
 RUN = pathlib.Path(__file__).with_name("chaos_run.py")
 UPDATES, BATCH = 6, 4
 EPISODES = UPDATES * BATCH
+SECONDS = 540  # before a run counts as hung; on two idle cores each takes a few
+Start = Callable[[pathlib.Path, int], subprocess.Popen[str]]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -38,21 +41,29 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return tmp_path_factory.mktemp("cache")
 
 
-def start(folder: pathlib.Path, cache: pathlib.Path, lose: int) -> subprocess.Popen[str]:
-    folder.mkdir(exist_ok=True)
+@pytest.fixture(scope="module")
+def start(cache: pathlib.Path) -> Iterator[Start]:
+    """start(folder, lose): a run, which does not outlive the tests."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
-    return subprocess.Popen(
-        [sys.executable, str(RUN), str(folder), str(UPDATES), str(BATCH), str(lose)],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    started: list[subprocess.Popen[str]] = []
+
+    def run(folder: pathlib.Path, lose: int) -> subprocess.Popen[str]:
+        folder.mkdir(exist_ok=True)
+        command = [sys.executable, str(RUN), str(folder), str(UPDATES), str(BATCH), str(lose)]
+        started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield run
+    for process in started:
+        process.kill()
+        process.wait()
+        assert process.stdout
+        process.stdout.close()
 
 
 def trained(folder: pathlib.Path) -> list[list[str]]:
@@ -60,17 +71,17 @@ def trained(folder: pathlib.Path) -> list[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, cache: pathlib.Path) -> list[str]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, start: Start) -> list[str]:
     """The ids of the trajectories that a run trains on which nobody hurts."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    run = start(folder, cache, lose=0)
-    run.communicate(timeout=240)
+    run = start(folder, 0)
+    run.communicate(timeout=SECONDS)
     assert run.returncode == 0
     return sorted(id for batch in trained(folder) for id in batch)
 
 
 def wait_for_episodes(folder: pathlib.Path, count: int, run: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + 240
+    until = time.monotonic() + SECONDS
     while len(list((folder / "pool").glob("*.trajectory"))) < count:
         assert run.poll() is None and time.monotonic() < until, "the run stands still or has ended early"
         time.sleep(0.02)
@@ -81,14 +92,14 @@ def test_the_run_ends_as_an_undisturbed_one(
     chaos_seed: int,
     descendants: Callable[[int], dict[int, bytes]],
     tmp_path: pathlib.Path,
-    cache: pathlib.Path,
+    start: Start,
 ) -> None:
     rng = random.Random(chaos_seed)
     folder = tmp_path / "run"
     victims = ["learner", "browser", "browser", "learner"]
     rng.shuffle(victims)
     moments = sorted(rng.sample(range(EPISODES - BATCH), len(victims)))
-    run = start(folder, cache, lose=chaos_seed + 1)
+    run = start(folder, chaos_seed + 1)
     killed_browsers = 0
     for victim, moment in zip(victims, moments, strict=True):
         wait_for_episodes(folder, moment, run)
@@ -97,7 +108,8 @@ def test_the_run_ends_as_an_undisturbed_one(
         if victim == "browser":
             mains = [pid for pid, line in below.items() if b"--user-data-dir" in line and b"--type=" not in line]
             if mains:  # right after a start there is none yet
-                os.kill(rng.choice(sorted(mains)), signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # a script around a browser ends with it
+                    os.kill(rng.choice(sorted(mains)), signal.SIGKILL)
                 killed_browsers += 1
             continue
         run.send_signal(signal.SIGKILL)
@@ -106,8 +118,8 @@ def test_the_run_ends_as_an_undisturbed_one(
         while alive := [pid for pid, line in below.items() if descendants(1).get(pid) == line]:
             assert time.monotonic() < until, f"processes outlived the run: {[below[pid] for pid in alive]}"
             time.sleep(0.05)
-        run = start(folder, cache, lose=chaos_seed + 1)
-    run.communicate(timeout=240)
+        run = start(folder, chaos_seed + 1)
+    run.communicate(timeout=SECONDS)
     assert run.returncode == 0
 
     batches = trained(folder)
