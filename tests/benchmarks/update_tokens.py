@@ -1,6 +1,6 @@
 """Our PPO update against Tunix's: tokens/s of the whole update of actor and critic, and the memory that it takes.
 
-    python tests/benchmarks/update_tokens.py [--batches equal ragged gae] [--pairs=7] [--threads=2] [--peer_python=FILE]
+    PYTHONPATH=. python tests/benchmarks/update_tokens.py [--batches equal ragged gae] [--pairs=7] [--threads=2] [--peer_python=FILE]
 
 The first call makes the environment of google-tunix 0.1.7 (peers/tunix.txt, 1.6 GB) below .cache/; the same jax is in
 both. Each side is a process of its own with the same threads; they take turns, and the ratio of each pair is taken, so
@@ -27,92 +27,29 @@ several turns has.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import os
-import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parents[2]
-PEERS = Path(__file__).parent / "peers"
-WARM_UP = 2  # turns, as in peers/turns.py
+from tests.benchmarks.peers.processes import Command, peer_python, take_turns
+from tests.benchmarks.peers.turns import WARM_UP
+
 TOLERANCE = 2e-3  # relative: advantages are divided by slightly different deviations
 OURS, WHOLE, QUARTERS = "ours", "Tunix", "Tunix, 4 micro-batches"
 
 
-def peer_python() -> Path:
-    """The interpreter of Tunix's environment, which is made where it is missing or was made from other pins."""
-    folder, pins = ROOT / ".cache" / "peers" / "tunix", PEERS / "tunix.txt"
-    python, installed = folder / "bin" / "python", folder / "installed.txt"
-    if not installed.exists() or installed.read_text() != pins.read_text():
-        print(f"making {folder}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", pins], check=True)
-        installed.write_text(pins.read_text())
-    return python
-
-
-class Worker:
-    """A side in its process; what it says beside its answers goes to a log."""
-
-    def __init__(self, python: Path | str, module: str, arguments: list[str], log: Path) -> None:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        self._log = log
-        with log.open("w") as errors:
-            self._process = subprocess.Popen(
-                [python, "-W", "ignore", "-m", f"tests.benchmarks.peers.{module}", *arguments],
-                cwd=ROOT,
-                env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-
-    def turn(self) -> dict[str, Any]:
-        """Does its work once. Raises RuntimeError with the end of the log if the process ended."""
-        assert self._process.stdin and self._process.stdout
-        try:
-            self._process.stdin.write("\n")
-            self._process.stdin.flush()
-            return json.loads(self._process.stdout.readline())
-        except (BrokenPipeError, json.JSONDecodeError) as error:
-            raise RuntimeError(f"{self._log}:\n{self._log.read_text()[-3000:]}") from error
-
-    def __enter__(self) -> Worker:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait()
-
-
 def measure(batch: str, pairs: int, python: Path) -> dict[str, list[dict[str, Any]]]:
     """The answers of each side, turn by turn; warm-up first."""
-    sides: dict[str, tuple[Path | str, str, list[str]]] = {
+    sides: dict[str, Command] = {
         OURS: (sys.executable, "tars_update", [batch]),
         WHOLE: (python, "tunix_update", [batch]),
     }
     if batch != "gae":
         sides[QUARTERS] = (python, "tunix_update", [batch, "--micro_batches=4"])
-    answers: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
-    with contextlib.ExitStack() as stack:
-        workers = {
-            side: stack.enter_context(Worker(*command, ROOT / ".cache" / "peers" / f"{batch}{number}.log"))
-            for number, (side, command) in enumerate(sides.items())
-        }
-        for turn in range(WARM_UP + pairs):
-            for side in list(sides)[:: 1 if turn % 2 else -1]:
-                answers[side].append(workers[side].turn())
-            print(f"{batch}: turn {turn + 1} of {WARM_UP + pairs}", file=sys.stderr, flush=True)
-    return answers
+    return take_turns(batch, sides, pairs)
 
 
 def agreement(ours: dict[str, float], theirs: dict[str, float]) -> str:
@@ -167,7 +104,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="processors that each side may use")
     parser.add_argument("--peer_python", type=Path, help="of an environment that has Tunix; else one is made")
     arguments = parser.parse_args()
-    python = arguments.peer_python or peer_python()
+    python = arguments.peer_python or peer_python("tunix")
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.threads])
     for batch in arguments.batches:
         report(batch, measure(batch, arguments.pairs, python))

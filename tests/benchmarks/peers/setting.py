@@ -1,6 +1,6 @@
-"""What both sides of `update_tokens.py` are given: a decoder's shape and weights, episodes, hyperparameters.
+"""What all sides of `update_tokens.py` and `decode_tokens.py` are given: a decoder's shape and weights, the work.
 
-Numpy alone, and every number from a seed: the two sides run in environments of their own and draw the same.
+Numpy alone, and every number from a seed: the sides run in environments of their own and draw the same.
 
 Axes: N episodes, T tokens of an episode, P tokens of the longest prompt, C tokens of the longest rest, V vocabulary,
 D width, L layers, H heads, K key-value heads, F feed-forward width.
@@ -40,6 +40,19 @@ class Hyperparameters:
     value_clip: float = 0.2
     gamma: float = 1.0
     gae_lambda: float = 0.95
+
+
+@dataclasses.dataclass(frozen=True)
+class Decoding:
+    """Prompts of one length, each with an answer of one length."""
+
+    batch: int = 8
+    prompt: int = 64  # tokens; a power of 2, so that Tunix pads nothing
+    answer: int = 128
+
+    @property
+    def length(self) -> int:
+        return self.prompt + self.answer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +101,11 @@ def _episode(rng: np.random.Generator, turns: list[tuple[int, int]]) -> Episode:
         steps=np.repeat(np.arange(lengths.size) // 2, lengths).astype(np.int32),
         reward=int(rng.integers(0, 2)),
     )
+
+
+def prompts(given: Decoding) -> np.ndarray:
+    """[batch, prompt] int32, from 1."""
+    return np.random.default_rng(3).integers(1, Shape.vocabulary, (given.batch, given.prompt), dtype=np.int32)
 
 
 def padded(batch: list[Episode]) -> Padded:
