@@ -3,8 +3,8 @@
 Command:  ./launch/local.sh quickstart --config=maze_long --config.seed=SEED
 Figure:   ./launch/local.sh compare --config.runs=RUN,RUN --config.output=docs/maze_long.png
 
-Held-out success over 200 episodes of 3 to 5 moves (random levels that training never sees, at most 20 steps), before and
-after PPO; the value model's explained variance of held-out returns after pretraining, and what a table over the
+Held-out success over 200 episodes of 3 to 5 moves (random levels that training never sees, at most 20 steps), before
+and after PPO; the value model's explained variance of held-out returns after pretraining, and what a table over the
 simulator's own distance and remaining steps explains of them. 95% intervals in brackets.
 
 | seed | before | after | points         | value model | simulator | minutes |

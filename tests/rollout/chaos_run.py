@@ -173,5 +173,6 @@ if __name__ == "__main__":
     if len(sys.argv) == 2:
         serve_policy(int(sys.argv[1]))
     target = pathlib.Path(sys.argv[1])
-    result = run(target, *map(int, sys.argv[2:5]), *sys.argv[5:])
+    updates, batch, lose = map(int, sys.argv[2:5])
+    result = run(target, updates, batch, lose, *sys.argv[5:])
     write_atomic(target / "result.json", json.dumps(result).encode())
