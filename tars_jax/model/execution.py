@@ -22,7 +22,7 @@ REMAT = {
     "products": checkpoint_policies.dots_with_no_batch_dims_saveable,
 }
 ATTENTION = ("auto", "dense", "splash", "cudnn")
-EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax")
+EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax", "hopper")
 TRAVEL = ("tokens", "kernels")
 
 

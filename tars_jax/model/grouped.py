@@ -9,6 +9,7 @@ import jax
 
 from tars_jax.model.assignments import Weights, by_expert
 from tars_jax.model.bucketed import bucketed
+from tars_jax.model.hopper import hopper_dot
 from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
 BUCKETS = (16, 256)  # rows: smallest and largest
@@ -22,10 +23,8 @@ def grouped(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights,
     runs = by_expert(chosen, weights.gate.shape[0])
     if backend == "buckets":
         return bucketed(x, gates, runs, weights, bucket_size(chosen.size // weights.gate.shape[0]))
-    dot: RaggedDot = jax.lax.ragged_dot
-    if backend != "ragged":
-        dot = megablox_dot if backend == "megablox" else tokamax_dot()
-    return ragged(x, gates, runs, weights, dot)
+    dots: dict[str, RaggedDot] = {"ragged": jax.lax.ragged_dot, "megablox": megablox_dot, "hopper": hopper_dot}
+    return ragged(x, gates, runs, weights, tokamax_dot() if backend == "tokamax" else dots[backend])
 
 
 def bucket_size(mean_load: int) -> int:

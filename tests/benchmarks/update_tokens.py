@@ -1,6 +1,7 @@
 """Our PPO update against Tunix's: tokens/s of the whole update of actor and critic, and the memory that it takes.
 
-    PYTHONPATH=. python tests/benchmarks/update_tokens.py [--batches equal ragged gae] [--pairs=7] [--threads=2] [--peer_python=FILE]
+    PYTHONPATH=. python tests/benchmarks/update_tokens.py [--batches equal ragged gae] [--pairs=7] [--threads=2]
+                                                          [--peer_python=FILE]
 
 The first call makes the environment of google-tunix 0.1.7 (peers/tunix.txt, 1.6 GB) below .cache/; the same jax is in
 both. Each side is a process of its own with the same threads; they take turns, and the ratio of each pair is taken, so

@@ -240,12 +240,15 @@ def memory(model: ModelConfig) -> tuple[int, dict[str, Any]]:
 
 
 def test_the_cache_is_donated_and_never_copied(tiny_model: ModelConfig) -> None:
-    """Temporaries do not grow with the cache: with four times the layers they stay as they are."""
+    """With four times the layers, what is read and written needs no more room; a copy that of one slot at most."""
     _, small = memory(tiny_model)
     size, large = memory(dataclasses.replace(tiny_model, depth=4 * tiny_model.depth))
     for name, analysis in large.items():
         assert analysis.alias_size_in_bytes >= size, name
-        assert analysis.temp_size_in_bytes - small[name].temp_size_in_bytes < size / 20, name
+        if name in ("extend", "decode"):
+            assert analysis.temp_size_in_bytes - small[name].temp_size_in_bytes < size / 20, name
+        else:
+            assert analysis.temp_size_in_bytes <= size / SLOTS, name
 
 
 def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:

@@ -1,6 +1,6 @@
 """Text that comes token by token."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tars_jax.inference.text_stream import StopText, TextStream
@@ -27,11 +27,13 @@ def cut(text: str, stops: list[str]) -> str:
 STOPS = st.lists(st.text("abé\n漢", min_size=1, max_size=3), max_size=1)
 
 
+@settings(deadline=None)
 @given(st.text("abé\n漢😀") | st.text(), st.lists(st.integers(1, 5)), STOPS)
 def test_the_whole_text_up_to_the_first_stop(text: str, sizes: list[int], stops: list[str]) -> None:
     assert said(CODEC.encode(text), sizes, stops) == cut(text, stops)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, CODEC.vocabulary - 1).filter(lambda token: token != END)), st.lists(st.integers(1, 5)))
 def test_any_tokens_even_halves_of_characters(tokens: list[int], sizes: list[int]) -> None:
     assert said(tokens, sizes, []) == CODEC.decode(tokens)
@@ -59,6 +61,7 @@ def test_the_end_token_ends_it() -> None:
     assert stream.feed([*CODEC.encode("abc"), END, *CODEC.encode("def")]) == "abc" and stream.ended
 
 
+@settings(deadline=None)
 @given(st.text("ab", max_size=12), st.lists(st.text("ab", min_size=2, max_size=3), min_size=1, max_size=1))
 def test_a_stop_keeps_the_text_before_it(text: str, stops: list[str]) -> None:
     tokens, until = CODEC.encode(text), StopText(CODEC.decode, stops)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tars_jax import InputError
@@ -58,6 +58,7 @@ def merged(messages: list[Message]) -> list[tuple[str, list[str]]]:
     return turns
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(ROLES, st.lists(PART, min_size=1, max_size=3), st.none() | st.text(min_size=1)), min_size=1))
 def test_what_is_written_is_read_back(turns: list[tuple[str, list[str | np.ndarray], str | None]]) -> None:
     messages: list[Message] = []

@@ -70,20 +70,22 @@ def test_both_ways(kind: str, tied: bool, tmp_path: Path) -> None:
 
 
 def test_our_own_nano_shape_is_loaded_by_transformers(tiny_model: Any, tiny_parameters: Any, tmp_path: Path) -> None:
+    if not make.FIVE:
+        pytest.skip("an expert's square kernel reads otherwise in transformers 4 and 5; the export is for 5")
     export_checkpoint(tmp_path / "nano", tiny_model, tiny_parameters)
     model = transformers.AutoModelForImageTextToText.from_pretrained(tmp_path / "nano", attn_implementation="eager")
     rng = np.random.default_rng(0)
     images = [rng.integers(0, 256, (16, 24, 3), np.uint8)]
-    tokens = np.array([1, 7, 4, *[5] * 6, 9, 10], np.int32)
-    pillow = {"backend": "pil"} if make.FIVE else {"use_fast": False}
-    processor = transformers.AutoImageProcessor.from_pretrained(tmp_path / "nano", do_resize=False, **pillow)
+    tokens = np.array([1, 7, *[5] * 6, 9, 10], np.int32)
+    processor = transformers.AutoImageProcessor.from_pretrained(tmp_path / "nano", do_resize=False, backend="pil")
     batch = processor(images=images, return_tensors="pt")
     ids = torch.tensor(tokens[None].astype(np.int64))
-    told = {"mm_token_type_ids": (ids == 5).int()} if make.FIVE else {}
-    model.config.vision_start_token_id = 4  # of our tokenizer; transformers 4 finds images by it
     with torch.no_grad():
         theirs = model.model(
-            input_ids=ids, pixel_values=batch["pixel_values"].float(), image_grid_thw=batch["image_grid_thw"], **told
+            input_ids=ids,
+            pixel_values=batch["pixel_values"].float(),
+            image_grid_thw=batch["image_grid_thw"],
+            mm_token_type_ids=(ids == 5).int(),
         ).last_hidden_state[0]
     inputs = goldens.one_context(tiny_model, tokens, images)
     ours: Output = jax.jit(lambda inputs: forward(tiny_model, tiny_parameters, inputs))(inputs)

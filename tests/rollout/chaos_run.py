@@ -1,4 +1,7 @@
-"""The run that test_chaos.py hurts: python chaos_run.py FOLDER UPDATES BATCH LOSE.
+"""What test_chaos.py and test_chaos_server.py hurt.
+
+    python chaos_run.py FOLDER UPDATES BATCH LOSE [URL]     a run; with URL the policy is that of a server
+    python chaos_run.py PORT                                the server
 
 Real Chromium, the engine with a very small policy, the pool, and a learner that keeps a checkpoint of what it was
 given. With LOSE, a worker is lost now and then, at moments drawn from it.
@@ -13,7 +16,8 @@ import json
 import pathlib
 import random
 import sys
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -22,11 +26,15 @@ import numpy as np
 from tars_jax.agent.loop import AgentConfig, PolicySession, Sampled
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, EngineConfig
+from tars_jax.inference.client import PolicyUnavailable, open_client
+from tars_jax.inference.images import exact
+from tars_jax.inference.server import Served, ServerConfig, make_app, serving
+from tars_jax.inference.turns import TurnFormat
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import Player, SeatLost, Watched, engine_player, reference_player
+from tars_jax.rollout.players import Player, SeatLost, Watched, engine_player, reference_player, waiting_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
@@ -68,6 +76,12 @@ def tiny_engine(model: ModelConfig, parameters: Parameters) -> Engine:
 
 
 @dataclasses.dataclass(frozen=True)
+class Policy:
+    player: Player
+    set_version: Callable[[int], None]  # hands over the same weights under a new name
+
+
+@dataclasses.dataclass(frozen=True)
 class Unlucky:
     """A session whose worker may be lost at each turn."""
 
@@ -94,7 +108,44 @@ def unlucky(policy: Player, lose: int, starts: int) -> Player:
     return session
 
 
-def run(folder: pathlib.Path, updates: int, batch: int, lose: int) -> dict[str, Any]:
+@contextlib.contextmanager
+def local_policy() -> Iterator[Policy]:
+    model, parameters = tiny_policy()
+    with tiny_engine(model, parameters) as engine:
+
+        async def all_slots() -> int:
+            async with contextlib.AsyncExitStack() as stack:
+                return len([await stack.enter_async_context(engine.session(seed)) for seed in range(SLOTS)])
+
+        yield Policy(engine_player(engine, 0), lambda version: engine.set_weights(parameters, version))
+        assert asyncio.run(all_slots()) == SLOTS
+
+
+@contextlib.contextmanager
+def served_policy(url: str) -> Iterator[Policy]:
+    """Each episode has a client of its own; a server that is away costs the episode."""
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        async with open_client(url, patience=60.0) as client, client.session(task.seed) as inner:
+            yield inner
+
+    yield Policy(waiting_player(session, PolicyUnavailable, pause=0.2), lambda version: None)
+
+
+def serve_policy(port: int) -> None:
+    """Until it is killed."""
+    model, parameters = tiny_policy()
+    with tiny_engine(model, parameters) as engine:
+        turns = TurnFormat(TOKENIZER, lambda height, width: 36)
+        served = Served("tiny", engine, TOKENIZER, turns, exact, TOKENIZER.end, parameters, lambda path: parameters)
+        config = ServerConfig(port=port, lease_seconds=10)
+        with serving(make_app(served, config), config):
+            print("serving", flush=True)
+            threading.Event().wait()
+
+
+def run(folder: pathlib.Path, updates: int, batch: int, lose: int, url: str = "") -> dict[str, Any]:
     checkpoint = folder / "checkpoint.json"
     state = json.loads(checkpoint.read_text()) if checkpoint.exists() else {"trained": [], "ledger": None, "starts": 0}
     state["starts"] += 1
@@ -102,9 +153,9 @@ def run(folder: pathlib.Path, updates: int, batch: int, lose: int) -> dict[str, 
     pool = RolloutPool.resume(folder / "pool", state["ledger"], min_batch=batch, max_staleness=1, updates=updates)
     version = len(state["trained"])
     browser = BrowserConfig(browsers=2, pages_per_browser=2)
-    model, parameters = tiny_policy()
-    with tiny_engine(model, parameters) as engine, Rollouts(browser, WRITER, AgentConfig(), SLOTS) as rollouts:
-        player = unlucky(engine_player(engine, 0), lose, state["starts"])
+    opened = served_policy(url) if url else local_policy()
+    with opened as policy, Rollouts(browser, WRITER, AgentConfig(), SLOTS) as rollouts:
+        player = unlucky(policy.player, lose, state["starts"])
         with rollouts.streaming(pool, task_of, player, lambda: version) as running:
             while version < updates:
                 if running.done():
@@ -113,17 +164,15 @@ def run(folder: pathlib.Path, updates: int, batch: int, lose: int) -> dict[str, 
                     continue
                 state["trained"].append([trajectory.id for trajectory in pool.take() or []])
                 version += 1
-                engine.set_weights(parameters, version)
+                policy.set_version(version)
                 write_atomic(checkpoint, json.dumps({**state, "ledger": pool.ledger()}).encode())
-
-        async def all_slots() -> int:
-            async with contextlib.AsyncExitStack() as stack:
-                return len([await stack.enter_async_context(engine.session(seed)) for seed in range(SLOTS)])
-
-        return {"slots": asyncio.run(all_slots()), "seats_lost": rollouts.seats_lost, **pool.counts()}
+        return {"seats_lost": rollouts.seats_lost, **pool.counts()}
 
 
 if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        serve_policy(int(sys.argv[1]))
     target = pathlib.Path(sys.argv[1])
-    result = run(target, *map(int, sys.argv[2:5]))
+    updates, batch, lose = map(int, sys.argv[2:5])
+    result = run(target, updates, batch, lose, *sys.argv[5:])
     write_atomic(target / "result.json", json.dumps(result).encode())

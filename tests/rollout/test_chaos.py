@@ -128,7 +128,6 @@ def test_the_run_ends_as_an_undisturbed_one(
     result = json.loads((folder / "result.json").read_text())
     places = {name: result[name] for name in ("requeued", "in_flight", "ready", "consumed", "failed")}
     assert places == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": EPISODES, "failed": 0}
-    assert result["slots"] == 4
 
     stored = [load_trajectory(path) for path in (folder / "pool").glob("*.trajectory")]
     assert sorted(trajectory.id for trajectory in stored) == undisturbed

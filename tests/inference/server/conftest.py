@@ -53,7 +53,7 @@ ENGINE = EngineConfig(
     max_sessions=12,
     max_queue=8,
 )
-SERVER = ServerConfig(port=0, max_body_bytes=1 << 20, lease_seconds=30, body_seconds=30, request_seconds=600)
+SERVER = ServerConfig(port=0, max_body_bytes=1 << 20, lease_seconds=600, body_seconds=30, request_seconds=600)
 
 
 @pytest.fixture(scope="session")
