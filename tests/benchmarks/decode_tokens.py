@@ -68,7 +68,9 @@ def report(answers: dict[str, list[dict[str, Any]]]) -> None:
     for name, count in tokens.items():
         for column, kind in enumerate(("wall", "processor")):
             rates = {side: count / np.median(each[name][:, column]) for side, each in times.items()}
-            print(f"{name}, tokens/s of {kind} time: " + ", ".join(f"{side} {rate:.0f}" for side, rate in rates.items()))
+            print(
+                f"{name}, tokens/s of {kind} time: " + ", ".join(f"{side} {rate:.0f}" for side, rate in rates.items())
+            )
             for side in answers:
                 if side != OURS:
                     ratios = times[side][name][:, column] / times[OURS][name][:, column]
