@@ -5,8 +5,8 @@
 
 The first call makes the peers' environments (peers/transformers.txt, peers/tunix.txt) below .cache/. Each side is a
 process of its own with the same threads; they take turns, and the ratio of each turn is taken, so that a machine that
-others use too slows all. Printed are medians and quartiles, of time on the wall and of processor time. Threads that wait
-for each other in a busy loop count as processor time; with `--threads=1` nobody does.
+others use too slows all. Printed are medians and quartiles, of time on the wall and of processor time. Threads that
+wait for each other in a busy loop count as processor time; with `--threads=1` nobody does.
 
 All have the 4.2 million parameters of peers/setting.py in float32, 8 prompts of 64 tokens at once, and 128 new tokens
 for each at temperature 1; nobody stops early. Ours also returns the log-probability of each token, the others do not.
