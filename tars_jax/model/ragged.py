@@ -24,7 +24,8 @@ from tars_jax.model.execution import EXPERTS_OUT
 
 RaggedDot = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 MEGABLOX_ROWS = 512  # of a block
-MEGABLOX_BLOCK = 1024  # of the product's inner and outer dimension, where they are longer
+MEGABLOX_BLOCK = 1024  # of the product's inner and outer dimension, at most
+MEGABLOX_UNIT = 128  # what a block is a multiple of: the lanes of a TPU
 
 
 def ragged(x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, dot: RaggedDot) -> jax.Array:
@@ -44,8 +45,15 @@ def megablox_dot(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, interpre
     num_rows = rows.shape[0]
     block = min(MEGABLOX_ROWS, -(-num_rows // 8) * 8)
     rows = jnp.pad(rows, ((0, -num_rows % block), (0, 0)))
-    blocks = (block, *(min(MEGABLOX_BLOCK, size) for size in kernels.shape[1:]))
+    blocks = (block, *map(_block, kernels.shape[1:]))
     return megablox.gmm(rows, kernels, sizes, rows.dtype, blocks, interpret=interpret)[:num_rows]
+
+
+def _block(size: int) -> int:
+    """The longest block without padding; a dimension that none divides is padded."""
+    longest = min(MEGABLOX_BLOCK, size)
+    fitting = (block for block in range(longest, 0, -MEGABLOX_UNIT) if size % block == 0)
+    return next(fitting, longest)
 
 
 def tokamax_dot() -> RaggedDot:

@@ -88,8 +88,11 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
     assert set(used) <= stored
     rows = [row for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
     assert [row.step for row in rows] == [1, 2, 3, 4]
+    # After a resume an update may find its batch there already, and nothing had to be played.
+    for name in ("engine_utilisation", "steps_per_second"):
+        assert min(row.values[name] for row in rows) >= 0 and max(row.values[name] for row in rows) > 0
     for row in rows:
-        assert 0 < row.values["engine_utilisation"] <= 1 and row.values["steps_per_second"] > 0
+        assert row.values["engine_utilisation"] <= 1
         assert sum(row.values[f"stale_{age}"] for age in range(3)) == pytest.approx(1)
     spans = {(event["pid"], event["name"]) for event in read_timeline(run / "timeline.json") if event["ph"] == "X"}
     assert {(Part.LEARNER, name) for name in ("update", "log_probs", "values", "minibatches", "weights")} <= spans

@@ -191,7 +191,7 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
     assert whole.cache.keys.is_deleted()
     last, rest = functions.decode(parameters, state, np.arange(slots, dtype=np.int32), None)
     assert state.cache.keys.is_deleted() and last.cache.keys.sharding == state.cache.keys.sharding
-    return [np.asarray(column) for column in (*first, *rest)]
+    return [np.asarray(column) for drawn in (first, rest) for column in (drawn.tokens, drawn.log_probs)]
 
 
 def close(expected: Any, got: Any, atol: float) -> None:
