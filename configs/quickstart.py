@@ -14,10 +14,10 @@ simulator's own distance and remaining steps explains of them. 95% intervals in 
 | 1    | 43.0%  | 71.5% | +28.5 [19, 37] | .24         | .40       | 10.7    |
 | 2    | 53.5%  | 77.0% | +23.5 [14, 32] | .28         | .45       | 12.2    |
 
-The first row is today's code in a clean clone with an empty home and no compile cache; the second is some commits older,
-as clean and on a quiet machine, where the whole command took 10.2 minutes, 50 seconds of them for the set-up. The others
-are older still and shared the two cores with other work; runs of one seed differ where rounding or the order of finished
-episodes does.
+The first row is today's code in a clean clone with an empty home and no compile cache; the second is some commits
+older, as clean and on a quiet machine, where the whole command took 10.2 minutes, 50 seconds of them for the set-up.
+The others are older still and shared the two cores with other work; runs of one seed differ where rounding or the order
+of finished episodes does.
 
 What PPO changes: a demonstration follows its own plan in half of its moves and wanders in the others; in these runs the
 supervised policy follows its plan in 71 to 75% of its moves, the trained one in 90 to 93%. What helped on the way here,
