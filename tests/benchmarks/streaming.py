@@ -11,9 +11,9 @@ exit is five moves away. `--latency` adds seconds to every step, as a page or a 
 it engine, browsers and updates share the same cores, and waiting for the longest episode costs only what two cores
 cannot fill. `--run` names a quickstart run whose supervised policy plays; without it the policy is fresh.
 
-Measured on 2026-11-21, little else running, `--run RUN --latency 0 1 --updates 6`, the policy of the quickstart's seed
-0 before PPO, one run: 1.57 times the updates an hour without latency, 2.63 times with a second of it a step (goal: 2.5).
-Reward a sample .104 (batch) and .115 without, .104 and .104 with it, over 96 episodes each.
+Measured on 2026-11-21, little else running, `--run RUN --latency 0 1 --updates 6`, the policy of the quickstart's
+seed 0 before PPO, one run: 1.57 times the updates an hour without latency, 2.63 times with a second of it a step (goal:
+2.5). Reward a sample .104 (batch) and .115 without, .104 and .104 with it, over 96 episodes each.
 """
 
 from __future__ import annotations
