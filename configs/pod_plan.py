@@ -6,9 +6,11 @@ Compiles the real PPO policy update, value update and decode step ahead of time 
 and plan.md into the run directory; --config.page=docs/pod_plans.md puts the plan into that page too. Needs the TPU
 compiler, no TPU: it comes with the extra tars_jax[pod], which the development environment has.
 
-A program of ui-tars-2 takes several minutes of one core. No slice of this size has a plan yet (2026-11-21): the policy
-update with all layers and images was compiled once and refused (5.89 T of temporaries a chip); it was not compiled
-again since images were tied to the chips of their rows. Neither have the value update, the decode step, and these:
+A program of ui-tars-2 takes several minutes of one core. docs/pod_plans.md has what came out, with all 61 layers and
+images: the updates fit with 91% of the memory, and their utilisation is estimated at 38 to 50%, depending on how
+much of the memory traffic and of the wires hides behind products, which are assumed to reach 80% of the peak. The goal
+was 45% with headroom. Four fifths of the memory are temporaries: fewer windows a minibatch leave more room. Not
+compiled yet:
 
     ./launch/local.sh pod_plan --config.preset=qwen3-vl-30b-a3b --config.topology=v6e:16x16 --config.mesh.fsdp=16
         --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=1024
