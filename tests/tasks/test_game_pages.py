@@ -15,11 +15,8 @@ from tars_jax.tasks.games.pictures import chromium, open_game, perform
 pytestmark = pytest.mark.browser
 
 PIXELS = "game.canvas.toDataURL()"
-LEVELS_WON = [
-    *[("maze_path_of_light", level) for level in (1, 3, 5, 8)],
-    *[("game_2048", level) for level in (1, 2, 3)],
-    *[("infinity_loop", level) for level in (1, 3, 5, 8)],
-]
+SAMPLED_LEVELS = {"game_2048": (1, 2, 3)}  # the later ones take hundreds of moves
+LEVELS_WON = [(name, level) for name in game_names() for level in SAMPLED_LEVELS.get(name, (1, 3, 5, 8))]
 
 
 @pytest.fixture(scope="module")

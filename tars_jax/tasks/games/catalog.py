@@ -50,6 +50,7 @@ class Game:
     max_steps: int  # step budget where no level says another
     levels: tuple[Level, ...]
     options: dict[str, Any]  # a JSON schema for each option of game.start besides the seed
+    picture: dict[str, Any]  # what picture.png shows: "options" of game.start, and "moves" of the reference player
     checksums: dict[str, str]  # sha256 by path relative to `site_root`
     folder: Path
 

@@ -7,7 +7,6 @@ import io
 import random
 import shutil
 from collections.abc import Iterator
-from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -18,12 +17,6 @@ from tars_jax.tasks.games.moves import Move
 from tars_jax.trajectory import write_atomic
 
 EXECUTABLES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-# What each picture shows: options of game.start, and how many moves were played.
-MOMENTS: dict[str, tuple[dict[str, Any], int]] = {
-    "maze_path_of_light": ({"seed": 4, "level": 4}, 6),
-    "game_2048": ({"seed": 7, "level": 8}, 470),
-    "infinity_loop": ({"seed": 5, "level": 7}, 52),
-}
 PICTURE_SIZE = (640, 360)
 
 
@@ -55,19 +48,24 @@ def perform(page: Page, move: Move) -> None:
     if move.function == "click":
         x, y = move.parameters["point"]
         page.mouse.click(x * size["width"] / 1000, y * size["height"] / 1000)
+    elif move.function == "drag":
+        (x, y), (to_x, to_y) = move.parameters["start_point"], move.parameters["end_point"]
+        page.mouse.move(x * size["width"] / 1000, y * size["height"] / 1000)
+        page.mouse.down()
+        page.mouse.move(to_x * size["width"] / 1000, to_y * size["height"] / 1000, steps=4)
+        page.mouse.up()
     elif move.function == "hotkey":
         page.keyboard.press("Arrow" + move.parameters["key"].capitalize())
     else:
-        raise InputError(f"move {move.function!r}: reference players click or press an arrow key")
+        raise InputError(f"move {move.function!r}: reference players click, drag or press an arrow key")
 
 
 def make_picture(browser: Browser, game: Game) -> bytes:
     """A small PNG of a moment of play."""
-    options, moves = MOMENTS[game.name]
     page = open_game(browser, game, 1280, 720)
-    page.evaluate("options => game.start(options)", options)
+    page.evaluate("options => game.start(options)", game.picture["options"])
     rng = random.Random(0)
-    for _ in range(moves):
+    for _ in range(game.picture["moves"]):
         perform(page, game.reference(page.evaluate("game.state()"), rng))
     page.wait_for_timeout(2 * game.settle_ms)
     with Image.open(io.BytesIO(page.screenshot())) as picture:

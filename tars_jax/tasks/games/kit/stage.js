@@ -37,13 +37,14 @@ Kit.layout = (width, height, columns, rows) => {
 };
 
 // rules: {tween_ms, grid: () => [columns, rows], draw: (stage, progress 0..1), tap: (x, y), swipe: (direction),
-//         key: (direction)}
-// The state of a game changes in `tap`, `swipe` or `key`; the game then calls stage.animate().
+//         key: (direction)} and, where pieces are carried, {pick: (x, y) => whether one was taken up, carry: (x, y),
+//         drop: (x, y)}: a press that took something up ends in `drop`, or in `tap` where the pointer did not move.
+// The state of a game changes in `tap`, `swipe`, `key` or `drop`; the game then calls stage.animate().
 Kit.stage = (rules) => {
   const canvas = document.createElement("canvas");
   document.body.appendChild(canvas);
   const context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
-  let frame = 0, pressed = null;
+  let frame = 0, pressed = null, carrying = false;
   const stage = { canvas, context, layout: null, backdrop: null };
 
   const draw = (progress) => {
@@ -58,6 +59,7 @@ Kit.stage = (rules) => {
   stage.reset = () => {
     stop();
     pressed = null;
+    carrying = false;
     canvas.width = window.innerWidth;
     canvas.height = window.innerHeight;
     stage.layout = Kit.layout(canvas.width, canvas.height, ...rules.grid());
@@ -82,7 +84,12 @@ Kit.stage = (rules) => {
   });
 
   canvas.addEventListener("pointerdown", (event) => {
-    if (event.button === 0) pressed = [event.clientX, event.clientY];
+    if (event.button !== 0) return;
+    pressed = [event.clientX, event.clientY];
+    carrying = rules.pick?.(...pressed) ?? false;
+  });
+  window.addEventListener("pointermove", (event) => {
+    if (pressed && carrying) rules.carry(event.clientX, event.clientY);
   });
   window.addEventListener("pointerup", (event) => {
     if (event.button !== 0 || pressed === null) return;
@@ -90,6 +97,7 @@ Kit.stage = (rules) => {
     const dx = event.clientX - x, dy = event.clientY - y;
     pressed = null;
     if (Math.hypot(dx, dy) < 0.4 * stage.layout.board.cell) return rules.tap(event.clientX, event.clientY);
+    if (carrying) return rules.drop(event.clientX, event.clientY);
     const across = Math.abs(dx) > Math.abs(dy);
     rules.swipe(across ? (dx > 0 ? "right" : "left") : (dy > 0 ? "down" : "up"));
   });
