@@ -204,7 +204,7 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
         images = tuple(_field(source, record, "images", list, f"windows[{index}]."))
         own = {name: column[start:stop] for name, column in columns.items()}
         routes = None
-        if _field(source, record, "routes", bool, f"windows[{index}].") if "routes" in record else False:
+        if record.get("routes"):
             try:
                 routes = np.load(io.BytesIO(members[_routes_name(index)]), allow_pickle=False)
             except (KeyError, ValueError) as error:

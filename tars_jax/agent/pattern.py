@@ -2,8 +2,8 @@ r"""Regular expressions of well-formed responses, for engines that sample nothin
 
 They describe a part of what the grammars read, near the canonical form: every text that they match is parsed to typed
 actions. Left out: in a thought, further lines that begin with A or a (so no line can be taken for `Action:`); in the
-tool form, `</`, `<\` and a thought or value that ends in `<`. Syntax: what Rust's `regex` and Python's `re` have in
-common, without look-around.
+tool form, in thoughts and values, any `<` but before a space, a digit or `=`: patterns that allow more of them make
+outlines-core's automaton too large. Syntax: what Rust's `regex` and Python's `re` have in common, without look-around.
 """
 
 from __future__ import annotations
