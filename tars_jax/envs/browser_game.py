@@ -1,4 +1,4 @@
-"""A game in a browser page, one episode after another: what the agent loop drives.
+"""A game or another task in a browser page, one episode after another: what the agent loop drives.
 
 One step is one round trip to the page per action: the input events go in, virtual time passes until the game has
 settled, and the screenshot comes back with the game's state and its verifier's verdict.
@@ -16,7 +16,7 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
 from tars_jax.envs.gui import Position, acts_on_page, held_after, mouse_after, to_events
 from tars_jax.sandbox.browser import BrowserManager, InputEvent, Observation, Page, PageError, Site
-from tars_jax.tasks.games.catalog import Game, load_game
+from tars_jax.tasks.library import Playable, load_playable
 from tars_jax.tasks.task import Task
 
 _READ = "({state: game.state(), verdict: window.verify()})"
@@ -41,7 +41,7 @@ class Transition:
     """What came of a step."""
 
     frame: Frame
-    reward: float  # 1.0 on the step that first succeeds, 0.0 otherwise
+    reward: float  # what the actions earned, by the rule of the game
     terminated: bool  # the game is over, or the agent said that it is done
     info: dict[str, Any]  # "executed": number of actions carried out; "ignored": the names of those without effect here
 
@@ -52,7 +52,6 @@ class _Episode:
 
     frame: Frame
     terminated: bool = False
-    succeeded: bool = False
     mouse: Position | None = None
     held: dict[str, InputEvent] = dataclasses.field(default_factory=dict)
 
@@ -68,7 +67,7 @@ class BrowserGame:
         self._manager = manager
         self._settings = settings or BrowserGameSettings()
         self._page: Page | None = None
-        self._game: Game | None = None
+        self._game: Playable | None = None
         self._episode: _Episode | None = None
 
     async def reset(self, task: Task) -> Frame:
@@ -78,7 +77,7 @@ class BrowserGame:
           InputError: the task's game or options do not exist, or the game cannot start with them.
           SandboxFailure: the browser failed; reset again.
         """
-        game = load_game(task.game)
+        game = load_playable(task.game)
         game.check_options(task.options)
         if self._game is not game:
             await self.close()
@@ -88,15 +87,20 @@ class BrowserGame:
             await self._guarded(self._page.act(list(held.values()), advance_ms=0))
         if self._page is None:
             self._page = await self._manager.open_page(
-                Site(game.site_root, game.index), single_canvas=game.single_canvas
+                Site(game.site_root, game.index, game.mounts), single_canvas=game.single_canvas
             )
             self._game = game
         try:
             observation = await self._guarded(self._page.start(task.start_expression(), seed=task.seed, read=_READ))
         except PageError as error:
             raise InputError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
-        self._episode = _Episode(_frame(observation))
-        return self._episode.frame
+        frame = _frame(observation)
+        height, width, _ = frame.pixels.shape
+        if game.page_size not in (None, (width, height)):
+            asked = "x".join(map(str, game.page_size))
+            raise InputError(f"task {task.id}: {game.name} takes a browser of {asked} pixels, got {width}x{height}")
+        self._episode = _Episode(frame)
+        return frame
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         """Carries out the actions of one turn in order, and stops where the episode ends.
@@ -123,13 +127,11 @@ class BrowserGame:
             height, width, _ = episode.frame.pixels.shape
             events, own_ms = to_events(action, width, height, episode.mouse)
             observation = await self._guarded(self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ))
-            episode.frame = _frame(observation)
+            before, episode.frame = episode.frame.info["verdict"], _frame(observation)
             episode.mouse = mouse_after(events, episode.mouse)
             episode.held = held_after(events, episode.held)
             verdict = episode.frame.info["verdict"]
-            if verdict["success"] and not episode.succeeded:
-                episode.succeeded = True
-                reward = 1.0
+            reward += self._game.reward(before, verdict)
             episode.terminated = bool(verdict["done"])
         info = {"executed": executed, "ignored": tuple(ignored)}
         return Transition(episode.frame, reward, episode.terminated, info)

@@ -1,4 +1,4 @@
-"""The games as gymnasium environments: `gymnasium.make("TarsJax/MazePathOfLight-v0")` after `import tars_jax.envs`."""
+"""Games and benchmarks as gymnasium environments: `gymnasium.make("TarsJax/MazePathOfLight-v0")`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from tars_jax.envs.action_space import action_space, space_to_action
 from tars_jax.envs.background import background
 from tars_jax.envs.browser_game import BrowserGame, Frame
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
-from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.task import Task
 
 _TRAINING_SEEDS = 2**50
-
-
+_SIDE = 96  # pixels of a page, where the game leaves it open
 _PAGES = 64  # environments of one size that a process may have open; a further one waits for a page
 
 
@@ -30,20 +29,22 @@ def browser_config(width: int, height: int) -> BrowserConfig:
 
 
 class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
-    """One game in a headless browser, synchronous.
+    """One game, or one task of a benchmark, in a headless browser, synchronous.
 
-    Observation: the screenshot, uint8 [height, width, 3]. Action: a sample of `action_space()`. Reward: 1 on the step
-    that first succeeds. An episode ends when the game is over or the agent says `finished`, and is truncated after
-    `max_steps`. Levels are drawn from the environment's generator, so `reset(seed=...)` fixes the level, and the same
-    seed and actions give the same screenshots, byte for byte; they are training levels, which no evaluation uses
-    (tasks/sampling.py). info: "state" and "verdict" of the game, "level_seed", "ignored".
+    Observation: the screenshot, uint8 [height, width, 3]. Action: a sample of `action_space()`. Reward: in games 1 on
+    the step that first succeeds, in benchmarks their own (tasks/README.md). An episode ends when the game is over or
+    the agent says `finished`, and is truncated after `max_steps`. Levels are drawn from the environment's generator, so
+    `reset(seed=...)` fixes the level, and the same seed and actions give the same screenshots, byte for byte; they are
+    training levels, which no evaluation uses (tasks/sampling.py). info: "state" and "verdict" of the game,
+    "instruction", "level_seed", "ignored".
 
     `reset(options={...})` overrides options of the game for one episode.
 
     Args:
-      game: a name of the catalogue, as maze_path_of_light.
-      width, height: of the page, in pixels.
+      game: what `load_playable` takes, as maze_path_of_light or miniwob/click-button.
+      width, height: of the page, in pixels; 96 unless the game has a size of its own.
       level: the difficulty; options: further options of the game.
+      level_seed: of every episode, instead of a drawn one.
       max_steps: the step budget; None takes the level's own.
 
     A `SandboxFailure` (the browser died) passes through `step`, and through `reset` after one further attempt.
@@ -55,15 +56,18 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self,
         game: str,
         *,
-        width: int = 96,
-        height: int = 96,
-        level: int = 1,
+        width: int | None = None,
+        height: int | None = None,
+        level: int | None = None,
         options: Mapping[str, Any] | None = None,
+        level_seed: int | None = None,
         max_steps: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self._game = load_game(game)
-        self._options = {**(options or {}), "level": level}
+        self._game = load_playable(game)
+        own_width, own_height = self._game.page_size or (_SIDE, _SIDE)
+        width, height = width or own_width, height or own_height
+        self._options = {**(options or {}), **({} if level is None else {"level": level})}
         self._game.check_options(self._options)
         if max_steps is not None and max_steps < 1:
             raise InputError(f"max_steps takes 1 or more, got {max_steps}")
@@ -76,7 +80,8 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self._config = browser_config(width, height)
         self._browser_game: BrowserGame | None = None
         self._frame: Frame | None = None
-        self._level_seed = 0
+        self._given_seed, self._level_seed = level_seed, 0
+        self._instruction = ""
         self._steps = 0
         self._budget = 0
 
@@ -84,10 +89,11 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        self._level_seed = 2 * int(self.np_random.integers(_TRAINING_SEEDS))
+        drawn = 2 * int(self.np_random.integers(_TRAINING_SEEDS))
+        self._level_seed = drawn if self._given_seed is None else self._given_seed
         merged = {**self._options, **(options or {})}
         self._game.check_options(merged)
-        self._budget = self._max_steps or self._game.steps_of_level(merged["level"])
+        self._budget = self._max_steps or self._game.steps_of_level(merged.get("level", 1))
         task = Task(
             f"{self._game.name}-gym-{self._level_seed}", self._game.name, self._level_seed, merged, self._budget
         )
@@ -98,6 +104,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         except SandboxFailure:
             frame = background().run(self._browser_game.reset(task))
         self._frame = frame
+        self._instruction = self._game.instruction_for(frame.info)
         self._steps = 0
         return frame.pixels.copy(), self._info(frame)
 
@@ -127,4 +134,4 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
                 background().release(self._config)
 
     def _info(self, frame: Frame) -> dict[str, Any]:
-        return {**copy.deepcopy(frame.info), "level_seed": self._level_seed}
+        return {**copy.deepcopy(frame.info), "instruction": self._instruction, "level_seed": self._level_seed}

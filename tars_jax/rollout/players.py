@@ -16,7 +16,7 @@ from tars_jax.agent import Response, action_from_call, format_response
 from tars_jax.agent.loop import Environment, PolicySession, Transition
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Sampled
-from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.task import Task
 
 
@@ -77,7 +77,7 @@ def waiting_player(player: Player, away: type[Exception], pause: float) -> Playe
 class _ReferenceSession:
     def __init__(self, watched: Watched, task: Task, writer: PromptWriter, grammar: str, skill: float) -> None:
         self._watched, self._writer, self._grammar, self._skill = watched, writer, grammar, skill
-        self._play = load_game(task.game).reference
+        self._play = load_playable(task.game).reference
         self._rng = random.Random(task.seed)
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:

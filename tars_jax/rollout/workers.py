@@ -20,7 +20,7 @@ from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, Watched
 from tars_jax.rollout.sources import Assignment
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, SandboxFailure
-from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.library import load_playable
 from tars_jax.trajectory import Outcome, Trajectory
 
 ATTEMPTS = 3
@@ -84,7 +84,7 @@ class PageSeat:
                         self._agent,
                         id=id,
                         task=task.to_json(),
-                        instruction=load_game(task.game).instruction,
+                        instruction=load_playable(task.game).instruction_for(frame.info),
                         max_steps=task.max_steps,
                     )
                 return dataclasses.replace(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.task import Task
 
 SPLITS = ("train", "eval")
@@ -28,8 +28,8 @@ def sample_task(
     `options` go to the game as they are (`level`, `distance`, ...). `max_steps` is the level's budget unless given.
     Raises `InputError` for an unknown game, split or option.
     """
-    metadata = load_game(game)
-    metadata.check_options(options)
+    playable = load_playable(game)
+    playable.check_options(options)
     if split not in SPLITS:
         raise InputError(f"split takes {' or '.join(SPLITS)}, got {split!r}")
     if index < 0 or seed < 0:
@@ -42,5 +42,5 @@ def sample_task(
         game=game,
         seed=level_seed(game, split, index, seed),
         options=dict(options),
-        max_steps=max_steps if max_steps is not None else metadata.steps_of_level(options.get("level", 1)),
+        max_steps=max_steps if max_steps is not None else playable.steps_of_level(options.get("level", 1)),
     )

@@ -12,10 +12,10 @@ from tars_jax import InputError
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """One episode of one game. The same task gives the same first screenshot, byte for byte."""
+    """One episode of one game or benchmark task. The same task gives the same first screenshot, byte for byte."""
 
     id: str
-    game: str  # a name of `tars_jax.tasks.games.catalog.game_names()`
+    game: str  # a name that `tars_jax.tasks.library.load_playable` takes
     seed: int  # the seed of the level, 0 or more
     options: dict[str, Any]  # the options of `game.start` besides the seed
     max_steps: int  # the agent's step budget

@@ -249,6 +249,18 @@ def test_files_outside_the_root_are_refused(tmp_path: Path) -> None:
         assert site.find(url) is None
 
 
+def test_a_mounted_folder_is_reached_by_its_name_and_not_left(tmp_path: Path) -> None:
+    for name in ("root", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text(name)
+    (tmp_path / "other" / "more.html").write_text("more")
+    site = Site(tmp_path / "root", mounts=(("shelf", tmp_path / "other"),))
+    assert site.find("http://sandbox.invalid/index.html") == tmp_path / "root" / "index.html"
+    assert site.find("http://sandbox.invalid/shelf/more.html?a=1") == tmp_path / "other" / "more.html"
+    for url in ("/more.html", "/other/more.html", "/shelf", "/shelf/../root/index.html", "/shelf/%2e%2e/more.html"):
+        assert site.find(f"http://sandbox.invalid{url}") is None
+
+
 def test_a_site_without_index_is_an_input_error(laboratory: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no file 'index.html'"):
         laboratory.run(laboratory.manager.open_page(Site(tmp_path)))

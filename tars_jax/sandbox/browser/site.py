@@ -16,22 +16,26 @@ TYPES = {
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """A folder of static files that one page may read, and the file that it opens first."""
+    """Folders of static files that one page may read, and the file that it opens first."""
 
     root: Path
     index: str = "index.html"  # below root; may carry a query
+    mounts: tuple[tuple[str, Path], ...] = ()  # (first part of a path, the folder that the rest of it is below)
 
     @property
     def url(self) -> str:
         return f"{ORIGIN}/{self.index}"
 
     def find(self, url: str) -> Path | None:
-        """The file below root that `url` names; None when there is none or the url leads out of root or the origin."""
+        """The file that `url` names; None when there is none, or the url leads out of its folder or of the origin."""
         parts = urlsplit(url)
         if f"{parts.scheme}://{parts.netloc}" != ORIGIN:
             return None
-        root = Path(self.root).resolve()
-        path = (root / unquote(parts.path).replace("\0", "").lstrip("/")).resolve()
+        name = unquote(parts.path).replace("\0", "").lstrip("/")
+        first, _, rest = name.partition("/")
+        mounts = dict(self.mounts)
+        root = Path(mounts.get(first, self.root)).resolve()
+        path = (root / (rest if first in mounts else name)).resolve()
         return path if path.is_relative_to(root) and path.is_file() else None
 
 

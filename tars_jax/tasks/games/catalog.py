@@ -60,6 +60,15 @@ class Game:
         return self.folder.parent
 
     @property
+    def mounts(self) -> tuple[tuple[str, Path], ...]:
+        return ()
+
+    @property
+    def page_size(self) -> None:
+        """Games are played at any size."""
+        return None
+
+    @property
     def reference(self) -> ReferencePlayer:
         module = importlib.import_module(f"tars_jax.tasks.games.{self.name}.reference")
         return cast(ReferencePlayer, module.play)
@@ -67,6 +76,13 @@ class Game:
     def steps_of_level(self, level: int) -> int:
         """The step budget of a level; beyond the last level the last one's."""
         return self.levels[min(level, len(self.levels)) - 1].max_steps
+
+    def instruction_for(self, info: Mapping[str, Any]) -> str:
+        return self.instruction
+
+    def reward(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+        """1 on the step that first succeeds, else 0."""
+        return float(after["success"] and not before["success"])
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Raises `InputError` for an option that the game does not know or a value that it does not take."""

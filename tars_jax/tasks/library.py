@@ -1,0 +1,84 @@
+"""Everything that a task can name: our games, and benchmarks that others made, as pages behind one interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from tars_jax import InputError
+from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game
+
+COLLECTIONS = ("games",)
+
+
+class Playable(Protocol):
+    """A page that shows one kind of task, how it is asked for, and what its episodes earn.
+
+    Every page has `game.start(options)`, which begins an episode from its seed, `game.state()`, and `window.verify()`,
+    which gives {score, level, lives, done, success}. An environment's `info` holds what the latter two gave as "state"
+    and "verdict".
+    """
+
+    @property
+    def name(self) -> str: ...  # as tasks say it
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def site_root(self) -> Path: ...  # the folder that the page is served from
+
+    @property
+    def mounts(self) -> tuple[tuple[str, Path], ...]: ...  # further folders, by the first part of their path
+
+    @property
+    def index(self) -> str: ...  # the page, below `site_root`; may carry a query
+
+    @property
+    def page_size(self) -> tuple[int, int] | None: ...  # the only (width, height) that it can be played at, in pixels
+
+    @property
+    def single_canvas(self) -> bool: ...  # game.canvas covers the viewport
+
+    @property
+    def settle_ms(self) -> int: ...  # virtual milliseconds after an action
+
+    @property
+    def reference(self) -> ReferencePlayer: ...  # InputError where nobody wrote one
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raises `InputError` for an option of `game.start` that is unknown or impossible."""
+        ...
+
+    def steps_of_level(self, level: int) -> int:
+        """The agent's step budget."""
+        ...
+
+    def instruction_for(self, info: Mapping[str, Any]) -> str:
+        """What the agent is asked to do in the episode that began with `info`."""
+        ...
+
+    def reward(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+        """What the way from one verdict to a later one of the same episode earns."""
+        ...
+
+
+def playable_names(collection: str) -> tuple[str, ...]:
+    """The names of all members of a collection, as tasks say them. Raises `InputError` for an unknown one."""
+    match collection:
+        case "games":
+            return game_names()
+    raise InputError(f"collection takes {', '.join(COLLECTIONS)}, got {collection!r}")
+
+
+def load_playable(name: str) -> Playable:
+    """What a task's `game` names: a game of ours, or COLLECTION/MEMBER.
+
+    Raises:
+      InputError: there is no such thing, or what it needs is not installed.
+    """
+    collection, slash, _ = name.partition("/")
+    if not slash:
+        return load_game(name)
+    raise InputError(f"task {name!r}: there is no collection {collection!r}; there are {', '.join(COLLECTIONS)}")
