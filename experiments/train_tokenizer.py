@@ -9,9 +9,14 @@ from typing import Any
 
 from tars_jax.agent import Click, Hotkey, Point, Response, format_response
 from tars_jax.model.tokenizer import train_tokenizer
-from tars_jax.tasks.games.catalog import game_names, load_game
 
 DIRECTIONS = ("up", "down", "left", "right")
+# Written out: a new game, or a better sentence, must not change the ids that every checkpoint depends on.
+INSTRUCTIONS = (
+    "Slide the tiles until one of them shows the target number. Use the arrow keys.",
+    "Close every line. A click turns a tile by a quarter, clockwise.",
+    "Bring the light to the exit.",
+)
 
 
 def _centre(cell: int, cells: int) -> int:
@@ -21,12 +26,11 @@ def _centre(cell: int, cells: int) -> int:
 def corpus(samples: int, seed: int) -> Iterator[str]:
     """Texts of the kinds that an agent reads and writes, in roughly the proportions in which it does."""
     rng = random.Random(seed)
-    instructions = [load_game(name).instruction for name in game_names()]
     for _ in range(samples):
         cells = rng.choice((4, 5, 6, 6, 6, 8))
         column, row, exit_column, exit_row = (rng.randrange(cells) for _ in range(4))
         direction = rng.choice(DIRECTIONS)
-        yield f"{rng.choice(instructions)}\nEarlier: {'; '.join(rng.choices(DIRECTIONS, k=2))}; {direction}: nothing\n"
+        yield f"{rng.choice(INSTRUCTIONS)}\nEarlier: {'; '.join(rng.choices(DIRECTIONS, k=2))}; {direction}: nothing\n"
         yield f"{rng.randrange(1, 24)} left"
         way = " ".join(rng.choices(DIRECTIONS, k=rng.randrange(1, 9)))
         thought = f"{column} {row} to {exit_column} {exit_row}, {way}, {direction}"
