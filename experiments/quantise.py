@@ -79,7 +79,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def play(lab: Lab, stage: str, engine: Engine) -> list[Trajectory]:
     config = lab.config.task
-    held_out = tasks(lab, "eval", 1, config.evaluation_episodes, config.evaluation_distances)
+    held_out = tasks(lab.config, "eval", 1, config.evaluation_episodes, config.evaluation_distances)
     found = lab.play(stage, held_out, engine_player(engine, lab.config.seed))
     lab.record(stage, {"success": float(np.mean([each.reward > 0 for each in found])), "episodes": len(found)})
     return found

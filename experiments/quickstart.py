@@ -1,95 +1,28 @@
-"""The main job: an agent learns to act in a real browser.
-
-1. demonstrations: scripted reference players, their thoughts kept;
-2. supervised: the policy from scratch on these;
-3. before: the supervised policy on held-out levels;
-4. value: the value model on Monte-Carlo returns of the fixed policy;
-5. ppo: asynchronous rollouts, multi-turn PPO, a curriculum of growing distance;
-6. after: the same held-out levels; then result.json and report.html.
-
-Every stage goes on where a killed run stopped.
-"""
+"""The main job: an agent learns to act in a real browser, in a maze of growing distance; then report.html."""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import json
-import time
-from pathlib import Path
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
-from experiments.config import at_least, between, each, more_than, one_of
-from experiments.stages import FROM_NANO, Lab, decaying, supervise
-from tars_jax import InputError
+from experiments.agent_job import JOB_RULES, Evaluated, check, summary, train_agent
+from experiments.config import at_least, between, each
+from experiments.stages import Lab
 from tars_jax.evaluation import ReportData, verdict, write_report
-from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
-from tars_jax.rollout.players import engine_player, reference_player
-from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.stream_metrics import StreamMetrics
-from tars_jax.rollout.timeline import Part
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
-from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.learner import PPOLearner
-from tars_jax.training.metrics import Progress, read_metrics
-from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser, only_value_head
-from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.metrics import read_metrics
 from tars_jax.training.run_directory import RunDirectory, write_json
-from tars_jax.training.state import fresh_parameters, start, value_parameters
-from tars_jax.training.value import make_value_fn, make_value_update, value_model
-from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
-from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory import Step, Trajectory
 
-RULES = {
-    "seed": at_least(0),
-    "model.preset": FROM_NANO,
+RULES = JOB_RULES | {
     "task.max_steps": at_least(1),
     "task.evaluation_distances": each(at_least(1)),
-    "task.evaluation_episodes": at_least(1),
-    "agent.grammar": one_of("text", "tool"),
-    "agent.min_steps": at_least(0),
-    "agent.max_steps": at_least(0),
-    "agent.max_summaries": at_least(0),
-    "browser.browsers": at_least(1),
-    "browser.pages": at_least(1),
-    "browser.size": at_least(32),
-    "packing.row_length": at_least(32),
-    "packing.images_per_row": at_least(1),
-    "engine.chunk": at_least(1),
-    "engine.max_new_tokens": at_least(1),
-    "engine.weights": one_of(*WEIGHTS),
-    "demonstrations.episodes": at_least(1),
     "demonstrations.distances": each(at_least(1)),
-    "demonstrations.skill": between(0, 1),
-    "supervised.updates": at_least(1),
-    "supervised.batch_rows": at_least(1),
-    "supervised.optimiser": one_of(*ALGORITHMS),
-    "supervised.learning_rate": more_than(0),
-    "supervised.save_every": at_least(1),
-    "value.episodes": at_least(10),
-    "value.max_updates": at_least(1),
-    "value.optimiser": one_of(*ALGORITHMS),
-    "value.learning_rate": more_than(0),
-    "ppo.updates": at_least(0),
-    "ppo.min_batch": at_least(1),
-    "ppo.max_staleness": at_least(0),
-    "ppo.learning_rate": more_than(0),
-    "ppo.value_learning_rate": more_than(0),
-    "ppo.gamma": between(0, 1),
-    "ppo.alpha": more_than(0),
-    "ppo.lambda_policy": between(0, 1),
-    "ppo.lambda_critic": between(0, 1),
-    "ppo.clip_low": between(0, 1),
-    "ppo.clip_high": more_than(0),
-    "ppo.epochs": at_least(1),
-    "ppo.minibatch_rows": at_least(1),
-    "reward.format_penalty": at_least(0),
-    "reward.length_penalty": at_least(0),
     "curriculum.stages": each(at_least(1)),
     "curriculum.nearest": at_least(1),
     "curriculum.promote_at": between(0, 1),
@@ -98,21 +31,54 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    if config.ppo.replay_routes and not config.engine.record_routes:
-        raise InputError("engine.record_routes is False, ppo.replay_routes takes it to be True")
+    check(config)
     with Lab(config, run_directory) as lab:
-        demonstrations = collect(lab)
-        supervise(lab, "supervised", demonstrations, lab.config.supervised)
-        before = evaluate(lab, "before", lab.path / "supervised")
-        pretrain(lab)
-        improve(lab)
-        after = evaluate(lab, "after", lab.path / "policy")
-        finish(lab, before, after)
+        finish(lab, train_agent(lab, Maze(lab.config)))
 
 
-def tasks(lab: Lab, split: str, stream: int, count: int, distances: tuple[int, int]) -> list[Task]:
+class Maze:
+    """One game whose levels differ in the distance from start to exit."""
+
+    def __init__(self, config: Any) -> None:
+        self._config = config
+
+    def demonstrations(self, count: int) -> list[Task]:
+        return tasks(self._config, "train", 0, count, self._config.demonstrations.distances)
+
+    def value_episodes(self, count: int) -> list[Task]:
+        return tasks(self._config, "train", 2, count, self._config.task.evaluation_distances)
+
+    def held_out(self, count: int) -> list[Task]:
+        return tasks(self._config, "eval", 1, count, self._config.task.evaluation_distances)
+
+    def training(self, state: Mapping[str, Any] | None) -> GrowingMazes:
+        return GrowingMazes(self._config, state)
+
+    def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
+        return step.info["state"]["distance"]
+
+
+class GrowingMazes:
+    """Mazes whose distance grows with success."""
+
+    def __init__(self, config: Any, state: Mapping[str, Any] | None) -> None:
+        self._task, self._seed = config.task, config.seed
+        self._curriculum = StagedCurriculum(CurriculumConfig(**config.curriculum.to_dict()), config.seed, state)
+
+    def task(self, index: int) -> Task:
+        options = self._curriculum.options(index)
+        return sample_task(self._task.game, "train", index, 10 * self._seed + 3, options, self._task.max_steps)
+
+    def saw(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
+        self._curriculum.saw(trajectories)
+        return {"distance": self._curriculum.distance}
+
+    def state(self) -> dict[str, Any]:
+        return self._curriculum.state()
+
+
+def tasks(config: Any, split: str, stream: int, count: int, distances: tuple[int, int]) -> list[Task]:
     """`count` tasks of one stream; distances are drawn evenly. Streams of a seed never share a level."""
-    config = lab.config
     drawn = np.random.default_rng((config.seed, stream)).integers(distances[0], distances[1] + 1, count)
     return [
         sample_task(
@@ -127,163 +93,10 @@ def tasks(lab: Lab, split: str, stream: int, count: int, distances: tuple[int, i
     ]
 
 
-def collect(lab: Lab) -> list[Trajectory]:
-    config = lab.config.demonstrations
-    player = reference_player(lab.writer, lab.config.agent.grammar, config.skill)
-    found = lab.play("demonstrations", tasks(lab, "train", 0, config.episodes, config.distances), player)
-    lab.record("demonstrations", {"success": float(np.mean([each.reward for each in found])), "episodes": len(found)})
-    return found
-
-
-def evaluate(lab: Lab, stage: str, parameters: Path) -> list[Trajectory]:
-    """The same held-out levels and random streams before and after."""
-    config = lab.config.task
-    lab.engine.set_weights(load_parameters(parameters, lab.parameters), 0)
-    held_out = tasks(lab, "eval", 1, config.evaluation_episodes, config.evaluation_distances)
-    found = lab.play(stage, held_out, engine_player(lab.engine, lab.config.seed))
-    success = float(np.mean([each.reward > 0 for each in found]))
-    lab.record(stage, {"success": success, "episodes": len(found)})
-    print(f"{stage}: {success:.1%} of {len(found)} held-out episodes")
-    return found
-
-
-def pretrain(lab: Lab) -> None:
-    if lab.run.finished("value"):
-        return
-    config = lab.config.value
-    policy = load_parameters(lab.path / "supervised", lab.parameters)
-    lab.engine.set_weights(policy, 0)
-    training = tasks(lab, "train", 2, config.episodes, lab.config.task.evaluation_distances)
-    episodes = lab.play("value_episodes", training, engine_player(lab.engine, lab.config.seed))
-    model = value_model(lab.model)
-    fresh = fresh_parameters(model, jax.random.key(lab.config.seed + 1), lab.mesh)
-    optimiser = make_optimiser(decaying(config, config.max_updates))
-    if lab.model.scalar_head:
-        optimiser = only_value_head(optimiser)
-    lab.metrics.truncate_after("value", 0)
-    progress = Progress("value", config.max_updates, "updates")
-
-    def on_evaluation(updates: int, values: dict[str, float]) -> None:
-        lab.metrics.write("value", updates, values)
-        progress.update(updates, train=values["explained_variance"], held_out=values["heldout_explained_variance"])
-
-    result = pretrain_value(
-        start(value_parameters(policy, fresh), optimiser),
-        make_value_update(model, optimiser, None),
-        make_value_fn(model),
-        episodes,
-        lab.packer,
-        lab.rewards,
-        ValuePretrainingConfig(
-            max_updates=config.max_updates,
-            batch_rows=config.batch_rows,
-            evaluate_every=config.evaluate_every,
-            patience=config.patience,
-        ),
-        seed=lab.config.seed,
-        on_evaluation=on_evaluation,
-    )
-    save_parameters(lab.path / "value", result.parameters, parent=lab.path / "supervised", model=model)
-    explained = {
-        "explained_variance": result.explained_variance,
-        "simulator_explained_variance": result.simulator_explained_variance,
-        "updates": result.updates,
-    }
-    print(
-        f"value: explains {result.explained_variance:.2f} of the variance of held-out returns; "
-        f"the simulator's distance and remaining steps explain {result.simulator_explained_variance:.2f}"
-    )
-    lab.record("value", explained)
-
-
-def improve(lab: Lab) -> None:
-    if lab.run.finished("ppo"):
-        return
-    config, seed = lab.config.ppo, lab.config.seed
-    optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
-    learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
-    fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
-    policy_parameters = load_parameters(lab.path / "supervised", lab.parameters)
-    value_model_parameters = load_parameters(lab.path / "value", fresh)
-    if lab.model.scalar_head:
-        policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
-    policy, value = learner.start(policy_parameters, value_model_parameters)
-    checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
-    version = checkpoints.latest() or 0
-    extra: dict[str, Any] = {}
-    if version:
-        (policy, value), extra = checkpoints.restore(version, (policy, value))
-    lab.metrics.truncate_after("ppo", version)
-    stages = CurriculumConfig(**lab.config.curriculum.to_dict())
-    curriculum = StagedCurriculum(stages, seed, extra.get("curriculum"))
-    pool = RolloutPool.resume(
-        lab.path / "trajectories" / "ppo",
-        extra.get("ledger"),
-        min_batch=config.min_batch,
-        max_staleness=config.max_staleness,
-        updates=config.updates,
-    )
-
-    def task_of(index: int) -> Task:
-        options = curriculum.options(index)
-        return sample_task(lab.config.task.game, "train", index, 10 * seed + 3, options, lab.config.task.max_steps)
-
-    lab.engine.set_weights(policy.parameters, version)
-    progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
-    player = engine_player(lab.engine, seed)
-    learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
-    stream = StreamMetrics(lab.activity, pool, lab.engine.statistics, workers=lab.config.browser.pages)
-    with lab.rollouts.streaming(pool, task_of, player, lambda: lab.engine.version) as workers:
-        while version < config.updates:
-            pool.wait(timeout=1.0)
-            if workers.done():
-                workers.result()
-            trajectories = pool.take()
-            if trajectories is None:
-                continue
-            updating = time.monotonic()
-            with learning("update", version=version):
-                policy, value, metrics = learner.update(policy, value, trajectories, version, seed, learning)
-            version += 1
-            curriculum.saw(trajectories)
-            with learning("weights", version=version):
-                lab.engine.set_weights(policy.parameters, version)
-            with learning("checkpoint", version=version):
-                checkpoints.save(version, (policy, value), {"ledger": pool.ledger(), "curriculum": curriculum.state()})
-            metrics |= stream.read(trajectories, version - 1)
-            metrics |= {"distance": curriculum.distance, "update_seconds": time.monotonic() - updating}
-            lab.metrics.write("ppo", version, metrics)
-            shown = (
-                "success",
-                "entropy",
-                "think_tokens",
-                "explained_variance",
-                "clip_fraction",
-                "staleness",
-                "distance",
-            )
-            progress.update(version, **{name: metrics[name] for name in shown})
-    save_parameters(lab.path / "policy", policy.parameters, parent=lab.path / "supervised")
-    counts = pool.counts()
-    lab.record("ppo", {"updates": version, **counts})
-
-
-def finish(lab: Lab, before: list[Trajectory], after: list[Trajectory]) -> None:
-    names = ("demonstrations", "supervised", "before", "value", "ppo", "after")
-    stages = {name: lab.run.finished(name) or {} for name in names}
-    result = {
-        "score_before": stages["before"]["success"],
-        "score_after": stages["after"]["success"],
-        "episodes": min(len(before), len(after)),
-        "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
-        "seed": lab.config.seed,
-        "training_episodes": stages["ppo"]["consumed"],
-        "explained_variance": stages["value"]["explained_variance"],
-        "simulator_explained_variance": stages["value"]["simulator_explained_variance"],
-        "infrastructure": lab.rollouts.infrastructure,
-    }
+def finish(lab: Lab, evaluated: Evaluated) -> None:
+    """result.json and report.html."""
+    result = summary(lab, evaluated)
     write_json(lab.path / "result.json", result)
-    config = lab.config.to_dict()
     report = write_report(
         lab.path,
         ReportData(
@@ -291,19 +104,12 @@ def finish(lab: Lab, before: list[Trajectory], after: list[Trajectory]) -> None:
             subtitle="A nano agent, trained from scratch by multi-turn PPO in a real Chromium",
             result=result,
             metrics=read_metrics(lab.path / "metrics.jsonl"),
-            before=before,
-            after=after,
-            config=config,
+            before=evaluated.before,
+            after=evaluated.after,
+            config=lab.config.to_dict(),
             command=f"./launch/local.sh quickstart --config.seed={lab.config.seed}",
         ),
     )
     print(verdict(result)[1])
     print(json.dumps(result))
     print(f"report: {report}   curves: tensorboard --logdir {lab.path / 'tensorboard'}")
-
-
-def ppo_config(config: Any) -> PPOConfig:
-    """The fields of a config that belong to the update."""
-    names = {field.name for field in dataclasses.fields(PPOConfig)} & set(config) - {"lambda_policy"}
-    lambda_policy = None if config.length_adaptive else config.lambda_policy
-    return PPOConfig(lambda_policy=lambda_policy, **{name: config[name] for name in names})

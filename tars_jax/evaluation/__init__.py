@@ -2,6 +2,7 @@
 
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, Series
 from tars_jax.evaluation.report import ReportData, render_report, verdict, write_report
+from tars_jax.evaluation.scores import Score
 from tars_jax.evaluation.statistics import (
     Estimate,
     bootstrap_difference,
@@ -15,6 +16,7 @@ __all__ = [
     "Curve",
     "Estimate",
     "ReportData",
+    "Score",
     "Series",
     "bootstrap_difference",
     "mean_normalised_score",

@@ -18,6 +18,7 @@ import tars_jax
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections
 from tars_jax.evaluation.replays import replays_html
+from tars_jax.evaluation.scores import Score, scores_html
 from tars_jax.evaluation.statistics import success_difference, wilson_interval
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Trajectory, write_atomic
@@ -45,6 +46,7 @@ class ReportData:
     replays: int = 4  # episodes shown of each side
     subtitle: str = ""
     command: str = ""  # repeats the run
+    scores: Sequence[Score] = ()  # where the result has parts, such as games
 
     def __post_init__(self) -> None:
         for name in REQUIRED:
@@ -86,6 +88,7 @@ def render_report(data: ReportData) -> str:
 <header><h1>{html.escape(data.title)}</h1>{subtitle}</header>
 <main>
 {_headline_html(data)}
+{scores_html(data.scores)}
 {"".join(curves[:1])}
 {_replays_section(data)}
 {"".join(curves[1:])}

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
 
 import flax.struct
 import jax
@@ -22,7 +23,7 @@ from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import explained_variance, token_mean, value_loss
 from tars_jax.training.packing import Array, PackedBatch, Rows
 from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
-from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory import Step, Trajectory
 
 
 @flax.struct.dataclass
@@ -88,20 +89,29 @@ def monte_carlo_returns(rewards: np.ndarray, valid: np.ndarray) -> np.ndarray:
     return np.where(valid, np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1], 0.0).astype(np.float32)
 
 
+Known = Callable[[Mapping[str, Any], Step], Hashable]
+
+
 class StateBaseline:
-    """What the simulator's own state says about the return: a table over (distance, remaining steps).
+    """What the simulator's own state says about the return: a table over (what is known of a step, remaining steps).
 
     It is the yardstick of the value model, which sees only screenshots: a table of training means, smoothed towards the
-    overall mean, read on episodes that it has not seen.
+    overall mean, read on episodes that it has not seen. `known(task, step)` says what the simulator knows of a step's
+    outcome.
     """
 
     def __init__(
-        self, trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray], smoothing: float = 2.0
+        self,
+        known: Known,
+        trajectories: Sequence[Trajectory],
+        returns: Sequence[np.ndarray],
+        smoothing: float = 2.0,
     ) -> None:
-        keys, values = _keys_and_returns(trajectories, returns)
+        self._known = known
+        values = np.concatenate(list(returns))
         self._mean = float(np.mean(values))
-        sums: dict[tuple[int, int], list[float]] = {}
-        for key, value in zip(keys, values, strict=True):
+        sums: dict[Hashable, list[float]] = {}
+        for key, value in zip(self._keys(trajectories), values, strict=True):
             total = sums.setdefault(key, [self._mean * smoothing, smoothing])
             total[0] += value
             total[1] += 1
@@ -109,17 +119,13 @@ class StateBaseline:
 
     def explained_variance(self, trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray]) -> float:
         """On other episodes; `returns` holds one return for each step of each trajectory."""
-        keys, values = _keys_and_returns(trajectories, returns)
-        predicted = np.array([self._table.get(key, self._mean) for key in keys])
+        values = np.concatenate(list(returns))
+        predicted = np.array([self._table.get(key, self._mean) for key in self._keys(trajectories)])
         return float(1 - np.var(values - predicted) / np.var(values))
 
-
-def _keys_and_returns(
-    trajectories: Sequence[Trajectory], returns: Sequence[np.ndarray]
-) -> tuple[list[tuple[int, int]], np.ndarray]:
-    keys = [
-        (step.info["state"]["distance"], trajectory.task["max_steps"] - number)
-        for trajectory in trajectories
-        for number, step in enumerate(trajectory.steps)
-    ]
-    return keys, np.concatenate(list(returns))
+    def _keys(self, trajectories: Sequence[Trajectory]) -> list[Hashable]:
+        return [
+            (self._known(trajectory.task, step), trajectory.task["max_steps"] - number)
+            for trajectory in trajectories
+            for number, step in enumerate(trajectory.steps)
+        ]

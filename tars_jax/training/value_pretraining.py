@@ -20,6 +20,7 @@ from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
 from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import TrainState
 from tars_jax.training.value import (
+    Known,
     Metrics,
     StateBaseline,
     ValueBatch,
@@ -44,7 +45,7 @@ class ValuePretrainingResult:
     parameters: Parameters  # the best on held-out episodes
     updates: int
     explained_variance: float  # held out, best
-    simulator_explained_variance: float  # held out, of a table over the simulator's distance and remaining steps
+    simulator_explained_variance: float  # held out, of a table over what the simulator knows
 
 
 def pretrain_value(
@@ -56,16 +57,17 @@ def pretrain_value(
     rewards: RewardConfig,
     config: ValuePretrainingConfig,
     *,
+    known: Known,
     seed: int,
     on_evaluation: Callable[[int, dict[str, float]], None],
 ) -> ValuePretrainingResult:
-    """Fits a fresh value state; `on_evaluation(updates, metrics)` sees every evaluation."""
+    """Fits a fresh value state; `on_evaluation(updates, metrics)` sees each evaluation, `known` is the baseline's."""
     num_held_out = max(1, round(config.held_out * len(trajectories)))
     training, held_out = trajectories[num_held_out:], trajectories[:num_held_out]
     batch, targets = _with_returns(training, packer, rewards, config.batch_rows)
     check, check_targets = _with_returns(held_out, packer, rewards, config.batch_rows)
     target_rows = scatter_actions(batch, targets)
-    baseline = StateBaseline(training, [_returns_of_steps(each, rewards) for each in training])
+    baseline = StateBaseline(known, training, [_returns_of_steps(each, rewards) for each in training])
     bound = baseline.explained_variance(held_out, [_returns_of_steps(each, rewards) for each in held_out])
 
     best, best_updates, best_parameters = -np.inf, 0, state.parameters

@@ -16,7 +16,7 @@ import PIL.ImageDraw
 import pytest
 
 from tars_jax import InputError
-from tars_jax.evaluation import Curve, ReportData, Series, render_report, verdict, write_report
+from tars_jax.evaluation import Curve, ReportData, Score, Series, render_report, verdict, write_report
 from tars_jax.evaluation.curves import curve_sections, smooth
 from tars_jax.evaluation.replays import MAX_STEPS, outcome_badge, short_action
 from tars_jax.tasks.games.pictures import chromium
@@ -317,3 +317,14 @@ def test_long_episodes_of_large_screens_stay_small() -> None:
     assert f"{100 - MAX_STEPS} more steps" in text
     assert len(text) < 5_000_000
     assert 1 <= text.count('class="level"') < 8  # the budget ended the list
+
+
+def test_scores_of_parts_say_what_is_shown_and_what_is_not() -> None:
+    """Of 100 episodes, 40 to 70 is an improvement, 50 to 55 shows nothing, 80 to 40 is a loss."""
+    scores = [Score("<up>", (40, 100), (70, 100)), Score("b", (50, 100), (55, 100)), Score("c", (80, 100), (40, 100))]
+    assert [score.kind for score in scores] == ["better", "unclear", "worse"]
+    assert scores[2].line().split()[:4] == ["c", "80.0%", "40.0%", "−40.0"] and "got worse" in scores[2].line()
+    page = render_report(ReportData("x", RESULT, scores=scores))
+    for said in ("&lt;up&gt;", "+30.0", "improved", "no change shown", "got worse"):
+        assert said in page
+    assert "Each part" not in render_report(ReportData("x", RESULT))

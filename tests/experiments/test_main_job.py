@@ -59,7 +59,7 @@ def _start(*arguments: str, cache: pathlib.Path) -> subprocess.Popen[str]:
     )
 
 
-def _wait_for(path: pathlib.Path, process: subprocess.Popen[str], seconds: float = 120) -> None:
+def _wait_for(path: pathlib.Path, process: subprocess.Popen[str], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not path.exists():
         assert process.poll() is None, process.stdout.read() if process.stdout else ""
@@ -79,7 +79,7 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
         time.sleep(rng.uniform(0, 0.5))
         process.send_signal(signal.SIGKILL)
         process.wait()
-    output, _ = _start(*TINY, f"--config.run={run}", cache=cache).communicate(timeout=240)
+    output, _ = _start(*TINY, f"--config.run={run}", cache=cache).communicate(timeout=400)
     assert (run / "result.json").exists(), output
 
     used = _consumed(run)
@@ -109,7 +109,7 @@ def test_browsers_killed_while_training_cost_time_and_nothing_else(
     process = _start(*TINY, f"--config.run={run}", cache=cache)
     _wait_for(run / "checkpoints" / "ppo" / "00000001", process)
     killed = kill_browsers(process.pid)
-    output, _ = process.communicate(timeout=240)
+    output, _ = process.communicate(timeout=400)
     assert process.returncode == 0, output
     result = json.loads((run / "result.json").read_text())
     assert len(killed) >= 2 and sum(result["infrastructure"]["failures"].values()) >= 1

@@ -79,7 +79,8 @@ def test_state_baseline_by_hand(episode: Episode) -> None:
     So it says 2.5 / 4 and 3.5 / 4, and 0.75 of what it never saw; on 0, 1 and 0 the errors are -5/8, 1/8 and -3/4.
     """
     seen = [episode([], [0, 0], distances=[3, 2]) for _ in range(2)]
-    baseline = StateBaseline(seen, [np.array([1.0, 1.0]), np.array([0.0, 1.0])], smoothing=2.0)
+    returns = [np.array([1.0, 1.0]), np.array([0.0, 1.0])]
+    baseline = StateBaseline(lambda task, step: step.info["state"]["distance"], seen, returns, smoothing=2.0)
     new = [episode([], [0, 0], distances=[3, 2]), episode([], [0], distances=[7])]
     explained = baseline.explained_variance(new, [np.array([0.0, 1.0]), np.array([0.0])])
     errors = np.array([-5 / 8, 1 / 8, -3 / 4])

@@ -1,0 +1,297 @@
+"""An agent from nothing to reinforcement learning, whatever it is to learn.
+
+1. demonstrations: scripted reference players, their thoughts kept;
+2. supervised: the policy from scratch on these;
+3. before: the supervised policy on held-out levels;
+4. value: the value model on Monte-Carlo returns of the fixed policy;
+5. ppo: asynchronous rollouts, multi-turn PPO, tasks picked by recent success;
+6. after: the same held-out levels.
+
+Every stage goes on where a killed run stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from experiments.config import Rule, at_least, between, more_than, one_of
+from experiments.stages import FROM_NANO, Lab, decaying, supervise
+from tars_jax import InputError
+from tars_jax.inference.config import WEIGHTS
+from tars_jax.rollout.players import engine_player, reference_player
+from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.stream_metrics import StreamMetrics
+from tars_jax.rollout.timeline import Part
+from tars_jax.tasks.task import Task
+from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
+from tars_jax.training.learner import PPOLearner
+from tars_jax.training.metrics import Progress
+from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser, only_value_head
+from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.state import fresh_parameters, start, value_parameters
+from tars_jax.training.value import make_value_fn, make_value_update, value_model
+from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
+from tars_jax.trajectory import Step, Trajectory
+
+JOB_RULES: dict[str, Rule] = {
+    "seed": at_least(0),
+    "model.preset": FROM_NANO,
+    "task.evaluation_episodes": at_least(1),
+    "agent.grammar": one_of("text", "tool"),
+    "agent.min_steps": at_least(0),
+    "agent.max_steps": at_least(0),
+    "agent.max_summaries": at_least(0),
+    "browser.browsers": at_least(1),
+    "browser.pages": at_least(1),
+    "browser.size": at_least(32),
+    "packing.row_length": at_least(32),
+    "packing.images_per_row": at_least(1),
+    "engine.chunk": at_least(1),
+    "engine.max_new_tokens": at_least(1),
+    "engine.weights": one_of(*WEIGHTS),
+    "demonstrations.episodes": at_least(1),
+    "demonstrations.skill": between(0, 1),
+    "supervised.updates": at_least(1),
+    "supervised.batch_rows": at_least(1),
+    "supervised.optimiser": one_of(*ALGORITHMS),
+    "supervised.learning_rate": more_than(0),
+    "supervised.save_every": at_least(1),
+    "value.episodes": at_least(10),
+    "value.max_updates": at_least(1),
+    "value.optimiser": one_of(*ALGORITHMS),
+    "value.learning_rate": more_than(0),
+    "ppo.updates": at_least(0),
+    "ppo.min_batch": at_least(1),
+    "ppo.max_staleness": at_least(0),
+    "ppo.learning_rate": more_than(0),
+    "ppo.value_learning_rate": more_than(0),
+    "ppo.gamma": between(0, 1),
+    "ppo.alpha": more_than(0),
+    "ppo.lambda_policy": between(0, 1),
+    "ppo.lambda_critic": between(0, 1),
+    "ppo.clip_low": between(0, 1),
+    "ppo.clip_high": more_than(0),
+    "ppo.epochs": at_least(1),
+    "ppo.minibatch_rows": at_least(1),
+    "reward.format_penalty": at_least(0),
+    "reward.length_penalty": at_least(0),
+}
+STAGES = ("demonstrations", "supervised", "before", "value", "ppo", "after")
+
+
+class TaskStream(Protocol):
+    """The training tasks of PPO: which come next depends on how recent ones went.
+
+    `task` is called from the rollouts' thread, the rest from the learner's.
+    """
+
+    def task(self, index: int) -> Task: ...
+
+    def saw(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
+        """Counts the episodes of an update; the stream's metrics of that update."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All that was seen, as JSON."""
+        ...
+
+
+class Work(Protocol):
+    """What an agent is to learn. No two of its sets of tasks share a level."""
+
+    def demonstrations(self, count: int) -> list[Task]: ...
+
+    def value_episodes(self, count: int) -> list[Task]: ...
+
+    def held_out(self, count: int) -> list[Task]: ...
+
+    def training(self, state: Mapping[str, Any] | None) -> TaskStream:
+        """The stream from its start, or as its `state()` left it."""
+        ...
+
+    def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
+        """What the simulator knows of a step's outcome, besides the remaining steps: the value model's yardstick."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluated:
+    """The same held-out levels, played before and after PPO."""
+
+    before: list[Trajectory]
+    after: list[Trajectory]
+
+
+def check(config: Any) -> None:
+    """Raises `InputError` for fields that do not go together."""
+    if config.ppo.replay_routes and not config.engine.record_routes:
+        raise InputError("engine.record_routes is False, ppo.replay_routes takes it to be True")
+
+
+def train_agent(lab: Lab, work: Work) -> Evaluated:
+    """All stages, into the lab's run directory: RUN/supervised, RUN/value and RUN/policy hold the weights."""
+    supervise(lab, "supervised", collect(lab, work), lab.config.supervised)
+    before = evaluate(lab, work, "before", lab.path / "supervised")
+    pretrain(lab, work)
+    improve(lab, work)
+    return Evaluated(before, evaluate(lab, work, "after", lab.path / "policy"))
+
+
+def summary(lab: Lab, evaluated: Evaluated) -> dict[str, Any]:
+    """What every job's result.json holds."""
+    stages = {name: lab.run.finished(name) or {} for name in STAGES}
+    return {
+        "score_before": stages["before"]["success"],
+        "score_after": stages["after"]["success"],
+        "episodes": min(len(evaluated.before), len(evaluated.after)),
+        "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
+        "seed": lab.config.seed,
+        "training_episodes": stages["ppo"]["consumed"],
+        "explained_variance": stages["value"]["explained_variance"],
+        "simulator_explained_variance": stages["value"]["simulator_explained_variance"],
+        "infrastructure": lab.rollouts.infrastructure,
+    }
+
+
+def collect(lab: Lab, work: Work) -> list[Trajectory]:
+    config = lab.config.demonstrations
+    player = reference_player(lab.writer, lab.config.agent.grammar, config.skill)
+    found = lab.play("demonstrations", work.demonstrations(config.episodes), player)
+    lab.record("demonstrations", {"success": _success(found), "episodes": len(found)})
+    return found
+
+
+def evaluate(lab: Lab, work: Work, stage: str, parameters: Path) -> list[Trajectory]:
+    """The same held-out levels and random streams before and after."""
+    lab.engine.set_weights(load_parameters(parameters, lab.parameters), 0)
+    held_out = work.held_out(lab.config.task.evaluation_episodes)
+    found = lab.play(stage, held_out, engine_player(lab.engine, lab.config.seed))
+    lab.record(stage, {"success": _success(found), "episodes": len(found)})
+    print(f"{stage}: {_success(found):.1%} of {len(found)} held-out episodes")
+    return found
+
+
+def pretrain(lab: Lab, work: Work) -> None:
+    if lab.run.finished("value"):
+        return
+    config = lab.config.value
+    policy = load_parameters(lab.path / "supervised", lab.parameters)
+    lab.engine.set_weights(policy, 0)
+    training = work.value_episodes(config.episodes)
+    episodes = lab.play("value_episodes", training, engine_player(lab.engine, lab.config.seed))
+    model = value_model(lab.model)
+    fresh = fresh_parameters(model, jax.random.key(lab.config.seed + 1), lab.mesh)
+    optimiser = make_optimiser(decaying(config, config.max_updates))
+    if lab.model.scalar_head:
+        optimiser = only_value_head(optimiser)
+    lab.metrics.truncate_after("value", 0)
+    progress = Progress("value", config.max_updates, "updates")
+
+    def on_evaluation(updates: int, values: dict[str, float]) -> None:
+        lab.metrics.write("value", updates, values)
+        progress.update(updates, train=values["explained_variance"], held_out=values["heldout_explained_variance"])
+
+    result = pretrain_value(
+        start(value_parameters(policy, fresh), optimiser),
+        make_value_update(model, optimiser, None),
+        make_value_fn(model),
+        episodes,
+        lab.packer,
+        lab.rewards,
+        ValuePretrainingConfig(
+            max_updates=config.max_updates,
+            batch_rows=config.batch_rows,
+            evaluate_every=config.evaluate_every,
+            patience=config.patience,
+        ),
+        known=work.known,
+        seed=lab.config.seed,
+        on_evaluation=on_evaluation,
+    )
+    save_parameters(lab.path / "value", result.parameters, parent=lab.path / "supervised", model=model)
+    explained = {
+        "explained_variance": result.explained_variance,
+        "simulator_explained_variance": result.simulator_explained_variance,
+        "updates": result.updates,
+    }
+    print(
+        f"value: explains {result.explained_variance:.2f} of the variance of held-out returns; "
+        f"the simulator's state and the remaining steps explain {result.simulator_explained_variance:.2f}"
+    )
+    lab.record("value", explained)
+
+
+def improve(lab: Lab, work: Work) -> None:
+    if lab.run.finished("ppo"):
+        return
+    config, seed = lab.config.ppo, lab.config.seed
+    optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
+    learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
+    fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
+    policy_parameters = load_parameters(lab.path / "supervised", lab.parameters)
+    value_model_parameters = load_parameters(lab.path / "value", fresh)
+    if lab.model.scalar_head:
+        policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
+    policy, value = learner.start(policy_parameters, value_model_parameters)
+    checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
+    version = checkpoints.latest() or 0
+    extra: dict[str, Any] = {}
+    if version:
+        (policy, value), extra = checkpoints.restore(version, (policy, value))
+    lab.metrics.truncate_after("ppo", version)
+    tasks = work.training(extra.get("curriculum"))
+    pool = RolloutPool.resume(
+        lab.path / "trajectories" / "ppo",
+        extra.get("ledger"),
+        min_batch=config.min_batch,
+        max_staleness=config.max_staleness,
+        updates=config.updates,
+    )
+    lab.engine.set_weights(policy.parameters, version)
+    progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
+    player = engine_player(lab.engine, seed)
+    learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
+    stream = StreamMetrics(lab.activity, pool, lab.engine.statistics, workers=lab.config.browser.pages)
+    with lab.rollouts.streaming(pool, tasks.task, player, lambda: lab.engine.version) as workers:
+        while version < config.updates:
+            pool.wait(timeout=1.0)
+            if workers.done():
+                workers.result()
+            trajectories = pool.take()
+            if trajectories is None:
+                continue
+            updating = time.monotonic()
+            with learning("update", version=version):
+                policy, value, metrics = learner.update(policy, value, trajectories, version, seed, learning)
+            version += 1
+            picked = tasks.saw(trajectories)
+            with learning("weights", version=version):
+                lab.engine.set_weights(policy.parameters, version)
+            with learning("checkpoint", version=version):
+                checkpoints.save(version, (policy, value), {"ledger": pool.ledger(), "curriculum": tasks.state()})
+            metrics |= stream.read(trajectories, version - 1) | picked
+            metrics |= {"update_seconds": time.monotonic() - updating}
+            lab.metrics.write("ppo", version, metrics)
+            shown = ("success", "entropy", "think_tokens", "explained_variance", "clip_fraction", "staleness", *picked)
+            progress.update(version, **{name: metrics[name] for name in shown})
+    save_parameters(lab.path / "policy", policy.parameters, parent=lab.path / "supervised")
+    lab.record("ppo", {"updates": version, **pool.counts()})
+
+
+def ppo_config(config: Any) -> PPOConfig:
+    """The fields of a config that belong to the update."""
+    names = {field.name for field in dataclasses.fields(PPOConfig)} & set(config) - {"lambda_policy"}
+    lambda_policy = None if config.length_adaptive else config.lambda_policy
+    return PPOConfig(lambda_policy=lambda_policy, **{name: config[name] for name in names})
+
+
+def _success(trajectories: Sequence[Trajectory]) -> float:
+    return float(np.mean([trajectory.reward > 0 for trajectory in trajectories]))
