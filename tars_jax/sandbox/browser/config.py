@@ -20,19 +20,27 @@ class BrowserConfig:
     """Several headless browsers with several isolated pages each. Raises InputError for an impossible value."""
 
     executable: str | None = None  # path of a Chromium; found by find_executable when None
-    browsers: int = 2
+    browsers: int = 2  # that pages are spread over; each starts with its first page
     pages_per_browser: int = 4
+    max_browsers: int = 0  # further ones start while all are full and end when idle; 0: none
+    idle_browser_s: float = 30.0  # a further browser ends when it has had no page so long
+    reserve_mb: int = 512  # no further browser starts while the machine has less free memory
+    browser_memory_mb: int = 4096  # a browser that grew beyond takes no new page, and is replaced when its last closes
+    health_s: float = 5.0  # between two looks at the health and size of each browser
     width: int = 96  # of the viewport, CSS pixels at device scale 1
     height: int = 96
     call_timeout_s: float = 20.0  # a call on a page that takes longer fails as "timeout"
     screenshot: str = "auto"  # canvas: read back in the page; cdp: captureScreenshot; plain: Playwright's own
 
     def __post_init__(self) -> None:
-        for name in ("browsers", "pages_per_browser", "width", "height"):
+        for name in ("browsers", "pages_per_browser", "width", "height", "browser_memory_mb"):
             if (value := getattr(self, name)) < 1:
                 raise InputError(f"browser.{name} is {value!r}; it takes a whole number of at least 1")
-        if self.call_timeout_s <= 0:
-            raise InputError(f"browser.call_timeout_s is {self.call_timeout_s!r}; it takes seconds above 0")
+        for name in ("call_timeout_s", "idle_browser_s", "health_s"):
+            if (seconds := getattr(self, name)) <= 0:
+                raise InputError(f"browser.{name} is {seconds!r}; it takes seconds above 0")
+        if self.max_browsers and self.max_browsers < self.browsers:
+            raise InputError(f"browser.max_browsers is {self.max_browsers!r}; it takes 0 or browser.browsers or more")
         if self.screenshot not in SCREENSHOT_PATHS:
             raise InputError(
                 f"browser.screenshot is {self.screenshot!r}; it takes one of {', '.join(SCREENSHOT_PATHS)}"

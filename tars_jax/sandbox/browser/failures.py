@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAILURES = ("renderer", "browser", "driver", "timeout")
+FAILURES = ("renderer", "browser", "driver", "timeout", "diverged")
 
 
 class SandboxFailure(Exception):
@@ -18,3 +18,21 @@ class SandboxFailure(Exception):
 
 class PageError(Exception):
     """An expression raised in the page; the page itself is alive."""
+
+
+class SessionEnded(Exception):
+    """The session was released, or its lease ran out; or there never was one of this name."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"there is no session {id[:80]!r}: it was released, or its lease ran out")
+
+
+class QuotaExceeded(Exception):
+    """There are as many sessions as there may be; one that ends makes place."""
+
+
+class WrongStep(Exception):
+    """A call came with a number that is neither the next nor that of the last call, repeated."""
+
+    def __init__(self, given: int, calls: int) -> None:
+        super().__init__(f"number is {given}; it takes {calls + 1}, or {calls} with the last call repeated")

@@ -1,12 +1,13 @@
-"""A page of its own context that reads one site and reaches nothing else."""
+"""A page of its own context that reads one site and, unless its task names hosts, reaches nothing else."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 from functools import partial
+from typing import cast
 
-from playwright.async_api import BrowserContext, Dialog, Route
+from playwright.async_api import BrowserContext, Dialog, Route, StorageState
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
@@ -14,7 +15,8 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
 from tars_jax.sandbox.browser.connection import Session
 from tars_jax.sandbox.browser.launch import Launched
-from tars_jax.sandbox.browser.site import ORIGIN, Site, content_type
+from tars_jax.sandbox.browser.page_events import Report, watch
+from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, content_type
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,29 +26,33 @@ class Tab:
     context: BrowserContext
     page: PlaywrightPage
     session: Session
+    target: str  # the page's id in the debugging protocol
 
 
-async def new_context(launched: Launched, site: Site, width: int, height: int) -> BrowserContext:
-    """A context with the virtual clock, whose requests `site` answers. Viewport in CSS pixels at device scale 1."""
+async def new_context(launched: Launched, spec: PageSpec) -> BrowserContext:
+    """A context with the virtual clock, whose requests the spec's site answers. Viewport at device scale 1."""
     context = await launched.browser.new_context(
-        viewport={"width": width, "height": height}, device_scale_factor=1,
+        viewport={"width": spec.width, "height": spec.height}, device_scale_factor=1,
         timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
+        storage_state=cast(StorageState, spec.storage),
     )  # fmt: skip
     await context.add_init_script(script=CLOCK_SCRIPT)
-    await context.route("**/*", partial(_serve, site))
+    await context.route("**/*", partial(_serve, spec.site))
     return context
 
 
-async def new_tab(launched: Launched, context: BrowserContext) -> Tab:
-    """The only page of a context: dialogs are dismissed, popups closed."""
+async def new_tab(launched: Launched, context: BrowserContext, report: Report | None = None) -> Tab:
+    """The only page of a context: dialogs are dismissed, popups closed, and `report` hears of them."""
     page = await context.new_page()
     playwright_session = await context.new_cdp_session(page)
     target = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
     await playwright_session.detach()
     session = await launched.connection.attach(target)
+    if report is not None:
+        watch(page, report)
     page.on("dialog", _dismiss)
     context.on("page", _close_popup)
-    return Tab(context, page, session)
+    return Tab(context, page, session, target)
 
 
 async def show(tab: Tab, site: Site) -> None:

@@ -2,6 +2,7 @@
 
 Order of life: SandboxRun (token, folder, reaper) > the Playwright driver > browsers > contexts with one page each. A
 dead part takes its pages along as SandboxFailure; the next open_page brings the part up again, once, under its lock.
+A watch asks each browser for a sign of life, weighs it, and lets further browsers go when they are idle (elastic.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import contextlib
 import dataclasses
 import os
 import signal
+import time
+from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 
@@ -20,12 +23,21 @@ from playwright.async_api import Playwright, async_playwright
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
+from tars_jax.sandbox.browser.elastic import (
+    Load,
+    browser_memory_mb,
+    free_memory_mb,
+    is_surplus,
+    is_too_large,
+    place_for_page,
+)
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched, last_words, launch
 from tars_jax.sandbox.browser.page import Page
+from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
-from tars_jax.sandbox.browser.site import Site
+from tars_jax.sandbox.browser.site import PageSpec, Site
 
 OPEN_ATTEMPTS = 3
 LONGEST_CLOSE_S = 5.0
@@ -37,6 +49,8 @@ class ManagerStats:
 
     driver_starts: int = 0
     launches: int = 0  # of browsers
+    browsers: int = 0  # running now
+    retired: int = 0  # browsers ended because they were idle or had grown too large
     pages_opened: int = 0
     pages_open: int = 0
     failures: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # pages lost, by kind
@@ -62,6 +76,13 @@ class _Slot:
         self.launched: Launched | None = None
         self.pages: set[Page] = set()
         self.places_taken = 0  # pages, and pages being opened
+        self.memory_mb = 0.0  # when last looked at
+        self.idle_since = time.monotonic()
+
+    @property
+    def load(self) -> Load:
+        idle_s = 0.0 if self.places_taken else time.monotonic() - self.idle_since
+        return Load(self.places_taken, self.memory_mb, idle_s)
 
 
 class BrowserManager:
@@ -77,6 +98,12 @@ class BrowserManager:
         self._driver_lock = asyncio.Lock()
         self._place_freed = asyncio.Condition()
         self._run: SandboxRun | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    @property
+    def run(self) -> SandboxRun | None:
+        """The processes and files of the running manager; None before start and after close."""
+        return self._run
 
     async def __aenter__(self) -> BrowserManager:
         await self.start()
@@ -98,12 +125,15 @@ class BrowserManager:
         except BaseException:
             await self.close()
             raise
+        self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         """Closes everything; no process and no file of the manager is left when it returns. Idempotent."""
         run, self._run = self._run, None
         if run is None:
             return
+        if self._watching is not None:
+            self._watching.cancel()
         for slot in self._slots:
             for page in slot.pages:
                 page.abandon()
@@ -119,20 +149,33 @@ class BrowserManager:
         finally:
             await asyncio.to_thread(run.finish)
 
-    async def open_page(self, site: Site, *, single_canvas: bool = False) -> Page:
+    async def open_page(
+        self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
+        network: Sequence[str] = (),
+    ) -> Page:  # fmt: skip
         """An isolated page that shows `site`, on the browser with the fewest pages; waits while all are full.
 
         Args:
-          site: the files that the page may read, and nothing else.
+          site: the files that the page may read.
           single_canvas: the page promises one opaque canvas over the whole viewport, so it may be read back.
+          size: (width, height) of the viewport in CSS pixels; None takes the configured one.
+          network: the hosts that the page may reach beside its site (see network.py); none unless said.
 
         Raises InputError when the site has no index, SandboxFailure when no browser could be brought up.
         """
-        if site.find(site.url) is None:
-            raise InputError(f"site {site.root} has no file {site.index!r}")
+        width, height = size or (self.config.width, self.config.height)
+        return await self.open(PageSpec(site, width, height, single_canvas, tuple(network)))
+
+    async def open(self, spec: PageSpec, report: Report | None = None) -> Page:
+        """As `open_page`, with all that a page can be told. `report` hears what happens on it, from its first load on.
+
+        The page begins with the cookies and the storage of `spec`.
+        """
+        if spec.site.find(spec.site.url) is None:
+            raise InputError(f"site {spec.site.root} has no file {spec.site.index!r}")
         slot = await self._free_place()
         try:
-            page = await self._open_in(slot, site, single_canvas)
+            page = await self._open_in(slot, spec, report)
         except BaseException:
             await self._free(slot)
             raise
@@ -144,44 +187,45 @@ class BrowserManager:
         async with self._place_freed:
             while True:
                 self._running()
-                slot = min(self._slots, key=lambda slot: slot.places_taken)
-                if slot.places_taken < self.config.pages_per_browser:
-                    slot.places_taken += 1
-                    return slot
+                index = place_for_page([slot.load for slot in self._slots], self.config, free_memory_mb())
+                if index is not None:
+                    if index == len(self._slots):
+                        self._slots.append(_Slot())
+                    self._slots[index].places_taken += 1
+                    return self._slots[index]
                 await self._place_freed.wait()
 
     async def _free(self, slot: _Slot) -> None:
         async with self._place_freed:
             slot.places_taken -= 1
+            slot.idle_since = time.monotonic()
             self._place_freed.notify()
 
-    async def _open_in(self, slot: _Slot, site: Site, single_canvas: bool) -> Page:
+    async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None) -> Page:
         problem: Exception | None = None
         for _ in range(OPEN_ATTEMPTS):
             launched = await self._living_browser(slot)
             try:
-                return await asyncio.wait_for(
-                    self._new_page(launched, slot, site, single_canvas), self.config.call_timeout_s
-                )
+                return await asyncio.wait_for(self._new_page(launched, slot, spec, report), self.config.call_timeout_s)
             except (PlaywrightError, ConnectionError, TimeoutError) as error:
                 problem = error
                 if isinstance(error, TimeoutError):
                     self._browser_ended(slot, launched, "browser")
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
-    async def _new_page(self, launched: Launched, slot: _Slot, site: Site, single_canvas: bool) -> Page:
-        context = await new_context(launched, site, self.config.width, self.config.height)
+    async def _new_page(self, launched: Launched, slot: _Slot, spec: PageSpec, report: Report | None) -> Page:
+        context = await new_context(launched, spec)
         page: Page | None = None
         try:
-            tab = await new_tab(launched, context)
+            tab = await new_tab(launched, context, report)
             page = Page(
-                tab, self.config, single_canvas=single_canvas, released=partial(self._release, slot),
+                tab, self.config, spec, released=partial(self._release, slot),
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
             )  # fmt: skip
             if slot.launched is not launched:
                 raise ConnectionError("the browser ended meanwhile")
             slot.pages.add(page)
-            await show(tab, site)
+            await show(tab, spec.site)
         except BaseException:
             if page is not None:
                 page.abandon()
@@ -230,6 +274,7 @@ class BrowserManager:
             self.config.call_timeout_s,
         )
         slot.launched = launched
+        self.stats.browsers += 1
         launched.browser.on("disconnected", lambda _: self._browser_lost(slot, launched))
         return launched
 
@@ -255,6 +300,38 @@ class BrowserManager:
         if self._run is None:
             raise RuntimeError("the browser manager is not running")
         return self._run
+
+    # ---- health and size ----
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(self.config.health_s)
+            await asyncio.gather(*(self._look_at(slot) for slot in list(self._slots)))
+            async with self._place_freed:
+                for slot in list(self._slots):
+                    self._retire(slot)
+                self._place_freed.notify_all()  # the machine may have memory for a further browser now
+
+    async def _look_at(self, slot: _Slot) -> None:
+        """Ends a browser that does not answer, and weighs one that does."""
+        if (launched := slot.launched) is None:
+            return
+        try:
+            await asyncio.wait_for(launched.connection.send("Browser.getVersion"), self.config.call_timeout_s)
+        except (ConnectionError, TimeoutError):
+            self._browser_ended(slot, launched, "browser")
+        else:
+            memory_mb = await asyncio.to_thread(browser_memory_mb, launched.token)
+            if slot.launched is launched:
+                slot.memory_mb = memory_mb
+
+    def _retire(self, slot: _Slot) -> None:
+        surplus = is_surplus(slot.load, len(self._slots), self.config)
+        if surplus:
+            self._slots.remove(slot)
+        if (surplus or is_too_large(slot.load, self.config)) and not slot.places_taken and slot.launched is not None:
+            self.stats.retired += 1
+            self._browser_ended(slot, slot.launched, "browser")
 
     # ---- news of deaths ----
 
@@ -284,6 +361,8 @@ class BrowserManager:
         if slot.launched is not launched:
             return
         slot.launched = None
+        slot.memory_mb = 0.0
+        self.stats.browsers -= 1
         launched.connection.close()
         for page in slot.pages:
             page.fail(kind, "it ended")

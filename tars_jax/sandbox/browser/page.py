@@ -16,6 +16,7 @@ from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_refusal
+from tars_jax.sandbox.browser.site import PageSpec
 
 T = TypeVar("T")
 DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
@@ -25,8 +26,8 @@ class Page:
     """A page of a BrowserManager. A call raises SandboxFailure when the infrastructure fails; the page is then dead."""
 
     def __init__(
-        self, tab: Tab, config: BrowserConfig, *,
-        single_canvas: bool, given_up: Callable[[str], None], failed: Callable[[str], None],
+        self, tab: Tab, config: BrowserConfig, spec: PageSpec, *,
+        given_up: Callable[[str], None], failed: Callable[[str], None],
         released: Callable[[Page], Awaitable[None]],
     ) -> None:  # fmt: skip
         self.context = tab.context
@@ -39,7 +40,7 @@ class Page:
         self._end: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._closing: asyncio.Task[None] | None = None
         self._camera = Camera(
-            config.screenshot, single_canvas=single_canvas, size=(config.width, config.height),
+            config.screenshot, single_canvas=spec.single_canvas, size=(spec.width, spec.height),
             capture=self._capture, plain=self._plain, given_up=given_up,
         )  # fmt: skip
         tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
@@ -82,6 +83,10 @@ class Page:
         """The value of a JavaScript expression (or of its promise), as JSON."""
         return await self._guarded(self._evaluate(expression), "evaluate")
 
+    async def storage(self) -> dict[str, Any]:
+        """Cookies, local storage and databases of the page, as `PageSpec.storage` takes them."""
+        return await self._guarded(self._storage(), "storage")
+
     async def close(self) -> None:
         """Closes the page and frees its place. Idempotent, safe on a dead page."""
         self.abandon()
@@ -116,6 +121,9 @@ class Page:
             details = answer["exceptionDetails"]
             raise PageError(details.get("exception", {}).get("description") or details.get("text", "exception"))
         return answer["result"].get("value")
+
+    async def _storage(self) -> dict[str, Any]:
+        return dict(await self.context.storage_state(indexed_db=True))
 
     async def _capture(self) -> bytes:
         answer = await self._session.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})

@@ -1,10 +1,12 @@
-"""The only pages that a sandboxed browser reaches: files below one folder, at http://sandbox.invalid/."""
+"""What a sandboxed page shows: files below one folder, at http://sandbox.invalid/, and how it is to be opened."""
 
 from __future__ import annotations
 
 import dataclasses
 import mimetypes
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 ORIGIN = "http://sandbox.invalid"
@@ -37,6 +39,18 @@ class Site:
         root = Path(mounts.get(first, self.root)).resolve()
         path = (root / (rest if first in mounts else name)).resolve()
         return path if path.is_relative_to(root) and path.is_file() else None
+
+
+@dataclasses.dataclass(frozen=True)
+class PageSpec:
+    """All that a page is told when it is opened."""
+
+    site: Site
+    width: int  # of the viewport, CSS pixels at device scale 1
+    height: int
+    single_canvas: bool = False  # it promises one opaque canvas over the whole viewport, so it may be read back
+    network: tuple[str, ...] = ()  # hosts that it may reach beside its site (network.py)
+    storage: Mapping[str, Any] | None = None  # cookies and local storage, as Playwright writes them
 
 
 def content_type(path: Path) -> str:

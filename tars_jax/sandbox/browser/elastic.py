@@ -1,0 +1,78 @@
+"""How many browsers there should be: pure decisions from their load and memory, carried out by the manager."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tars_jax.sandbox.browser.config import BrowserConfig
+from tars_jax.sandbox.browser.reaper import marked_processes
+
+KIBI = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What the decisions need to know of the place of one browser."""
+
+    places_taken: int  # pages, and pages being opened
+    memory_mb: float = 0.0  # of its processes when last looked at; 0 where none runs
+    idle_s: float = 0.0  # since its last page closed; 0 while it has one
+
+
+def place_for_page(loads: Sequence[Load], config: BrowserConfig, free_mb: float) -> int | None:
+    """Index of the place that takes the next page, len(loads) for that of a further browser, None to wait.
+
+    The emptiest browser takes it. A browser that has grown too large takes none, unless it is empty: it is then
+    replaced first. A further browser starts only while all are full, and while the machine has memory for it.
+    """
+    open_places = [
+        (load.places_taken, index)
+        for index, load in enumerate(loads)
+        if load.places_taken < config.pages_per_browser and not (load.places_taken and is_too_large(load, config))
+    ]
+    if open_places:
+        return min(open_places)[1]
+    # Beside browsers that only wait for their last page, the usual number of them goes on.
+    large = sum(is_too_large(load, config) for load in loads)
+    most = max(config.max_browsers, config.browsers) + large
+    return len(loads) if len(loads) < most and free_mb >= config.reserve_mb else None
+
+
+def is_too_large(load: Load, config: BrowserConfig) -> bool:
+    return load.memory_mb > config.browser_memory_mb
+
+
+def is_surplus(load: Load, count: int, config: BrowserConfig) -> bool:
+    """Whether an idle place among `count` should go, browser and all."""
+    return count > config.browsers and not load.places_taken and load.idle_s >= config.idle_browser_s
+
+
+def free_memory_mb() -> float:
+    """What the machine can give without swapping."""
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) / KIBI
+    return float("inf")
+
+
+def browser_memory_mb(token: str) -> float:
+    """Resident memory of the processes of one launch, without the file pages that they share."""
+    groups = set()
+    for pid in marked_processes(token):
+        try:
+            groups.add(os.getpgid(pid))
+        except ProcessLookupError:
+            continue
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = 0
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and os.getpgid(int(folder.name)) in groups:
+                resident, shared = (folder / "statm").read_text(encoding="ascii").split()[1:3]
+                total += (int(resident) - int(shared)) * page
+        except (OSError, ValueError):  # it ended meanwhile
+            continue
+    return total / KIBI**2

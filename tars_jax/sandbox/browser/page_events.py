@@ -1,0 +1,36 @@
+"""What happens on a page beside its steps: console, errors, dialogs, downloads, navigations, popups, crashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from playwright.async_api import ConsoleMessage, Dialog, Download, Frame
+from playwright.async_api import Page as PlaywrightPage
+
+Report: TypeAlias = Callable[[str, dict[str, Any]], None]  # kind of the event, what there is to say of it
+LONGEST_TEXT = 2000  # characters; a page may log its whole state
+
+
+def watch(page: PlaywrightPage, report: Report) -> None:
+    """Tells `report` of everything from now on."""
+
+    def console(message: ConsoleMessage) -> None:
+        report("console", {"level": message.type, "text": message.text[:LONGEST_TEXT]})
+
+    def navigated(frame: Frame) -> None:
+        report("navigation", {"url": frame.url[:LONGEST_TEXT], "main": frame.parent_frame is None})
+
+    def dialog(dialog: Dialog) -> None:
+        report("dialog", {"type": dialog.type, "text": dialog.message[:LONGEST_TEXT], "answer": "dismissed"})
+
+    def download(download: Download) -> None:
+        report("download", {"url": download.url[:LONGEST_TEXT], "name": download.suggested_filename, "kept": False})
+
+    page.on("console", console)
+    page.on("pageerror", lambda error: report("error", {"text": str(error)[:LONGEST_TEXT]}))
+    page.on("framenavigated", navigated)
+    page.on("dialog", dialog)
+    page.on("download", download)
+    page.on("popup", lambda popup: report("popup", {"url": popup.url[:LONGEST_TEXT], "kept": False}))
+    page.on("crash", lambda _: report("crash", {}))

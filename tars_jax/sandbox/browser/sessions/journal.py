@@ -1,0 +1,161 @@
+"""Where a page is, as how it got there: the way it was opened, and every call since, with what each one showed.
+
+On the virtual clock a replay is exact, so a journal is a checkpoint of everything at once: address, cookies and
+storage, the game's state, the clock and chance. As a file it is one JSON object a line, the first one for the page:
+
+    {"version": 1, "page": {"root", "index", "width", "height", "single_canvas", "network", "storage"}, "before": 12}
+    {"call": {"call": "act", "events": [...], "advance_ms": 120.0, "read": null}, "result": "sha256:..."}
+
+`before` counts the calls of the session before this journal. A line that a kill has cut off is as if it never was.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
+from tars_jax.sandbox.browser.page import Page
+from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.sessions.calls import Call, call_from_json, call_to_json
+from tars_jax.sandbox.browser.site import PageSpec, Site
+
+VERSION = 1
+ERROR, VALUE = "error", "value"  # results without a picture: the page's script raised; a call of `evaluate`
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A call that came back, and what it showed."""
+
+    call: Call
+    result: str  # "sha256:" and the digest of the PNG, or ERROR, or VALUE
+
+    def to_json(self) -> dict[str, Any]:
+        return {"call": call_to_json(self.call), "result": self.result}
+
+
+class Journal:
+    """The calls of one page. Kept in memory, and in `file` unless it is None."""
+
+    def __init__(self, spec: PageSpec, before: int = 0, entries: list[Entry] | None = None) -> None:
+        self.spec = spec
+        self.before = before
+        self.entries = entries or []
+        self._file: Path | None = None
+
+    def write_to(self, file: Path) -> None:
+        """Writes what there is, whole or not at all, and from now on each entry as it comes."""
+        replace(file, b"".join(map(_line, self.to_json())))
+        self._file = file
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The lines of the file."""
+        head = {"version": VERSION, "page": spec_to_json(self.spec), "before": self.before}
+        return [head, *(entry.to_json() for entry in self.entries)]
+
+    def copy(self) -> Journal:
+        """One that goes on by itself."""
+        return Journal(self.spec, self.before, list(self.entries))
+
+    def append(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        if self._file is not None:
+            with self._file.open("ab") as file:
+                file.write(_line(entry.to_json()))
+
+
+def result_of(value: Any) -> str:
+    """What an entry says of a call's value."""
+    return f"sha256:{hashlib.sha256(value.png).hexdigest()}" if isinstance(value, Observation) else VALUE
+
+
+def read_journal(file: Any) -> Journal:
+    """A journal from its file (a Path, or one of zipfile). Raises InputError that names the file and the line."""
+    try:
+        *lines, _ = file.read_bytes().split(b"\n")  # behind the last line break is nothing, or a torn line
+    except (OSError, KeyError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    return journal_from_json([_parsed(line) for line in lines], str(file))
+
+
+def journal_from_json(lines: Any, name: str) -> Journal:
+    """The inverse of Journal.to_json. Raises InputError that names the line."""
+    number = 0
+    try:
+        head = lines[0]
+        if head["version"] != VERSION:
+            raise InputError(f"version is {head['version']!r}; it takes {VERSION}")
+        spec = spec_from_json(head["page"])
+        entries = []
+        for number in range(1, len(lines)):
+            entries.append(Entry(call_from_json(lines[number]["call"]), str(lines[number]["result"])))
+        return Journal(spec, int(head["before"]), entries)
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{name}, line {number + 1} is no line of a journal: {error}") from error
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+async def replay(
+    journal: Journal, open_page: Callable[[PageSpec], Awaitable[Page]],
+    compare: Callable[[int, Observation], None] = lambda index, observation: None,
+) -> tuple[Page, Any]:  # fmt: skip
+    """A new page that went the journal's way, and what its last call gave (None without a call).
+
+    `compare` sees the picture of every call as well. Raises SandboxFailure: "diverged" when the page shows another
+    picture than the journal's at any point, which can only be where something reached it that is not in the journal.
+    """
+    page = await open_page(journal.spec)
+    value: Any = None
+    try:
+        for index, entry in enumerate(journal.entries):
+            try:
+                value = await entry.call.on(page)
+            except PageError as error:
+                value, result = error, ERROR
+            else:
+                result = result_of(value)
+            if result != entry.result:
+                raise SandboxFailure("diverged", f"call {index + 1} of {len(journal.entries)} gave another picture")
+            if isinstance(value, Observation):
+                compare(index, value)
+    except BaseException:
+        await page.close()
+        raise
+    return page, value
+
+
+def spec_to_json(spec: PageSpec) -> dict[str, Any]:
+    site = {"root": str(Path(spec.site.root).absolute()), "index": spec.site.index}
+    rest = {name: value for name, value in vars(spec).items() if name != "site"}
+    return {**site, **rest, "network": list(spec.network), "storage": spec.storage and dict(spec.storage)}
+
+
+def spec_from_json(value: dict[str, Any]) -> PageSpec:
+    return PageSpec(
+        Site(Path(value["root"]), value["index"]), int(value["width"]), int(value["height"]),
+        bool(value["single_canvas"]), tuple(value["network"]), value["storage"],
+    )  # fmt: skip
+
+
+def replace(file: Path, data: bytes) -> None:
+    """Writes a file whole or not at all. A power cut ends the browsers too, so nothing waits for the disk."""
+    partial = file.with_name(f".{file.name}.partial")
+    partial.write_bytes(data)
+    os.replace(partial, file)
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"

@@ -1,0 +1,119 @@
+"""A session as a film that plays again: the calls and the frames, in a folder or in one .zip file.
+
+    journal.jsonl       how the page was opened, and every call (journal.py)
+    frames/000007.png   what the call in line 8 showed
+
+Play one, in a browser, and hear whether every frame is the same to the byte:
+
+    python -m tars_jax.sandbox.browser.sessions.recording FOLDER_OR_ZIP
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import io
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.config import BrowserConfig
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.browser.manager import BrowserManager
+from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.sessions.journal import Entry, Journal, read_journal, replay
+
+JOURNAL, FRAMES = "journal.jsonl", "frames"
+Folder: TypeAlias = Any  # pathlib.Path, or zipfile.Path, which has no type in common with it
+
+
+class Recording:
+    """Writes calls and frames below a folder, from a journal on: what is in it already is played, but has no frames."""
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        (folder / FRAMES).mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._journal = journal.copy()
+        self._journal.write_to(folder / JOURNAL)
+
+    @classmethod
+    def resume(cls, folder: Path) -> Recording:
+        """Goes on with one whose writer was killed. Raises InputError when it cannot be read."""
+        return cls(folder, read_journal(folder / JOURNAL))
+
+    def append(self, entry: Entry, value: Any) -> None:
+        if isinstance(value, Observation):  # first the frame: a line whose frame is missing would be a torn recording
+            _frame(self.folder, len(self._journal.entries)).write_bytes(value.png)
+        self._journal.append(entry)
+
+    def pack(self) -> bytes:
+        """The recording up to here as one .zip file."""
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:  # PNG is compressed already
+            archive.write(self.folder / JOURNAL, JOURNAL)
+            for index in range(len(self._journal.entries)):
+                if (frame := _frame(self.folder, index)).exists():
+                    archive.write(frame, f"{FRAMES}/{frame.name}")
+        return packed.getvalue()
+
+
+async def play(path: Path, manager: BrowserManager) -> int:
+    """Plays a recording on a new page; returns the number of frames, all equal to the byte.
+
+    Raises InputError for a recording that cannot be read or whose frames are not its own, SandboxFailure("diverged")
+    at the first call that shows something else.
+    """
+    folder: Folder = _opened(path)
+    journal = read_journal(folder / JOURNAL)
+    frames = 0
+    for index, entry in enumerate(journal.entries):
+        frame = _frame(folder, index)
+        if frame.exists():
+            frames += 1
+            if f"sha256:{hashlib.sha256(frame.read_bytes()).hexdigest()}" != entry.result:
+                raise InputError(f"{path}: {FRAMES}/{frame.name} is not the picture that the journal says")
+    page, _ = await replay(journal, manager.open)
+    await page.close()
+    return frames
+
+
+def _opened(path: Path) -> Folder:
+    if path.is_dir():
+        return path
+    try:
+        return zipfile.Path(zipfile.ZipFile(path))
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path} is no recording ({error}); it takes a folder or a .zip file of one") from error
+
+
+def _frame(folder: Folder, index: int) -> Folder:
+    return folder / FRAMES / f"{index:06d}.png"
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 0 when every frame is the same, 1 when one is not, 2 when there is no such recording."""
+    parser = argparse.ArgumentParser(description="plays a recording and compares every frame")
+    parser.add_argument("path", type=Path)
+    path = parser.parse_args(arguments).path
+
+    async def frames() -> int:
+        _opened(path)
+        async with BrowserManager(BrowserConfig(browsers=1)) as manager:
+            return await play(path, manager)
+
+    try:
+        print(f"{path}: {asyncio.run(frames())} frames, each the same to the byte")
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except SandboxFailure as failure:
+        print(f"{path}: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

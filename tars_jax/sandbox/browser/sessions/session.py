@@ -1,0 +1,291 @@
+"""One leased page that outlives its browser: calls are journaled, and a lost page goes its way again."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, SessionEnded, WrongStep
+from tars_jax.sandbox.browser.page import Page
+from tars_jax.sandbox.browser.page_events import Report
+from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
+from tars_jax.sandbox.browser.sessions.event_log import EventLog
+from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of
+from tars_jax.sandbox.browser.sessions.recording import Recording
+from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site
+
+T = TypeVar("T")
+OpenPage: TypeAlias = Callable[[PageSpec, Report], Awaitable[Page]]
+RECOVERIES = 2  # of one call
+PERSON_S = 60.0  # a person who does nothing for so long gives the page back
+LONG_WAY = 200  # calls; a start beyond begins on a fresh page
+BRIEF = 2000  # characters of a value in a list
+WHERE = "({url: location.href, clock_ms: performance.now(), title: document.title})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Lease:
+    """Who holds a session, and until when unless a call or a renewal comes."""
+
+    owner: str
+    seconds: float
+    token_sha256: str
+
+
+class Session:
+    """A page of a BrowserManager under a lease, with the page's own interface: start, act, evaluate, close.
+
+    When the infrastructure under it fails, the call that met the failure is repeated on a new page that has gone the
+    same way, picture by picture. A call that hung is not repeated, and raises SandboxFailure("timeout"); the next call
+    finds the page as it was before. SandboxFailure("diverged") says that the way led elsewhere.
+    """
+
+    def __init__(
+        self, id: str, lease: Lease, journal: Journal, open_page: OpenPage,
+        *, began: Callable[[Session], None], released: Callable[[Session], Awaitable[None]],
+    ) -> None:  # fmt: skip
+        self.id = id
+        self.lease = lease
+        self.events = EventLog()
+        self.journal = journal
+        self.recording: Recording | None = None
+        self.created = time.time()
+        self.until = 0.0
+        self.recoveries = 0
+        self.under_way = 0  # calls, those that wait included
+        self.last: Observation | None = None
+        self._open_page, self._began, self._released = open_page, began, released
+        self._page: Page | None = None
+        self._turn = asyncio.Lock()
+        self._opened = bool(journal.entries)  # a page has been there before
+        self._answer: Any = None  # what the last call gave: a value or a PageError
+        self._ended = False
+        self._person_until = 0.0
+        self._given_back = asyncio.Event()
+        self._given_back.set()
+        self.renew()
+
+    # ---- the page's interface ----
+
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+        """As Page.start. After many calls on a fresh page that keeps address and storage, so that ways stay short."""
+        return await self.call(Start(expression, seed, read))
+
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+        """As Page.act."""
+        return await self.call(Act(tuple(events), advance_ms, read))
+
+    async def evaluate(self, expression: str) -> Any:
+        """As Page.evaluate."""
+        return await self.call(Evaluate(expression))
+
+    async def close(self) -> None:
+        """Gives the session up."""
+        await self._released(self)
+
+    @property
+    def failure(self) -> SandboxFailure | None:
+        """None: what failed below is mended by the next call."""
+        return None
+
+    async def call(self, call: Call, number: int | None = None, *, person: bool = False) -> Any:
+        """Carries out a call: an Observation, or the value of an evaluation.
+
+        With `number`, the calls' count that this one makes, a repetition of the last call gives its answer again.
+        Raises WrongStep for another number, SessionEnded after the end, otherwise as Page.
+        """
+        self.under_way += 1
+        try:
+            if person:
+                self.hold()
+            else:
+                await self._given_back.wait()
+            async with self._turn:
+                if self._ended:
+                    raise SessionEnded(self.id)
+                if number is None or number == self.calls + 1:
+                    return await self._carried_out(call)
+                return await self._repeated(call, number)
+        finally:
+            self.under_way -= 1
+            self.renew()
+
+    async def _repeated(self, call: Call, number: int) -> Any:
+        """The answer of the last call once more, for a caller whom it did not reach."""
+        entries = self.journal.entries
+        if number != self.calls or not entries or entries[-1].call != call:
+            raise WrongStep(number, self.calls)
+        await self._living_page()  # after a restart it is the replay that gives the answer
+        if isinstance(self._answer, PageError):
+            raise self._answer
+        return self._answer
+
+    async def _carried_out(self, call: Call) -> Any:
+        async def once(page: Page) -> Any:
+            if isinstance(call, Start) and len(self.journal.entries) >= LONG_WAY:
+                page = await self._fresh_page(page)
+            return await call.on(page)
+
+        try:
+            value = await self._healed(once)
+        except PageError as error:
+            self._enter(call, ERROR, error)
+            raise
+        self._enter(call, result_of(value), value)
+        return value
+
+    async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
+        """What `work` gives on the page, or on the page that takes its place."""
+        for attempt in range(RECOVERIES + 1):
+            try:
+                return await work(await self._living_page())
+            except PageError:
+                raise
+            except SandboxFailure as failure:
+                await self._lose(failure.kind, str(failure))
+                if failure.kind in ("timeout", "diverged") or attempt == RECOVERIES:
+                    raise
+            except BaseException as error:  # the page may have taken the call or not
+                if self._ended:
+                    raise SessionEnded(self.id) from error
+                await self._lose("abandoned", repr(error))
+                raise
+        raise AssertionError("the last attempt returned or raised")
+
+    def _enter(self, call: Call, result: str, value: Any) -> None:
+        entry = Entry(call, result)
+        self.journal.append(entry)
+        self._answer = value
+        if isinstance(value, Observation):
+            self.last = value
+        if self.recording is not None:
+            self.recording.append(entry, value)
+
+    async def _fresh_page(self, page: Page) -> Page:
+        """A page and a journal that begin with the address and the storage of `page`, in its place."""
+        where, storage = await page.evaluate(WHERE), await page.storage()
+        spec, url = self.journal.spec, where["url"]
+        site = Site(spec.site.root, url.removeprefix(f"{ORIGIN}/")) if url.startswith(f"{ORIGIN}/") else spec.site
+        self.journal = Journal(dataclasses.replace(spec, site=site, storage=storage), self.calls)
+        self._began(self)
+        self._page = None
+        await page.close()
+        self._page = await self._open_page(self.journal.spec, self.events.append)
+        return self._page
+
+    # ---- the page below ----
+
+    @property
+    def calls(self) -> int:
+        """How many calls have come back since the session began."""
+        return self.journal.before + len(self.journal.entries)
+
+    async def _living_page(self) -> Page:
+        """The page as it is, or a new one that has gone the same way."""
+        if self._page is not None and self._page.failure is None:
+            return self._page
+        if self._page is not None and (failure := self._page.failure) is not None:
+            await self._lose(failure.kind, str(failure))
+        self._page, self._answer = await replay(self.journal, lambda spec: self._open_page(spec, self.events.append))
+        if isinstance(self._answer, Observation):
+            self.last = self._answer
+        if self._opened:
+            self.recoveries += 1
+            self.events.append("recovered", {"calls": self.calls})
+        self._opened = True
+        return self._page
+
+    async def bring_up(self) -> None:
+        """Opens the page now rather than with the next call."""
+        self.under_way += 1
+        try:
+            async with self._turn:
+                if not self._ended:
+                    await self._living_page()
+        finally:
+            self.under_way -= 1
+            self.renew()
+
+    async def _lose(self, kind: str, text: str) -> None:
+        page, self._page = self._page, None
+        self.events.append("failure", {"kind": kind, "text": text})
+        if page is not None:
+            await page.close()
+
+    async def checkpoint(self) -> dict[str, Any]:
+        """Where the page is now: address, title, clock, storage, number of calls, and the journal that led there."""
+
+        async def look(page: Page) -> tuple[Any, dict[str, Any]]:
+            return await page.evaluate(WHERE), await page.storage()
+
+        async with self._turn:
+            place, storage = await self._healed(look)
+            return {**place, "storage": storage, "calls": self.calls, "journal": self.journal.copy()}
+
+    async def end(self) -> None:
+        """Ends the page; calls that wait raise SessionEnded. Idempotent."""
+        self._ended = True
+        self._given_back.set()
+        page, self._page = self._page, None
+        if page is not None:
+            await page.close()
+        self.events.close()
+
+    # ---- lease and person ----
+
+    def renew(self, seconds: float | None = None) -> None:
+        """The lease begins again, with another length where one is given."""
+        if seconds is not None:
+            self.lease = dataclasses.replace(self.lease, seconds=seconds)
+        self.until = time.time() + self.lease.seconds
+
+    def is_idle(self) -> bool:
+        """Whether nobody holds it: the lease is over, no call is under way and no person at work."""
+        return not self.under_way and not self.held_by_person and time.time() > self.until
+
+    def let_go_of_absent_person(self) -> None:
+        if time.time() > self._person_until:
+            self.give_back()
+
+    @property
+    def held_by_person(self) -> bool:
+        return not self._given_back.is_set()
+
+    def hold(self) -> None:
+        """A person takes the page over: other calls wait until it is given back, or a minute long left alone."""
+        self._person_until = time.time() + PERSON_S
+        if self._given_back.is_set():
+            self._given_back.clear()
+            self.events.append("person", {"holds": True})
+
+    def give_back(self) -> None:
+        if not self._given_back.is_set():
+            self._given_back.set()
+            self.renew()
+            self.events.append("person", {"holds": False})
+
+    def to_json(self) -> dict[str, Any]:
+        """What there is to see of the session, for lists."""
+        call = self.journal.entries[-1].call if self.journal.entries else None
+        spec = self.journal.spec
+        return {
+            "id": self.id, "owner": self.lease.owner, "index": spec.site.index, "width": spec.width,
+            "height": spec.height, "network": list(spec.network), "created": self.created, "until": self.until,
+            "lease_seconds": self.lease.seconds, "calls": self.calls, "under_way": self.under_way,
+            "recoveries": self.recoveries, "person": self.held_by_person, "live": self._page is not None,
+            "recording": self.recording is not None, "event": self.events.last,
+            "last_call": None if call is None else _brief(call_to_json(call)),
+            "data": None if self.last is None else _brief(self.last.data),
+        }  # fmt: skip
+
+
+def _brief(value: Any) -> Any:
+    """A value for a list: long ones as the beginning of their JSON."""
+    text = json.dumps(value)
+    return value if len(text) <= BRIEF else f"{text[:BRIEF]}..."
