@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tars_jax.inference.images import Fit, decode_image
-from tars_jax.inference.protocol import Fields, RequestError, is_text, shown, stop_sequences
 from tars_jax.inference.turns import Message, Part
+from tars_jax.web.protocol import Fields, RequestError, is_text, shown
 
 ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
@@ -219,3 +219,12 @@ def chunk_choice(
     index: int, delta: dict[str, Any], log_probs: dict[str, Any] | None = None, finish: str | None = None
 ) -> dict[str, Any]:
     return {"index": index, "delta": delta, "logprobs": log_probs, "finish_reason": finish}
+
+
+def stop_sequences(fields: Fields, most: int = 4) -> tuple[str, ...]:
+    """OpenAI's `stop`: nothing, one string or a few."""
+    value = fields.value("stop")
+    stops: Sequence[Any] = () if value is None else [value] if isinstance(value, str) else value
+    if not isinstance(stops, list | tuple) or len(stops) > most or not all(is_text(each) and each for each in stops):
+        raise fields.error("stop", f"a text or up to {most} texts, none of them empty")
+    return tuple(stops)

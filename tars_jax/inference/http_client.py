@@ -17,9 +17,9 @@ from tars_jax import InputError
 from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
 from tars_jax.inference.connections import Connections, Received
 from tars_jax.inference.images import encode_image
-from tars_jax.inference.protocol import to_json
 from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.turns import Message, Part, TurnFormat
+from tars_jax.web.protocol import to_json
 
 INLINE_PIXELS = 1 << 16  # more are packed in a thread
 CLOSING_SECONDS = 5.0

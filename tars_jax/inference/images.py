@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from PIL import Image
 
-from tars_jax.inference.protocol import RequestError, shown
+from tars_jax.web.protocol import RequestError, shown
 
 FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/jpg": "JPEG", "image/webp": "WEBP"}
 

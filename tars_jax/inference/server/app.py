@@ -12,14 +12,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from tars_jax.inference.protocol import RequestError
 from tars_jax.inference.server.chat import Chat
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.gate import WEIGHTS_PATH, Gate
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
-from tars_jax.inference.server.responses import JsonResponse, error_response
 from tars_jax.inference.server.sessions import Sessions
 from tars_jax.inference.server.weights import Weights
+from tars_jax.web.protocol import RequestError
+from tars_jax.web.responses import JsonResponse, error_response
 
 
 def make_app(served: Served, config: ServerConfig) -> ASGIApp:

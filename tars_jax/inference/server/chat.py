@@ -24,14 +24,14 @@ from tars_jax.inference.chat_protocol import (
     parse_chat,
     usage_field,
 )
-from tars_jax.inference.protocol import RequestError, shown
 from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import Ask, Drawn, answers, engine_errors
-from tars_jax.inference.server.responses import EventStream, JsonResponse, read_json
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
 from tars_jax.inference.turns import Prompt
+from tars_jax.web.protocol import RequestError, shown
+from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
 INLINE_BYTES = 1 << 16  # images of more are decoded in a thread, so that they hold nobody up
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from tars_jax.inference.engine import Engine
 from tars_jax.inference.images import Fit
 from tars_jax.inference.turns import Codec, Template
 from tars_jax.model.policy import Parameters
+from tars_jax.web.door import is_loopback
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,10 +57,3 @@ class Served:
     stop: int  # the token that ends an answer
     weights: Any  # tree of the policy's leaves (arrays or jax.ShapeDtypeStruct with shardings): what new weights are
     load: Callable[[Path], Parameters]  # reads exported weights, laid out like `weights`; raises InputError
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from tars_jax import InputError
-from tars_jax.inference.protocol import RequestError, busy
 from tars_jax.inference.sampling import Busy, OnToken, Sampled
+from tars_jax.web.protocol import RequestError, busy
 
 T = TypeVar("T")
 

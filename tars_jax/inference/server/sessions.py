@@ -18,13 +18,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tars_jax.inference.chat_protocol import stop_sequences
 from tars_jax.inference.images import decode_image
-from tars_jax.inference.protocol import Fields, RequestError, shown, stop_sequences
 from tars_jax.inference.sampling import Sampled, Sampling, until_text
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import answers, engine_errors
-from tars_jax.inference.server.responses import EventStream, JsonResponse, read_json
 from tars_jax.inference.session import Session
+from tars_jax.web.protocol import Fields, RequestError, shown
+from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
 INLINE_BYTES = 1 << 16  # images of more are decoded in a thread, so that they hold nobody up
 MAX_IMAGES, MAX_PIXELS = 64, 4096 * 4096

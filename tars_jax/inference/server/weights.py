@@ -19,11 +19,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from tars_jax import InputError
-from tars_jax.inference.protocol import Fields, RequestError
 from tars_jax.inference.server.config import Served, ServerConfig
-from tars_jax.inference.server.responses import JsonResponse, read_json
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
+from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.responses import JsonResponse, read_json
 
 MAX_VERSION = 2**31 - 1
 PIECE = 1 << 20  # bytes that are gathered before they are written

@@ -3,7 +3,7 @@
 On the virtual clock a replay is exact, so a journal is a checkpoint of everything at once: address, cookies and
 storage, the game's state, the clock and chance. As a file it is one JSON object a line, the first one for the page:
 
-    {"version": 1, "page": {"root", "index", "width", "height", "single_canvas", "network", "storage"}, "before": 12}
+    {"version": 1, "page": {"root", "index", "mounts", "width", "height", "single_canvas", ...}, "before": 12}
     {"call": {"call": "act", "events": [...], "advance_ms": 120.0, "read": null}, "result": "sha256:..."}
 
 `before` counts the calls of the session before this journal. A line that a kill has cut off is as if it never was.
@@ -138,14 +138,19 @@ async def replay(
 
 
 def spec_to_json(spec: PageSpec) -> dict[str, Any]:
-    site = {"root": str(Path(spec.site.root).absolute()), "index": spec.site.index}
+    site = spec.site
+    mounts = {name: str(Path(folder).absolute()) for name, folder in site.mounts}
     rest = {name: value for name, value in vars(spec).items() if name != "site"}
-    return {**site, **rest, "network": list(spec.network), "storage": spec.storage and dict(spec.storage)}
+    return {
+        "root": str(Path(site.root).absolute()), "index": site.index, "mounts": mounts, **rest,
+        "network": list(spec.network), "storage": spec.storage and dict(spec.storage),
+    }  # fmt: skip
 
 
 def spec_from_json(value: dict[str, Any]) -> PageSpec:
+    mounts = tuple((name, Path(folder)) for name, folder in value["mounts"].items())
     return PageSpec(
-        Site(Path(value["root"]), value["index"]), int(value["width"]), int(value["height"]),
+        Site(Path(value["root"]), value["index"], mounts), int(value["width"]), int(value["height"]),
         bool(value["single_canvas"]), tuple(value["network"]), value["storage"],
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, 
 from tars_jax.sandbox.browser.sessions.event_log import EventLog
 from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of
 from tars_jax.sandbox.browser.sessions.recording import Recording
-from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site
+from tars_jax.sandbox.browser.site import ORIGIN, PageSpec
 
 T = TypeVar("T")
 OpenPage: TypeAlias = Callable[[PageSpec, Report], Awaitable[Page]]
@@ -171,7 +171,8 @@ class Session:
         """A page and a journal that begin with the address and the storage of `page`, in its place."""
         where, storage = await page.evaluate(WHERE), await page.storage()
         spec, url = self.journal.spec, where["url"]
-        site = Site(spec.site.root, url.removeprefix(f"{ORIGIN}/")) if url.startswith(f"{ORIGIN}/") else spec.site
+        inside = url.startswith(f"{ORIGIN}/")
+        site = dataclasses.replace(spec.site, index=url.removeprefix(f"{ORIGIN}/")) if inside else spec.site
         self.journal = Journal(dataclasses.replace(spec, site=site, storage=storage), self.calls)
         self._began(self)
         self._page = None

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tars_jax.inference.protocol import RequestError, from_json, to_json
+from tars_jax.web.protocol import RequestError, from_json, to_json
 
 LONG = 1 << 20  # bytes; more are read in a thread, so that they hold nobody up
 

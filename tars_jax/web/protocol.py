@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
@@ -147,15 +147,6 @@ def is_text(value: Any) -> bool:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:
         return False
-
-
-def stop_sequences(fields: Fields, most: int = 4) -> tuple[str, ...]:
-    """OpenAI's `stop`: nothing, one string or a few."""
-    value = fields.value("stop")
-    stops: Sequence[Any] = () if value is None else [value] if isinstance(value, str) else value
-    if not isinstance(stops, list | tuple) or len(stops) > most or not all(is_text(each) and each for each in stops):
-        raise fields.error("stop", f"a text or up to {most} texts, none of them empty")
-    return tuple(stops)
 
 
 def _is_number(value: Any) -> bool:

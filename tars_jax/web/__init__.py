@@ -1,0 +1,1 @@
+"""What our HTTP servers share. See README.md."""

@@ -1,0 +1,128 @@
+"""Serving the application: by uvicorn in this thread until a signal comes, or in a thread beside."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Literal, Protocol
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from tars_jax import InputError
+
+
+class Address(Protocol):
+    """Where a server listens, and how long requests under way may take to finish."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...  # 0: any that is free
+
+    @property
+    def stop_seconds(self) -> float: ...
+
+
+def serve(
+    app: ASGIApp, config: Address, on_start: Callable[[str], None], say: Callable[[str], None], *, sockets: bool = False
+) -> None:  # fmt: skip
+    """Serves until SIGTERM or Ctrl-C, then lets the requests under way finish; a second Ctrl-C does not wait for them.
+
+    Args:
+        on_start: hears the address, http://HOST:PORT, before the first request is taken.
+        say: hears what a signal leads to.
+        sockets: whether the application takes WebSockets.
+
+    Raises InputError when the address cannot be had.
+    """
+    listening = listen(config)
+    on_start(address(listening))
+    with listening:
+        _Server(app, config, say, sockets).run([listening])
+
+
+@contextlib.contextmanager
+def serving(app: ASGIApp, config: Address, *, sockets: bool = False) -> Iterator[str]:
+    """Serves in a thread of its own while the block runs; yields the address, http://HOST:PORT."""
+    listening = listen(config)
+    server = _Server(app, config, lambda words: None, sockets)
+    thread = threading.Thread(target=server.run, args=([listening],), name="server", daemon=True)
+    with listening:
+        thread.start()
+        try:
+            yield address(listening)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def listen(config: Address) -> socket.socket:
+    """A listening socket, so that the address is known, and its port ours, before anything is said of it."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((config.host, config.port))
+        listening.listen(1024)
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"server: {config.host}:{config.port} cannot be listened at: {error.strerror or error}; "
+            "it takes an address of this machine and a free port (0 for any)"
+        ) from error
+    return listening
+
+
+def address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that says what its signals do and ends as a program that has done what it was told."""
+
+    def __init__(self, app: ASGIApp, config: Address, say: Callable[[str], None], sockets: bool) -> None:
+        protocol: Literal["websockets-sansio", "none"] = "websockets-sansio" if sockets else "none"
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_level=logging.WARNING,
+                access_log=False,
+                ws=protocol,
+                server_header=False,
+                timeout_keep_alive=75,
+                timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
+            )
+        )
+        self._say, self._seconds = say, config.stop_seconds
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.should_exit:
+            under_way = len(self.server_state.tasks)
+            self._say(
+                f"stopping: no new requests; the {under_way} under way have {self._seconds:g} seconds to finish "
+                "(Ctrl-C again: they are dropped now)"
+            )
+            self.should_exit = True
+        elif sig == signal.SIGINT:
+            self._say("stopping now: requests under way are dropped")
+            self.force_exit = True
