@@ -4,7 +4,7 @@ from tars_jax.envs.action_space import action_space, action_to_space, space_to_a
 from tars_jax.envs.browser_game import BrowserGame, BrowserGameSettings, Frame, Transition
 from tars_jax.envs.gui import to_events
 from tars_jax.envs.gym import GameEnv
-from tars_jax.envs.registration import environment_id, register_all
+from tars_jax.envs.registration import environment_id, environment_names, register_all
 
 __all__ = [
     "BrowserGame",
@@ -15,6 +15,7 @@ __all__ = [
     "action_space",
     "action_to_space",
     "environment_id",
+    "environment_names",
     "space_to_action",
     "to_events",
 ]

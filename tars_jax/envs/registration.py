@@ -6,14 +6,23 @@ import gymnasium
 
 from tars_jax.tasks.library import COLLECTIONS, playable_names
 
+_PREFIXES = {"": "", "miniwob": "MiniWoB-", "lmgame": "LMGame-"}
+
+
+def environment_names() -> tuple[str, ...]:
+    """What has an environment, by the names that `load_playable` takes."""
+    return tuple(name for collection in COLLECTIONS for name in playable_names(collection))
+
 
 def environment_id(name: str) -> str:
-    """The id of a game or a benchmark's task, by the name that `load_playable` takes."""
-    return f"TarsJax/{''.join(part.title() for part in name.split('_'))}-v0"
+    """The gymnasium id of one of `environment_names`; MiniWoB++ keeps the spelling of its tasks."""
+    collection, _, member = name.rpartition("/")
+    if collection != "miniwob":
+        member = "".join(part.title() for part in member.split("_"))
+    return f"TarsJax/{_PREFIXES[collection]}{member}-v0"
 
 
 def register_all() -> None:
-    """Registers every member of every collection; what one of them needs is asked for when it is made."""
-    for collection in COLLECTIONS:
-        for name in playable_names(collection):
-            gymnasium.register(environment_id(name), entry_point="tars_jax.envs.gym:GameEnv", kwargs={"game": name})
+    """Registers every environment; what one of them needs is asked for when it is made."""
+    for name in environment_names():
+        gymnasium.register(environment_id(name), entry_point="tars_jax.envs.gym:GameEnv", kwargs={"game": name})

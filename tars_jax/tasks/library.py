@@ -8,8 +8,9 @@ from typing import Any, Protocol
 
 from tars_jax import InputError
 from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game
+from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
 
-COLLECTIONS = ("games",)
+COLLECTIONS = ("games", "miniwob")
 
 
 class Playable(Protocol):
@@ -69,6 +70,8 @@ def playable_names(collection: str) -> tuple[str, ...]:
     match collection:
         case "games":
             return game_names()
+        case "miniwob":
+            return miniwob_names()
     raise InputError(f"collection takes {', '.join(COLLECTIONS)}, got {collection!r}")
 
 
@@ -81,4 +84,6 @@ def load_playable(name: str) -> Playable:
     collection, slash, _ = name.partition("/")
     if not slash:
         return load_game(name)
+    if collection == "miniwob":
+        return load_miniwob(name)
     raise InputError(f"task {name!r}: there is no collection {collection!r}; there are {', '.join(COLLECTIONS)}")

@@ -33,7 +33,7 @@ FLAGS = (
     "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding", "--disable-dev-shm-usage",
     # The same pixels on every machine.
-    "--disable-gpu", "--force-color-profile=srgb", "--force-device-scale-factor=1",
+    "--disable-gpu", "--disable-partial-raster", "--force-color-profile=srgb", "--force-device-scale-factor=1",
     "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
     # No network: requests are answered by site.py or aborted, and what is no request finds no host and no route.

@@ -1,0 +1,35 @@
+"""Lists every environment, what it is and whether it can be made here: `python -m tars_jax.envs [WORD]`."""
+
+from __future__ import annotations
+
+import sys
+
+from tars_jax import InputError
+from tars_jax.envs.registration import environment_id, environment_names
+from tars_jax.tasks.library import load_playable
+
+KINDS = {"": "game", "miniwob": "MiniWoB++", "lmgame": "LMGame-Bench"}
+
+
+def row(name: str) -> tuple[str, str, str]:
+    """The id, the kind and what is needed of one environment."""
+    collection, _, _ = name.rpartition("/")
+    try:
+        playable = load_playable(name)
+    except InputError as error:
+        return environment_id(name), KINDS[collection], str(error)
+    size = "any size" if playable.page_size is None else "x".join(map(str, playable.page_size))
+    return environment_id(name), KINDS[collection], f"Chromium, {size}"
+
+
+def main(words: list[str]) -> None:
+    rows = [row(name) for name in environment_names()]
+    shown = [each for each in rows if all(word.lower() in " ".join(each[:2]).lower() for word in words)]
+    lines = [("id", "kind", "needs"), *shown]
+    widths = [max(len(line[column]) for line in lines) for column in (0, 1)]
+    for id, kind, needs in lines:
+        print(f"{id:{widths[0]}}  {kind:{widths[1]}}  {needs}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

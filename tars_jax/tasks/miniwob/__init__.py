@@ -1,0 +1,1 @@
+"""MiniWoB++: small web tasks, from the `miniwob` package."""

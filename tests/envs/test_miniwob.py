@@ -1,0 +1,219 @@
+"""MiniWoB++ in a real Chromium: every task that the package ships, its rewards and its time limits in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import tars_jax.tasks.miniwob.catalog as catalog
+from tars_jax import InputError
+from tars_jax.agent import Action, Click, Drag, Finished, Hotkey, LeftDouble, Point, Type, Wait
+from tars_jax.envs import BrowserGame
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.tasks.library import load_playable, playable_names
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.tasks.task import Task
+
+pytestmark = pytest.mark.browser
+T = TypeVar("T")
+AREAS = {(160, 210): 130, (375, 667): 3}  # how many tasks there are of each size
+PAGES = 4
+PLACE = """(({selector, text}) => {
+    const inner = document.querySelector('iframe').contentWindow;
+    const all = [...inner.document.querySelectorAll(selector)];
+    const box = all.find((one) => one.textContent.trim() === text || text === null).getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2].map((x, i) => x / [innerWidth, innerHeight][i] * 1000);
+})(%s)"""
+
+
+class Player:
+    """A task in a page, and what is where in it."""
+
+    def __init__(self, manager: BrowserManager, run: Callable[[Awaitable[Any]], Any]) -> None:
+        self.game, self.run = BrowserGame(manager), run
+
+    def reset(self, name: str, index: int = 0, **options: Any) -> dict[str, Any]:
+        task = sample_task(f"miniwob/{name}", "train", index, 0, options)
+        state: dict[str, Any] = self.run(self.game.reset(task)).info["state"]
+        return state
+
+    def act(self, *actions: Action) -> tuple[float, bool]:
+        transition = self.run(self.game.step(actions))
+        return transition.reward, transition.terminated
+
+    def place(self, selector: str, text: str | None = None) -> Point:
+        assert self.game._page is not None
+        expression = PLACE % json.dumps({"selector": selector, "text": text})
+        return Point(*self.run(self.game._page.evaluate(expression)))
+
+
+@pytest.fixture(scope="module")
+def player() -> Iterator[Player]:
+    with asyncio.Runner() as runner:
+
+        async def awaited(work: Awaitable[T]) -> T:
+            return await work
+
+        def run(work: Awaitable[T]) -> T:
+            return runner.run(awaited(work))
+
+        manager = BrowserManager(BrowserConfig(browsers=1, width=160, height=210))
+        run(manager.start())
+        yield Player(manager, run)
+        run(manager.close())
+
+
+def test_the_list_is_what_the_package_ships() -> None:
+    html = catalog.html_folder()
+    shipped = {path.stem for path in (html / "miniwob").glob("*.html")}
+    shipped |= {f"flight.{name}" for name in ("AA", "Alaska", "Alaska-auto")}  # those that its registration.py names
+    assert {name.removeprefix("miniwob/") for name in playable_names("miniwob")} == shipped
+    assert len(shipped) == sum(AREAS.values())
+
+
+async def idle(game: BrowserGame, task: Task) -> str:
+    """What is wrong with a task that nobody plays; empty where nothing is."""
+    frame = await game.reset(task)
+    state = frame.info["state"]
+    if not load_playable(task.game).instruction_for(frame.info) or frame.pixels.std() < 1:
+        return "shows nothing"
+    if frame.info["verdict"] != {"score": 0, "level": 1, "lives": 1, "done": False, "success": False}:
+        return f"begins as {frame.info['verdict']}"
+    if state["time_ms"] != 0:
+        return "does not begin at time 0"
+    limit = state["limit_ms"] / 1000
+    before, after = await game.step([Wait(limit - 0.5)]), await game.step([Wait(0.6)])
+    if (
+        task.game == "miniwob/chase-circle"
+    ):  # the one task that pays, at its end, for the time that the mouse was inside
+        return "" if after.terminated and after.frame.info["verdict"]["score"] == 0.01 else "ends otherwise"
+    if before.terminated or before.reward:
+        return "ends before its time limit"
+    if not after.terminated or after.reward != -1:
+        return f"its time limit gives {after.reward}"
+    return ""
+
+
+def test_every_task_loads_and_idling_ends_at_its_time_limit() -> None:
+    wrong: dict[str, str] = {}
+
+    async def play(manager: BrowserManager, names: list[str]) -> None:
+        game = BrowserGame(manager)
+        while names:
+            name = names.pop()
+            if problem := await idle(game, sample_task(name, "eval", 0, 0, {})):
+                wrong[name] = problem
+        await game.close()
+
+    async def play_all() -> None:
+        for (width, height), count in AREAS.items():
+            names = [name for name in playable_names("miniwob") if load_playable(name).page_size == (width, height)]
+            assert len(names) == count
+            config = BrowserConfig(browsers=1, pages_per_browser=PAGES, width=width, height=height)
+            async with BrowserManager(config) as manager:
+                await asyncio.gather(*(play(manager, names) for _ in range(PAGES)))
+
+    asyncio.run(play_all())
+    assert wrong == {}
+
+
+def test_time_counts_as_the_package_counts_it_and_thinking_takes_none(player: Player) -> None:
+    player.reset("click-test")
+    time.sleep(0.3)
+    assert player.act(Click(player.place("button"))) == (1.0, True)
+    player.reset("click-test")
+    assert player.act(Wait(2.5), Click(player.place("button"))) == (0.75, True)
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_click_button(player: Player, index: int) -> None:
+    named = player.reset("click-button", index)["utterance"].split('"')[1]
+    assert player.act(Click(player.place("button", named))) == (1.0, True)
+
+
+def test_a_wrong_button(player: Player) -> None:
+    player.reset("click-test-2")
+    assert player.act(Click(player.place("button", "TWO"))) == (-1.0, True)
+
+
+def test_typing(player: Player) -> None:
+    words = player.reset("enter-text")["utterance"].split('"')[1]
+    field, submit = player.place("input"), player.place("button")
+    assert player.act(Click(field), Type("no"), Hotkey(("ctrl", "a")), Type(words), Click(submit)) == (0.96, True)
+
+
+def test_checkboxes(player: Player) -> None:
+    wanted = player.reset("click-checkboxes", 1)["utterance"].removeprefix("Select ").removesuffix(" and click Submit.")
+    boxes = [Click(player.place("label", name)) for name in wanted.split(", ") if name != "nothing"]
+    reward, done = player.act(*boxes, Click(player.place("button")))
+    assert (reward, done) == (pytest.approx(1 - 0.1 * len(boxes) / 10), True)
+
+
+def test_dragging(player: Player) -> None:
+    direction = player.reset("drag-circle")["utterance"].split()[3]
+    start = player.place("circle")
+    dx, dy = {"right": (250, 0), "left": (-250, 0), "up": (0, -190), "down": (0, 190)}[direction]
+    reward, done = player.act(Drag(start, Point(start.x + dx, start.y + dy)), Click(player.place("button")))
+    assert (reward, done) == (pytest.approx(0.99), True)
+
+
+def test_a_second_click_begins_no_other_episode(player: Player) -> None:
+    player.reset("click-dialog")
+    place = player.place(".ui-dialog-titlebar-close")
+    assert player.act(LeftDouble(place)) == (1.0, True)
+    player.reset("click-dialog")
+    assert player.act(Finished()) == (0.0, True)
+
+
+def test_the_same_seed_gives_the_same_bytes_after_another_episode(player: Player) -> None:
+    def frames(name: str) -> list[bytes]:
+        task = sample_task(f"miniwob/{name}", "train", 3, 0, {})
+        shown = [player.run(player.game.reset(task)).png]
+        for action in (Click(Point(300, 400)), Click(Point(600, 600)), Wait(1)):
+            shown.append(player.run(player.game.step([action])).frame.png)
+        return shown
+
+    for name in ("click-dialog-2", "click-collapsible", "social-media", "use-autocomplete", "choose-date"):
+        first = frames(name)
+        player.reset(name, 4)
+        player.act(Click(Point(500, 500)))
+        assert frames(name) == first, name
+
+
+def test_a_browser_of_another_size_and_wrong_options_are_refused(
+    player: Player, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="flight.AA takes a browser of 375x667 pixels, got 160x210"):
+        player.reset("flight.AA")
+    with pytest.raises(InputError, match="mode takes train, test, default, got 'hard'"):
+        player.reset("click-test", mode="hard")
+    with pytest.raises(InputError, match="unknown option level"):
+        player.reset("click-test", level=2)
+    with pytest.raises(InputError, match="no task 'miniwob/click-tets'"):
+        load_playable("miniwob/click-tets")
+    with pytest.raises(InputError, match="no reference players"):
+        _ = load_playable("miniwob/click-test").reference
+    monkeypatch.setattr(catalog.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"takes the extra tars_jax\[miniwob\]"):
+        catalog.html_folder()
+
+
+def test_as_a_gymnasium_environment() -> None:
+    env = gymnasium.make("tars_jax.envs:TarsJax/MiniWoB-click-color-v0").unwrapped
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*symmetric and normalized space")  # the grid is 0..1000 on purpose
+        check_env(env)
+    observation, info = env.reset(seed=1)
+    assert observation.shape == (210, 160, 3)
+    assert info["instruction"].startswith("Click on the")
+    env.close()
