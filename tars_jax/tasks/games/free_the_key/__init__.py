@@ -1,0 +1,1 @@
+"""Free the Key."""
