@@ -88,7 +88,7 @@ def test_bad_metadata_names_file_and_field(copied: Path) -> None:
 
 
 def test_unknown_games_and_options_are_refused() -> None:
-    with pytest.raises(InputError, match="'chess' is unknown; there are game_2048"):
+    with pytest.raises(InputError, match="'chess' is unknown; there are .*game_2048"):
         load_game("chess")
     maze = load_game("maze_path_of_light")
     maze.check_options({"level": 3, "distance": [2, 4], "size": 6, "loops": 0})

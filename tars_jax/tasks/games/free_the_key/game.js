@@ -10,7 +10,8 @@ const game = (() => {
   const begin = (options) => {
     level = Kit.integer(options, "level", 1, 1, 1e6);
     const [fewest, most, low, high] = LEVELS[Math.min(level, LEVELS.length) - 1];
-    const count = options.blocks === undefined ? [fewest, most] : Array(2).fill(Kit.integer(options, "blocks", 0, 1, 11));
+    const exact = Kit.integer(options, "blocks", most, 1, 11);
+    const count = options.blocks === undefined ? [fewest, most] : [exact, exact];
     const range = options.distance === undefined ? [low, high] : options.distance;
     const whole = Array.isArray(range) && range.length === 2 && range.every(Number.isInteger);
     if (!whole || range[0] < 1 || range[1] < range[0]) {
