@@ -15,7 +15,14 @@ from tars_jax.tasks.games.pictures import chromium, open_game, perform
 pytestmark = pytest.mark.browser
 
 PIXELS = "game.canvas.toDataURL()"
-SAMPLED_LEVELS = {"game_2048": (1, 2, 3), "tiles_master": (1, 3, 5)}  # the later ones take many moves
+SAMPLED_LEVELS = {  # where the later ones take many moves
+    "energy": (1, 3, 5),
+    "free_the_key": (1, 3, 7),
+    "game_2048": (1, 2, 3),
+    "gem_11": (1, 2, 3),
+    "hex_frvr": (1, 3, 5),
+    "tiles_master": (1, 3, 5),
+}
 LEVELS_WON = [(name, level) for name in game_names() for level in SAMPLED_LEVELS.get(name, (1, 3, 5, 8))]
 
 

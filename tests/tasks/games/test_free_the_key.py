@@ -177,10 +177,11 @@ def test_a_player_with_little_skill_arrives_too(page: Page) -> None:
 @pytest.mark.browser
 def test_bad_options_are_sentences(page: Page) -> None:
     script = "options => { try { game.start(options) } catch (error) { return error.message } }"
-    for options, words in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"distance": [4, 2]}, "takes [least, most]"),
         ({"distance": 3}, "takes [least, most]"),
         ({"blocks": 12}, "option blocks takes a whole number from 1 to 11"),
         ({"blocks": 1, "distance": [9, 9]}, "no 1 to 1 blocks 9 to 9 slides from freedom"),
-    ]:
+    ]
+    for options, words in refused:
         assert words in page.evaluate(script, {"seed": 1, **options})

@@ -34,8 +34,8 @@ const placed = (blocks, code) => blocks.map((block, number) => {
   return slid(block, place - placeOf(block));
 });
 
-// Slides to freedom from every position that these blocks reach, {codes: Map from code to index, distances by index}, or
-// null if none of them is free or if there are more than `limit`. Slides can be undone, so one search forward finds
+// Slides to freedom from every position that these blocks reach, {codes: Map from code to index, distances by index},
+// or null if none of them is free or if there are more than `limit`. Slides can be undone, so one search forward finds
 // the positions, and one backward from those that are free the distances.
 const searchFrom = (blocks, limit) => {
   const count = blocks.length, step = blocks.map(({ across }) => (across ? 1 : SIDE));
