@@ -48,6 +48,7 @@ async def new_tab(launched: Launched, context: BrowserContext, report: Report | 
     target = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
     await playwright_session.detach()
     session = await launched.connection.attach(target)
+    await session.send("Animation.setPlaybackRate", {"playbackRate": 0})  # animations.js moves them
     if report is not None:
         watch(page, report)
     page.on("dialog", _dismiss)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from playwright.async_api import Error as PlaywrightError
 
+from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.isolation import Tab
-from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_refusal
+from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
 from tars_jax.sandbox.browser.site import PageSpec
 
 T = TypeVar("T")
@@ -65,19 +67,36 @@ class Page:
         """
         commands = self._devices.at_rest()
         return await self._guarded(
-            self._step(commands, lambda canvas: begin_expression(seed, expression, canvas=canvas, read=read)), "start"
+            self._step(commands, lambda canvas: begin_expression(seed, expression, canvas=canvas, read=read), read),
+            "start",
         )
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+    async def act(
+        self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
+    ) -> Observation:
         """Delivers `events`, each acknowledged before the next, moves the clock by `advance_ms`, then observes.
 
-        Raises InputError for an event that cannot be, otherwise as `start`.
+        Time moves as fast as the page can, or by `rate` seconds a second; what the page shows after it is the same.
+
+        Raises InputError for an event or a rate that cannot be, otherwise as `start`.
         """
         commands = [self._devices.command(event) for event in events]
+        checked = _checked_rate(rate)
 
         return await self._guarded(
-            self._step(commands, lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read)), "act"
+            self._step(
+                commands, lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read, rate=checked), read
+            ),
+            "act",
         )
+
+    async def play(self, rate: float = 1.0) -> None:
+        """Lets time run by `rate` seconds a second until `pause`, for a person who watches or plays."""
+        await self._guarded(self._evaluate(f"void __clock.play({_checked_rate(rate)!r})"), "play")
+
+    async def pause(self) -> None:
+        """Time stands still again."""
+        await self._guarded(self._evaluate("__clock.pause()"), "pause")
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression (or of its promise), as JSON."""
@@ -105,13 +124,26 @@ class Page:
             self._end.set_result(SandboxFailure(kind, message))
             self._failed(kind)
 
-    async def _step(self, commands: list[Command], expression_fn: Callable[[bool], str]) -> Observation:
+    async def _step(
+        self, commands: list[Command], expression_fn: Callable[[bool], str], read: str | None
+    ) -> Observation:
         for method, params in commands:
             await self._session.send(method, params)
             if params.get("type") == "mouseWheel":
                 await self._evaluate("__clock.settleScroll()")
-        value = await self._evaluate(expression_fn(self._camera.path == "canvas"))
+        canvas = self._camera.path == "canvas"
+        value = await self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))
         return Observation(png=await self._camera.picture(value["image"]), data=value["data"])
+
+    async def _over_documents(self, expression: str, resumed: str) -> Any:
+        """The value of `expression`, or of `resumed` in the document that has followed meanwhile."""
+        while True:
+            try:
+                return await self._evaluate(expression)
+            except ProtocolError as error:
+                if not is_navigation(error):
+                    raise
+                expression = resumed
 
     async def _evaluate(self, expression: str) -> Any:
         answer = await self._session.send(
@@ -155,3 +187,9 @@ class Page:
             await asyncio.wait({self._end}, timeout=DIAGNOSIS_S)
             self.fail("renderer", str(error))
             raise self._end.result() from error
+
+
+def _checked_rate(rate: float) -> float:
+    if not rate > 0:
+        raise InputError(f"rate is {rate!r}; it takes virtual seconds per second, above 0")
+    return rate

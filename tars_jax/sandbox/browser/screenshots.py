@@ -103,7 +103,13 @@ class Camera:
         self._given_up(self._paths.pop(0))
 
 
+def is_navigation(error: Exception) -> bool:
+    """Whether an error says that the document which a command was for has been replaced by another one."""
+    replaced = ("navigated or closed", "context was destroyed", "Cannot find context", "Cannot find default execution")
+    return isinstance(error, ProtocolError) and any(words in str(error) for words in replaced)
+
+
 def is_refusal(error: Exception) -> bool:
     """Whether an error says that a command was refused or its page navigated, the page itself being alive."""
     gone = ("crashed", "closed", "detached", "Session with given id")
-    return isinstance(error, ProtocolError) and not any(word in str(error) for word in gone)
+    return isinstance(error, ProtocolError) and (is_navigation(error) or not any(word in str(error) for word in gone))

@@ -1,0 +1,33 @@
+"""The virtual clock as an init script, and the calls on it (the files of this folder, timeline.js first)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+EVERYWHERE = ("timeline.js", "timers.js", "readers.js")
+IN_DOCUMENTS = ("loads.js", "animations.js", "observers.js", "page.js")
+
+
+def _script(names: Iterable[str]) -> str:
+    return "\n".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
+
+
+CLOCK_SCRIPT = _script((*EVERYWHERE, *IN_DOCUMENTS))
+
+
+def begin_expression(seed: int, expression: str, *, canvas: bool, read: str | None) -> str:
+    """Time 0 and chance from `seed`, then `expression`, then what observe_expression gives at time 0."""
+    observed = observe_expression(0, canvas=canvas, read=read)
+    return f"(async () => {{ __clock.reset({int(seed)}); await ({expression}); return {observed}; }})()"
+
+
+def observe_expression(advance_ms: float, *, canvas: bool, read: str | None, rate: float = math.inf) -> str:
+    """Moves time and gives {data: value of `read`, image: data URL of the page's canvas, or null where it has none}.
+
+    `rate` is in virtual seconds a second; infinite is as fast as the page can.
+    """
+    pace = "Infinity" if rate == math.inf else repr(float(rate))
+    read_fn = f"() => ({read or 'null'})"
+    return f"__clock.observe({float(advance_ms)!r}, {'true' if canvas else 'false'}, {read_fn}, {pace})"

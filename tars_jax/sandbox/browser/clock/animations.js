@@ -1,0 +1,102 @@
+// CSS animations, transitions, Web Animations and those of SVG on the timeline: they stand where the last frame put them.
+//
+// The browser's own timeline of each document has the rate 0 (isolation.py), so nothing moves by itself and every state
+// that a page reads is the browser's. Here each running animation is carried on by hand, once a frame. `anchors` says
+// where it stood and when; one that has been moved by the page since is anchored anew.
+(() => {
+  'use strict';
+  const { timeline, realm, frames } = self.__clock;
+  const time = () => timeline.past + timeline.now; // goes on over a reset
+  timeline.animations ??= createDriver();
+  const { anchors } = timeline.animations;
+
+  function createDriver() {
+    const anchors = new WeakMap(); // animation -> {position, at, rate, shown, moved}
+    const drawings = new WeakMap(); // svg element -> time at which it was first seen
+    const named = (value) => Object.prototype.toString.call(value).slice(8, -1);
+    function documents() {
+      for (const one of timeline.realms) if (!one.alive()) timeline.realms.delete(one);
+      return [...timeline.realms].map((one) => one.self.document);
+    }
+    function running() {
+      return documents().flatMap((one) => one.getAnimations()).filter((animation) => {
+        const runs = animation.playState === 'running' && named(animation.timeline) === 'DocumentTimeline';
+        if (!runs) anchors.delete(animation);
+        return runs;
+      });
+    }
+    const drawn = () => documents().flatMap((one) => (one.querySelector('svg :is(animate, animateMotion, animateTransform, set)')
+      ? [...one.querySelectorAll('svg')].filter((svg) => !svg.ownerSVGElement) : []));
+
+    function anchored(animation) {
+      const shown = animation.currentTime ?? 0, rate = animation.playbackRate;
+      let anchor = anchors.get(animation);
+      if (!anchor || anchor.shown !== shown || anchor.rate !== rate) {
+        anchor = { position: shown, at: time(), rate, shown, moved: time() };
+        anchors.set(animation, anchor);
+      }
+      return anchor;
+    }
+    // Which part of an animation a position is in; a step from one to another has events.
+    function part(animation, position) {
+      const { delay, duration, iterations } = animation.effect?.getComputedTiming() ?? {};
+      const active = position - (delay ?? 0);
+      return active < 0 ? -1 : duration > 0 ? Math.min(Math.floor(active / duration), iterations) : 0;
+    }
+    function carryOn(animation) {
+      const anchor = anchored(animation);
+      const end = animation.effect ? animation.effect.getComputedTiming().endTime : 0;
+      const position = Math.max(0, Math.min(anchor.position + (time() - anchor.at) * anchor.rate, end));
+      const before = part(animation, anchor.shown);
+      const wasPending = animation.pending;
+      animation.currentTime = position;
+      anchor.shown = animation.currentTime;
+      anchor.moved = time();
+      return wasPending || position >= end || position <= 0 || part(animation, position) !== before;
+    }
+    let before = []; // what ran when it was last looked at
+    timeline.settlers.push(async () => {
+      const animations = running();
+      const changed = animations.length !== before.length || animations.some((animation) => !anchors.has(animation));
+      before = animations;
+      for (const animation of animations) anchored(animation);
+      for (const svg of drawn()) {
+        if (drawings.has(svg)) continue;
+        svg.pauseAnimations();
+        drawings.set(svg, time());
+      }
+      if (changed) await frames.shown(); // which has the events of beginnings and ends
+    });
+    const active = () => running().length + drawn().length > 0;
+    function move() {
+      let eventful = false;
+      for (const animation of running()) eventful = carryOn(animation) || eventful;
+      for (const svg of drawn()) svg.setCurrentTime((time() - (drawings.get(svg) ?? time())) / 1000);
+      return eventful;
+    }
+    frames.natives.push({ active, move });
+    return { anchors };
+  }
+
+  // ---- what a page reads that the browser's standing timeline would tell otherwise ----
+  const currentTime = Object.getOwnPropertyDescriptor(AnimationTimeline.prototype, 'currentTime');
+  const startTime = Object.getOwnPropertyDescriptor(Animation.prototype, 'startTime');
+  const standing = () => currentTime.get.call(document.timeline);
+  Object.defineProperty(DocumentTimeline.prototype, 'currentTime', {
+    ...currentTime,
+    get() { return timeline.now - realm.origin; },
+  });
+  Object.defineProperty(Animation.prototype, 'startTime', {
+    ...startTime,
+    get() {
+      const start = startTime.get.call(this);
+      if (start === null || this.timeline !== document.timeline) return start;
+      const moved = anchors.get(this)?.moved ?? time();
+      return start - standing() + moved - timeline.past - realm.origin;
+    },
+    set(start) {
+      const virtual = start === null || this.timeline !== document.timeline;
+      startTime.set.call(this, virtual ? start : start + standing() - (timeline.now - realm.origin));
+    },
+  });
+})();

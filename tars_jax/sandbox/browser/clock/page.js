@@ -1,0 +1,77 @@
+// What the sandbox calls in the top document, and what keeps the picture still between the calls.
+(() => {
+  'use strict';
+  const { timeline, realm, native, advance, play, pause, reset, nativeFrame, sleep } = self.__clock;
+  const STORED = 'sandbox clock'; // in sessionStorage, only while one document follows another
+  const LONGEST_NAVIGATION_MS = 10_000; // real
+
+  // ---- no motion on real time ----
+  // The text cursor stands, or where that cannot be asked for it is not shown.
+  const caret = CSS.supports('caret-animation', 'manual')
+    ? ':root { caret-animation: manual }' : '* { caret-color: transparent !important }';
+  const still = new CSSStyleSheet();
+  still.replaceSync(`${caret} * { scroll-behavior: auto !important }`);
+  document.adoptedStyleSheets.push(still);
+  if (self.top !== self) return;
+
+  // ---- one document after another: time and chance go on ----
+  let leaving = null; // {since}: this document will be replaced
+  self.navigation?.addEventListener('navigate', (event) => {
+    if (event.destination.sameDocument || event.hashChange || event.downloadRequest !== null) return;
+    const departure = { since: native.now() };
+    leaving = departure;
+    event.signal.addEventListener('abort', () => { if (leaving === departure) leaving = null; });
+  });
+  self.addEventListener('pagehide', () => {
+    const { now, until, past, random, seed, playing } = timeline;
+    const rate = playing?.rate ?? null;
+    try {
+      sessionStorage.setItem(STORED, JSON.stringify({ now, until, past, random, seed, rate }));
+    } catch (opaqueOrigin) { /* nothing of this origin follows */ }
+  }, true);
+  function arrive() {
+    let stored = null;
+    try {
+      stored = sessionStorage.getItem(STORED);
+      sessionStorage.removeItem(STORED);
+    } catch (opaqueOrigin) { /* as above */ }
+    if (stored === null) return;
+    const { rate, ...state } = JSON.parse(stored);
+    Object.assign(timeline, state);
+    realm.origin = timeline.now;
+    if (rate !== null) self.addEventListener('load', () => play(rate));
+  }
+  arrive();
+  timeline.settlers.push(async () => { // no time passes between the documents
+    while (leaving && native.now() - leaving.since < LONGEST_NAVIGATION_MS && !self.navigation.transition) await sleep(1);
+    leaving = null;
+  });
+
+  // ---- one call a step ----
+  // Scrolling by the wheel happens in the compositor and reaches the page with one of its next frames; a listener that may
+  // prevent it makes the browser wait for the page before it acknowledges the wheel.
+  self.addEventListener('wheel', () => {}, { passive: false });
+  async function settleScroll() {
+    await nativeFrame();
+    await nativeFrame();
+  }
+  function canvasImage() {
+    const canvas = self.game?.canvas ?? document.querySelector('canvas');
+    const covers = canvas && canvas.width === innerWidth && canvas.height === innerHeight && devicePixelRatio === 1;
+    try {
+      return covers ? canvas.toDataURL('image/png') : null;
+    } catch (tainted) {
+      return null;
+    }
+  }
+  async function observe(duration, withCanvas, read, rate) {
+    if (document.readyState !== 'complete') {
+      await new Promise((resolve) => self.addEventListener('load', resolve, { once: true }));
+    }
+    await advance(duration, rate);
+    const data = await read();
+    return { data: data === undefined ? null : data, image: withCanvas ? canvasImage() : null };
+  }
+  Object.assign(self.__clock, { observe, settleScroll });
+  Object.freeze(self.__clock);
+})();

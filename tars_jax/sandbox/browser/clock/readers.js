@@ -1,0 +1,128 @@
+// What tells a page the time, and chance: all of it read from the timeline.
+(() => {
+  'use strict';
+  const { EPOCH_MS, timeline, realm, native } = self.__clock;
+  if (self.__clock.draw) return;
+  const wallTime = () => EPOCH_MS + Math.floor(timeline.now);
+  const sinceOrigin = () => timeline.now - realm.origin;
+  const define = (target, name, descriptor) =>
+    Object.defineProperty(target, name, { configurable: true, enumerable: false, ...descriptor });
+
+  // ---- dates ----
+  function VirtualDate(...values) {
+    if (!new.target) return new native.Date(wallTime()).toString();
+    return Reflect.construct(native.Date, values.length ? values : [wallTime()], new.target);
+  }
+  define(VirtualDate, 'name', { value: 'Date' });
+  define(VirtualDate, 'length', { value: 7 });
+  Object.defineProperty(VirtualDate, 'prototype', { value: native.Date.prototype, writable: false });
+  for (const [name, value] of Object.entries({
+    now: function now() { return wallTime(); }, parse: native.Date.parse, UTC: native.Date.UTC,
+  })) define(VirtualDate, name, { value, writable: true });
+  native.Date.prototype.constructor = VirtualDate;
+  define(self, 'Date', { value: VirtualDate, writable: true });
+
+  const formats = new WeakMap(); // the function that `format` gives is the same each time
+  const format = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'format');
+  define(Intl.DateTimeFormat.prototype, 'format', {
+    get() {
+      if (!formats.has(this)) {
+        const bound = format.get.call(this);
+        formats.set(this, (date) => bound(date === undefined ? wallTime() : date));
+      }
+      return formats.get(this);
+    },
+  });
+  const formatToParts = Intl.DateTimeFormat.prototype.formatToParts;
+  define(Intl.DateTimeFormat.prototype, 'formatToParts', {
+    writable: true,
+    value: function (date) { return formatToParts.call(this, date === undefined ? wallTime() : date); },
+  });
+  if (self.Temporal) {
+    const { Now, Instant } = self.Temporal;
+    const instant = () => Instant.fromEpochMilliseconds(wallTime());
+    const zoned = (zone) => instant().toZonedDateTimeISO(zone ?? Now.timeZoneId());
+    for (const [name, value] of Object.entries({
+      instant,
+      zonedDateTimeISO: zoned,
+      plainDateTimeISO: (zone) => zoned(zone).toPlainDateTime(),
+      plainDateISO: (zone) => zoned(zone).toPlainDate(),
+      plainTimeISO: (zone) => zoned(zone).toPlainTime(),
+    })) define(Now, name, { value, writable: true });
+  }
+
+  // ---- performance ----
+  const { mark, measure } = Performance.prototype;
+  const origin = () => EPOCH_MS + realm.origin;
+  Object.assign(Performance.prototype, {
+    now: function now() { return sinceOrigin(); },
+    mark(name, options = {}) { return mark.call(this, name, { startTime: sinceOrigin(), ...options }); },
+    measure(name, start, end) {
+      if (typeof start === 'object' && start !== null && Object.keys(start).length) {
+        const ends = start.end !== undefined || (start.start !== undefined && start.duration !== undefined);
+        return measure.call(this, name, ends ? start : { ...start, end: sinceOrigin() });
+      }
+      const from = typeof start === 'string' ? start : 0;
+      return measure.call(this, name, { start: from, end: end ?? sinceOrigin() });
+    },
+  });
+  define(Performance.prototype, 'timeOrigin', { get: origin });
+  if (self.PerformanceTiming) {
+    for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(PerformanceTiming.prototype))) {
+      if (get) define(PerformanceTiming.prototype, name, { get() { return get.call(this) && origin(); } });
+    }
+  }
+  function plain() { // of a getter for each value, as the browser's own
+    const values = {};
+    for (let of = Object.getPrototypeOf(this); of !== Object.prototype; of = Object.getPrototypeOf(of)) {
+      for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(of))) if (get) values[name] = this[name];
+    }
+    return values;
+  }
+  Performance.prototype.toJSON = function toJSON() { return { timeOrigin: origin(), timing: plain.call(this.timing) }; };
+  // What the browser itself measured took no virtual time.
+  const byPage = (entry) => /^(mark|measure)$/.test(entry.entryType);
+  for (const kind of Object.getOwnPropertyNames(self).filter((name) => /^(Performance|LargestC|LayoutS).*/.test(name))) {
+    if (!(self[kind].prototype instanceof PerformanceEntry || self[kind] === self.PerformanceEntry)) continue;
+    self[kind].prototype.toJSON = plain;
+    for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(self[kind].prototype))) {
+      if (!get || !/(Start|End|Time|Complete|Interactive|^duration)$/.test(name)) continue;
+      define(self[kind].prototype, name, { get() { const value = get.call(this); return byPage(this) ? value : 0; } });
+    }
+  }
+
+  // ---- events: the time at which they came, for all that wait for input; otherwise when first asked ----
+  const stamps = new WeakMap();
+  function stamp(event) {
+    if (!stamps.has(event)) stamps.set(event, sinceOrigin());
+    return stamps.get(event);
+  }
+  define(Event.prototype, 'timeStamp', { get() { return stamp(this); } });
+  if (self.AnimationPlaybackEvent) define(AnimationPlaybackEvent.prototype, 'timelineTime', { get() { return stamp(this); } });
+  for (const type of ['mousedown', 'mouseup', 'click', 'mousemove', 'pointerdown', 'pointerup', 'pointermove', 'keydown',
+    'keyup', 'wheel', 'message']) self.addEventListener(type, stamp, { capture: true, passive: true });
+
+  // ---- chance: mulberry32 (public domain, Tommy Ettinger), 32 bits of state, enough for the look of a game ----
+  function draw() {
+    timeline.random = (timeline.random + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(timeline.random ^ (timeline.random >>> 15), 1 | timeline.random);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  }
+  Math.random = function random() { return draw() / 2 ** 32; };
+  Crypto.prototype.getRandomValues = function getRandomValues(array) {
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = draw() & 255;
+    return array;
+  };
+  if (self.crypto.randomUUID) {
+    Crypto.prototype.randomUUID = function randomUUID() {
+      const bytes = this.getRandomValues(new Uint8Array(16));
+      bytes[6] = (bytes[6] & 15) | 64; // version 4 of RFC 9562
+      bytes[8] = (bytes[8] & 63) | 128;
+      const digits = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+      return digits.replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+    };
+  }
+  self.__clock.draw = draw;
+})();
