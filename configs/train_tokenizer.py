@@ -1,6 +1,6 @@
 """A tokenizer of the agent's own language: ./launch/local.sh train_tokenizer, a few seconds on a CPU.
 
-Expected result: tokenizer.json in the run directory, 525 tokens, byte for byte the committed
+Expected result: tokenizer.json in the run directory, 768 tokens, byte for byte the committed
 tars_jax/model/tokenizer.json. Every checkpoint depends on its ids.
 """
 
@@ -10,8 +10,8 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     return ConfigDict(
         {
-            "samples": 5000,  # five texts each
-            "vocabulary": 532,  # tokens of all kinds, at most
+            "samples": 5000,  # six texts each
+            "vocabulary": 768,  # tokens of all kinds, at most
             "output": "",  # "" for tokenizer.json in the run directory
             "seed": 0,
             "run": "",

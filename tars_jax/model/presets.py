@@ -23,7 +23,7 @@ QWEN3_VISION = VisionConfig(
 )
 
 
-def nano(vocabulary: int = 525) -> ModelConfig:
+def nano(vocabulary: int = 768) -> ModelConfig:
     """About 400,000 active parameters: trains from scratch on two cores."""
     return ModelConfig(
         vocabulary=vocabulary,

@@ -1,6 +1,6 @@
 """The vocabulary head in pieces of the rows against whole logits: time and memory of the gradient, in one process.
 
-    PYTHONPATH=. python tests/benchmarks/chunked_head.py [--vocabulary=525] [--rows=8] [--length=512] [--wanted=0.3]
+    PYTHONPATH=. python tests/benchmarks/chunked_head.py [--vocabulary=768] [--rows=8] [--length=512] [--wanted=0.3]
 
 The head is that of nano: hidden states [rows, length, width] to log-probabilities and entropies of the wanted tokens,
 with gradients for hidden states and parameters. Whole logits and all sizes of a piece take turns, and each is compared
@@ -47,7 +47,7 @@ def in_pieces(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vocabulary", type=int, default=525)
+    parser.add_argument("--vocabulary", type=int, default=768)
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--length", type=int, default=512)
     parser.add_argument("--wanted", type=float, default=0.3, help="share of tokens that were sampled")
