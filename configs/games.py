@@ -13,8 +13,8 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    config.games = ("maze_path_of_light", "infinity_loop", "game_2048")
-    config.levels = (1, 2)
+    config.games = ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master")
+    config.levels = (1,)
     for section in ("model", "mesh", "agent", "browser", "reward"):
         config[section] = base[section]
     config.task = ml_collections.ConfigDict(
@@ -24,11 +24,11 @@ def get_config() -> ml_collections.ConfigDict:
         }
     )
     config.packing = base.packing
-    config.packing.row_length = 80  # the longest instruction, a screenshot and an answer
+    config.packing.row_length = 72  # the longest instruction, a screenshot and an answer
     config.engine = base.engine
-    config.engine.max_length = 96
-    config.engine.max_new_tokens = 36
-    config.engine.length_buckets = (32, 64, 96)
+    config.engine.max_length = 80
+    config.engine.max_new_tokens = 28
+    config.engine.length_buckets = (48, 80)
     config.demonstrations = ml_collections.ConfigDict({"episodes": 3000, "skill": 0.8})
     config.supervised = base.supervised
     config.supervised.updates = 1500
