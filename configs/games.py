@@ -24,11 +24,12 @@ def get_config() -> ml_collections.ConfigDict:
         }
     )
     config.packing = base.packing
-    config.packing.row_length = 72  # the longest instruction, a screenshot and an answer
+    config.packing.row_length = 80  # the longest instruction, a screenshot and an answer
+    config.packing.images_per_row = 2  # two steps of the games with short ones
     config.engine = base.engine
-    config.engine.max_length = 80
+    config.engine.max_length = 96
     config.engine.max_new_tokens = 28
-    config.engine.length_buckets = (48, 80)
+    config.engine.length_buckets = (48, 96)
     config.demonstrations = ml_collections.ConfigDict({"episodes": 3000, "skill": 0.8})
     config.supervised = base.supervised
     config.supervised.updates = 1500

@@ -167,18 +167,18 @@ class EndpointClient:
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[ClientSession]:
-        yield _EndpointSession(self, require_turns(self._turns, "a session of a plain endpoint"), seed)
+        yield ChatSession(self, require_turns(self._turns, "a session of a plain endpoint"), seed)
 
     async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
         options = _sampling_fields(sampling, "max_tokens")
         return await _chat(self._connection, self._path, self._model, messages, options)
 
 
-class _EndpointSession:
-    """Keeps the conversation; each turn sends all of it."""
+class ChatSession:
+    """A session through a client's `chat`: keeps the conversation, and each turn sends all of it after `guide`."""
 
-    def __init__(self, client: EndpointClient, turns: TurnFormat, seed: int) -> None:
-        self._client, self._turns, self._seed = client, turns, seed % 2**31
+    def __init__(self, client: PolicyClient, turns: TurnFormat, seed: int, guide: Sequence[Message] = ()) -> None:
+        self._client, self._turns, self._seed, self._guide = client, turns, seed % 2**31, tuple(guide)
         self._messages: list[Message] = []
 
     async def respond(
@@ -188,7 +188,7 @@ class _EndpointSession:
         sampling = sampling or Sampling()
         if sampling.seed is None:
             sampling = dataclasses.replace(sampling, seed=(self._seed + len(messages)) % 2**31)
-        reply = await self._client.chat(messages, sampling)
+        reply = await self._client.chat([*self._guide, *messages], sampling)
         self._messages = [*messages, Message("assistant", (reply.text,))]
         written = self._turns.answer(reply.text)
         return Sampled(tuple(written), (0.0,) * len(written), (-1,) * len(written), finish=reply.finish)

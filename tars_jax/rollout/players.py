@@ -1,4 +1,4 @@
-"""Who plays: a policy behind an engine, or a scripted reference player. To the agent loop both are policy sessions."""
+"""Who plays: a policy, a scripted reference player, or chance. To the agent loop all of them are policy sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tars_jax.agent import Response, action_from_call, format_response
+from tars_jax.agent import Action, Click, Drag, Hotkey, Point, Response, action_from_call, format_response
 from tars_jax.agent.loop import Environment, PolicySession, Transition
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Sampled
@@ -74,6 +74,26 @@ def waiting_player(player: Player, away: type[Exception], pause: float) -> Playe
     return session
 
 
+def resized_player(player: Player, resize: Callable[[np.ndarray], np.ndarray]) -> Player:
+    """The same player, which sees every screenshot as `resize` makes it."""
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        async with player(watched, task) as inner:
+            yield _ResizedSession(inner, resize)
+
+    return session
+
+
+@dataclasses.dataclass(frozen=True)
+class _ResizedSession:
+    session: PolicySession
+    resize: Callable[[np.ndarray], np.ndarray]
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Any:
+        return await self.session.respond(tokens, [self.resize(image) for image in images], restart=restart)
+
+
 class _ReferenceSession:
     def __init__(self, watched: Watched, task: Task, writer: PromptWriter, grammar: str, skill: float) -> None:
         self._watched, self._writer, self._grammar, self._skill = watched, writer, grammar, skill
@@ -83,8 +103,7 @@ class _ReferenceSession:
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         move = self._play(self._watched.info["state"], self._rng, self._skill)
         action = action_from_call(move.function, move.parameters)
-        written = self._writer.response(format_response(Response(move.thought, (action,)), grammar=self._grammar))
-        return Sampled(tuple(written), (0.0,) * len(written), (-1,) * len(written))
+        return _written(self._writer, self._grammar, move.thought, action)
 
 
 def reference_player(writer: PromptWriter, grammar: str, skill: float) -> Player:
@@ -95,3 +114,38 @@ def reference_player(writer: PromptWriter, grammar: str, skill: float) -> Player
         yield _ReferenceSession(watched, task, writer, grammar, skill)
 
     return session
+
+
+class _RandomSession:
+    def __init__(self, task: Task, writer: PromptWriter, grammar: str) -> None:
+        self._writer, self._grammar, self._rng = writer, grammar, random.Random(task.seed)
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+        rng = self._rng
+        first, second = (Point(rng.randint(0, 1000), rng.randint(0, 1000)) for _ in range(2))
+        kind = rng.choices(("click", "drag", "key"), (3, 1, 1))[0]
+        action: Action
+        match kind:
+            case "click":
+                action = Click(first)
+            case "drag":
+                action = Drag(first, second)
+            case _:
+                action = Hotkey((rng.choice(("up", "right", "down", "left")),))
+        return _written(self._writer, self._grammar, "", action)
+
+
+def random_player(writer: PromptWriter, grammar: str) -> Player:
+    """Clicks, drags and arrow keys anywhere, three to one to one: what no skill at all earns."""
+
+    @contextlib.asynccontextmanager
+    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        yield _RandomSession(task, writer, grammar)
+
+    return session
+
+
+def _written(writer: PromptWriter, grammar: str, thought: str, action: Action) -> Sampled:
+    """An answer that nobody sampled, as a policy would have written it."""
+    tokens = writer.response(format_response(Response(thought, (action,)), grammar=grammar))
+    return Sampled(tuple(tokens), (0.0,) * len(tokens), (-1,) * len(tokens))

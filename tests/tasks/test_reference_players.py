@@ -150,6 +150,13 @@ def test_infinity_loop_without_skill_turns_what_turns() -> None:
     assert thoughts == {f"2 open ends, turn {place}" for place in ("0 0", "1 0", "1 1", "1 2")}
 
 
+def test_infinity_loop_turns_as_little_as_it_can() -> None:
+    # Six ends in pairs. First in reading order (0 0 stays) are 0+3, 2+2, 3+3 turns, 13; the fewest are 3+0, 0+0, 2+0.
+    ends = [[["down"], ["left"]], [["down"], ["down"]], [["down"], ["up"]]]
+    turns = infinity_loop.solve([[infinity_loop.bits_of(tile) for tile in line] for line in ends])
+    assert turns == [[3, 0], [0, 0], [2, 0]]
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_infinity_loop_keeps_to_one_solution(seed: int) -> None:
     """A random solvable board is closed in exactly as many turns as its first solution has."""

@@ -55,10 +55,10 @@ def prune(domains: dict[tuple[int, int], Domain], queue: list[tuple[int, int]]) 
 
 
 def solve(tiles: Sequence[Sequence[int]]) -> Turns | None:
-    """The turns that close every line, first in reading order with fewest turns at each tile; None if there are none.
+    """The turns that close every line: the fewest in all and, of several such, those that are first in reading order.
 
-    Because it is the first solution in that order, it stays the solution while one of its own turns after another is
-    made: the player needs no memory.
+    None if there are none. One of its own turns brings this solution nearer and no other one past it: it stays the
+    solution, and the player needs no memory.
     """
     domains: dict[tuple[int, int], Domain] = {}
     height, width = len(tiles), len(tiles[0])
@@ -72,15 +72,24 @@ def solve(tiles: Sequence[Sequence[int]]) -> Turns | None:
     if not prune(domains, list(domains)):
         return None
     order = sorted(domains, key=lambda place: (place[1], place[0]))
-    solution = _search(domains, order, 0)
+    solution = _search(domains, order, 0, None)
     if solution is None:
         return None
     return [[solution[column, row][0][0] for column in range(width)] for row in range(height)]
 
 
-def _search(
-    domains: dict[tuple[int, int], Domain], order: list[tuple[int, int]], at: int
-) -> dict[tuple[int, int], Domain] | None:
+Domains = dict[tuple[int, int], Domain]
+
+
+def _turns(domains: Domains) -> int:
+    """The fewest turns in all that the domains leave; of a solution, its turns."""
+    return sum(min(times for times, _ in domain) for domain in domains.values())
+
+
+def _search(domains: Domains, order: list[tuple[int, int]], at: int, best: Domains | None) -> Domains | None:
+    """The best solution within the domains if it has fewer turns than `best`, else `best` (branch and bound)."""
+    if best is not None and _turns(domains) >= _turns(best):
+        return best
     while at < len(order) and len(domains[order[at]]) == 1:
         at += 1
     if at == len(order):
@@ -88,10 +97,8 @@ def _search(
     for option in domains[order[at]]:
         narrowed = {**domains, order[at]: (option,)}
         if prune(narrowed, [order[at]]):
-            solution = _search(narrowed, order, at + 1)
-            if solution is not None:
-                return solution
-    return None
+            best = _search(narrowed, order, at + 1, best)
+    return best
 
 
 def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:

@@ -1,0 +1,51 @@
+"""A benchmark suite, played by any policy.
+
+Commands:
+  ./launch/local.sh evaluate --config.suite=games15 --config.checkpoint=RUN/policy
+  ./launch/local.sh evaluate --config.suite=miniwob --config.checkpoint=http://127.0.0.1:8000
+  ./launch/local.sh evaluate --config.suite=lmgame --config.checkpoint=https://somewhere/v1 --config.model=NAME
+  ./launch/local.sh evaluate --config.suite=games15 --config.checkpoint=random
+
+Expected result: the tables of the UI-TARS-2 report for our episodes, with its own rows beside ours and marked as such,
+and the score against the step budget: RUN/report.md, RUN/budget.svg, RUN/result.json. A run that was killed plays only
+what it lacks: --config.run=RUN.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return ConfigDict(
+        {
+            "suite": "games15",  # games15, miniwob or lmgame
+            "names": (),  # some of the suite's tasks, as `python -m tars_jax.envs` lists them; (): all
+            # What plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint,
+            # "reference" (scripted players of our games), or "random".
+            "checkpoint": "reference",
+            "model": "",  # the model's name at an endpoint that is not ours
+            "api_key_file": "",  # a file that holds the key alone
+            "guide": True,  # a policy behind an address is told how to act and how to write it
+            "levels": (1, 2, 3),  # of games that have levels; they take turns
+            "episodes": 6,  # of each game or task
+            "max_steps": 100,  # step budget of an episode
+            "screen": 0,  # pixels on a side of a game; 0: as the checkpoint's run says, else 320
+            "seed": 0,
+            "run": "",
+            "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
+            "browser": {"browsers": 2, "pages": 4},
+            "agent": {  # where no run of a checkpoint says it
+                "grammar": "text",
+                "show_budget": True,
+                "min_steps": 1,
+                "max_steps": 4,
+                "max_summaries": 8,
+            },
+            "engine": {
+                "max_length": 256,
+                "max_new_tokens": 48,
+                "chunk": 8,
+                "length_buckets": (64, 256),
+                "weights": "float",
+            },
+        }
+    )

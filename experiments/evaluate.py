@@ -1,0 +1,160 @@
+"""A benchmark suite, played by any policy; then tables, the curve of score against step budget, and result.json.
+
+1. played: every task of the suite, by the contestant;
+2. reference: the same levels by the reference players of the games, whose score is 100 (games15 alone);
+3. report.md, budget.svg and result.json.
+
+Episodes are kept one by one: a run that was killed plays only those that it lacks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.config import at_least, each, one_of
+from experiments.contestants import Contestant, open_contestant, scripted
+from tars_jax.evaluation.budgets import draw_budgets, step_budgets
+from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
+from tars_jax.evaluation.statistics import Estimate
+from tars_jax.evaluation.suites import SUITES, suite_names, suite_tasks
+from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
+from tars_jax.rollout.workers import Rollouts
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.tasks.library import load_playable
+from tars_jax.tasks.task import Task
+from tars_jax.training.metrics import Progress
+from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.trajectory import Trajectory, write_atomic
+
+RULES = {
+    "suite": one_of(*SUITES),
+    "levels": each(at_least(1)),
+    "episodes": at_least(1),
+    "max_steps": at_least(1),
+    "seed": at_least(0),
+    "screen": at_least(0),
+    "agent.grammar": one_of("text", "tool"),
+    "browser.browsers": at_least(1),
+    "browser.pages": at_least(1),
+}
+NOTE = {
+    "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalised to its human "
+    "player on its own games; ours are normalised to the reference player of our games, on the same levels.",
+    "lmgame": "The column marked (paper) is carried over from the UI-TARS-2 report, table 3. Its 2048 is on a "
+    "logarithmic scale, ours counts merges.",
+    "miniwob": "Rewards as MiniWoB++ computes them; success is a positive raw reward.",
+}
+
+Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    names = suite_names(config.suite, config.names)
+    tasks = {name: suite_tasks(name, config.episodes, config.levels, config.seed, config.max_steps) for name in names}
+    with open_contestant(config) as contestant:
+        played = play(config, run_directory, "played", contestant, tasks)
+    references: Episodes = {}
+    if config.suite == "games15":
+        # Where an episode was lost to the infrastructure, its level is lost to both sides.
+        references = play(config, run_directory, "reference", scripted("reference", config), tasks)
+        played, references = common(played, references)
+    finish(config, run_directory, played, references)
+
+
+def play(
+    config: Any, run_directory: RunDirectory, stage: str, contestant: Contestant, tasks: Mapping[str, Sequence[Task]]
+) -> dict[str, list[Trajectory]]:
+    """All episodes of the suite, page size by page size."""
+    sizes: dict[tuple[int, int], list[Task]] = {}
+    for name, some in tasks.items():
+        size = load_playable(name).page_size or (contestant.screen, contestant.screen)
+        sizes.setdefault(size, []).extend(some)
+    progress = Progress(stage, sum(map(len, sizes.values())), "episodes")
+    played: dict[str, list[Trajectory]] = {name: [] for name in tasks}
+    earlier = 0
+    for (width, height), some in sizes.items():
+        pages = min(config.browser.pages, len(some))
+        browsers = min(config.browser.browsers, pages)
+        browser = BrowserConfig(browsers=browsers, pages_per_browser=-(-pages // browsers), width=width, height=height)
+        folder = run_directory.path / "trajectories" / f"{stage}-{width}x{height}"
+
+        def on_finish(done: int, trajectory: Trajectory, before: int = earlier) -> None:
+            progress.update(before + done)
+
+        with Rollouts(browser, contestant.writer, contestant.agent, workers=pages) as rollouts:
+            for trajectory in rollouts.play(some, contestant.player, folder, on_finish):
+                played[trajectory.task["game"]].append(trajectory)
+        earlier += len(some)
+    return played
+
+
+def common(played: Episodes, references: Episodes) -> tuple[dict[str, list[Trajectory]], dict[str, list[Trajectory]]]:
+    """The episodes of both sides on the levels that both have."""
+    sides: tuple[dict[str, list[Trajectory]], dict[str, list[Trajectory]]] = ({}, {})
+    for name in played:
+        ids = [{trajectory.task["id"] for trajectory in side[name]} for side in (played, references)]
+        both = ids[0] & ids[1]
+        for kept, side in zip(sides, (played, references), strict=True):
+            kept[name] = [trajectory for trajectory in side[name] if trajectory.task["id"] in both]
+    return sides
+
+
+def finish(config: Any, run_directory: RunDirectory, played: Episodes, references: Episodes) -> None:
+    played = {name: episodes for name, episodes in played.items() if episodes}
+    most = config.max_steps
+    raw = {name: estimate_mean(scores(episodes, most)) for name, episodes in played.items()}
+    solved = {name: sum(solved_within(episode, most) for episode in episodes) for name, episodes in played.items()}
+    result: dict[str, Any] = {"suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
+    match config.suite:
+        case "games15":
+            reference = {name: scores(references[name], most) for name in played}
+            curve = {
+                budget: normalise({name: scores(each, budget) for name, each in played.items()}, reference)[1]
+                for budget in step_budgets(most)
+            }
+            normal, mean = normalise({name: scores(each, most) for name, each in played.items()}, reference)
+            table = games_table(raw, {name: estimate_mean(each) for name, each in reference.items()}, normal, mean)
+            unit = "mean normalised score"
+            result |= {"mean_normalised_score": mean._asdict()}
+            result |= {"normalised": {name: each._asdict() for name, each in normal.items()}}
+        case "lmgame":
+            curve = {budget: _mean_score(played, budget) for budget in step_budgets(most)}
+            table, unit = lmgame_table(raw), "mean raw score"
+        case _:
+            rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
+            table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})
+            curve = {budget: _success(played, budget) for budget in step_budgets(most)}
+            unit = "success, %"
+    result |= {
+        "raw": {name: each._asdict() for name, each in raw.items()},
+        "successes": {name: (solved[name], len(episodes)) for name, episodes in played.items()},
+        "step_budgets": {str(budget): each._asdict() for budget, each in curve.items()},
+        "lost_to_infrastructure": config.episodes * len(played) - sum(map(len, played.values())),
+    }
+    write_json(run_directory.path / "result.json", result)
+    draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}").savefig(run_directory.path / "budget.svg")
+    steps = budget_table(curve, unit)
+    page = (
+        f"# {config.suite}, played by {config.checkpoint}\n\n{config.episodes} episodes of each, at most {most} steps, "
+        f"seed {config.seed}; 95% intervals in brackets.\n\n{table}\n\n{NOTE[config.suite]}\n\n"
+        f"## Score against step budget\n\n{steps}\n\n![score against step budget](budget.svg)\n"
+    )
+    write_atomic(run_directory.path / "report.md", page.encode())
+    print(f"{table}\n\n{NOTE[config.suite]}\n\n{steps}")
+    print(json.dumps({name: result[name] for name in ("suite", "checkpoint", "seed", "lost_to_infrastructure")}))
+    print(f"report: {run_directory.path / 'report.md'}")
+
+
+def scores(episodes: Sequence[Trajectory], budget: int) -> list[float]:
+    return [score_within(episode, budget) for episode in episodes]
+
+
+def _mean_score(played: Episodes, budget: int) -> Estimate:
+    return estimate_mean([score for episodes in played.values() for score in scores(episodes, budget)])
+
+
+def _success(played: Episodes, budget: int) -> Estimate:
+    solved = [100.0 * solved_within(episode, budget) for episodes in played.values() for episode in episodes]
+    return estimate_mean(solved)

@@ -1,0 +1,78 @@
+"""Tables of an evaluation in Markdown, as the UI-TARS-2 report prints them; published figures are marked as such."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tars_jax.evaluation import published
+from tars_jax.evaluation.statistics import Estimate, wilson_interval
+
+
+def games_table(
+    raw: Mapping[str, Estimate], references: Mapping[str, Estimate], normal: Mapping[str, Estimate], mean: Estimate
+) -> str:
+    """Raw score of each game, the reference player's, the score with the reference as 100, and the uncapped mean.
+
+    The columns to the right are the report's (table 2), normalised to its human player on its own games.
+    """
+    paper = published.GAMES15_AGENTS[1:]
+    head = ("Game", "score", "reference", "reference = 100", *(f"{agent} (paper)" for agent in paper))
+    rows = [
+        (
+            game,
+            shown(raw[game]),
+            f"{references[game].value:.1f}",
+            shown(normal[game]),
+            *(f"{score:.1f}" for score in published.normalised_to_human(game)[1:]),
+        )
+        for game in raw
+    ]
+    last = ("Mean, not capped", "", "", shown(mean), *(f"{score:.1f}" for score in published.GAMES15_MEAN[1:]))
+    return markdown(head, [*rows, last])
+
+
+def lmgame_table(raw: Mapping[str, Estimate]) -> str:
+    """Raw scores as LMGame-Bench counts them, and the report's for UI-TARS-2 (table 3)."""
+    head = ("Game", "score", f"{published.LMGAME_AGENT} (paper)")
+    rows = []
+    for game, estimate in raw.items():
+        score, deviation = published.LMGAME[game]
+        rows.append((game, shown(estimate), f"{score:g} ± {deviation:g}"))
+    return markdown(head, rows)
+
+
+def success_table(rewards: Mapping[str, Estimate], successes: Mapping[str, tuple[int, int]]) -> str:
+    """Mean reward and success of each task, and over all tasks."""
+    rows = [(name, f"{rewards[name].value:.2f}", share(*successes[name])) for name in rewards]
+    solved, played = (sum(counts) for counts in zip(*successes.values(), strict=True))
+    mean = sum(each.value for each in rewards.values()) / len(rewards)
+    return markdown(("Task", "reward", "success"), [*rows, ("All", f"{mean:.2f}", share(solved, played))])
+
+
+def budget_table(curve: Mapping[int, Estimate], unit: str) -> str:
+    """The score at each step budget: inference-time scaling (UI-TARS-2, figure 11)."""
+    return markdown(("steps", unit), [(str(budget), shown(estimate)) for budget, estimate in curve.items()])
+
+
+def shown(estimate: Estimate) -> str:
+    return f"{estimate.value:.1f} [{estimate.low:.1f}, {estimate.high:.1f}]"
+
+
+def share(successes: int, episodes: int) -> str:
+    low, high = wilson_interval(successes, episodes)
+    return f"{successes / episodes:.1%} [{100 * low:.0f}, {100 * high:.0f}] of {episodes}"
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose columns line up: names to the left, figures to the right."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cells[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)),
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = [f":{'-' * (widths[0] - 1)}", *(f"{'-' * (width - 1)}:" for width in widths[1:])]
+    return "\n".join([line(head), line(rule), *map(line, rows)])

@@ -1,0 +1,108 @@
+"""Scores of evaluation episodes, by hand; tables, and the published figures that stand in them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tars_jax import InputError
+from tars_jax.evaluation import published
+from tars_jax.evaluation.budgets import draw_budgets, step_budgets
+from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
+from tars_jax.evaluation.statistics import Estimate, mean_normalised_score
+from tars_jax.evaluation.suites import suite_names, suite_tasks
+from tars_jax.evaluation.tables import games_table, lmgame_table, markdown, success_table
+from tars_jax.tasks.games.catalog import game_names
+from tars_jax.trajectory import Outcome, Step, Trajectory
+
+
+def episode(*scores: float, success: bool = False) -> Trajectory:
+    """`scores` are what the game showed before each step and at the end."""
+    verdicts = [{"score": score, "success": False} for score in scores]
+    verdicts[-1]["success"] = success
+    steps = tuple(
+        Step(b"", "", "", "", None, 0.0, 0, True, {"verdict": verdict, "state": {}}) for verdict in verdicts[:-1]
+    )
+    return Trajectory("", {}, (), steps, Outcome.FINISHED, 0.0, {"final": {"verdict": verdicts[-1]}})
+
+
+def test_a_score_is_read_after_so_many_steps() -> None:
+    played = episode(0, 0, 2, 5, success=True)
+    assert [score_within(played, budget) for budget in (1, 2, 3, 100)] == [0, 2, 5, 5]
+    assert [solved_within(played, budget) for budget in (2, 3, 100)] == [False, True, True]
+
+
+def test_normalised_scores_by_hand() -> None:
+    """Means 3 of 4 are 75, and 6 of 2 are 300, which nothing caps: 187.5 on average."""
+    scores = {"a": [2.0, 4.0], "b": [6.0, 6.0]}
+    references = {"a": [4.0, 4.0], "b": [2.0, 2.0]}
+    games, mean = normalise(scores, references)
+    assert games["a"].value == 75 and games["b"] == Estimate(300, 300, 300)
+    assert (games["a"].low, games["a"].high) == (50, 100)  # of two levels, resampled
+    assert mean == Estimate(187.5, 175, 200)
+    assert mean.value == mean_normalised_score({"a": 3, "b": 6}, {"a": 4, "b": 2})
+    with pytest.raises(ZeroDivisionError, match="b: the reference scored nothing"):
+        normalise(scores, {**references, "b": [0.0, 0.0]})
+
+
+def test_a_reference_against_itself_is_100_for_sure() -> None:
+    played = {"a": list(np.random.default_rng(0).gamma(2, 3, 40))}
+    games, mean = normalise(played, played)
+    assert games["a"] == pytest.approx(mean) and mean == pytest.approx((100, 100, 100))
+
+
+def test_an_interval_of_a_mean_covers_it_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    inside = 0
+    for seed in range(200):
+        estimate = estimate_mean(list(rng.normal(3, 2, 50)), seed)
+        inside += estimate.low <= 3 <= estimate.high
+    assert 180 <= inside <= 199
+
+
+def test_published_normalised_scores_have_the_published_means() -> None:
+    """The report's last row follows from its others: so nothing was copied wrongly."""
+    columns = zip(*(published.normalised_to_human(game) for game in published.GAMES15), strict=True)
+    means = [np.mean(column) for column in columns]
+    assert len(published.GAMES15) == 15 and set(game_names()) <= set(published.GAMES15)
+    np.testing.assert_allclose(means, published.GAMES15_MEAN, atol=0.02)
+
+
+def test_tables_mark_what_was_published() -> None:
+    some = Estimate(12.0, 8.0, 16.0)
+    table = games_table({"shapes": some}, {"shapes": some}, {"shapes": some}, some)
+    head, _, row, mean = (line.strip("| ").split("|") for line in table.splitlines())
+    assert [cell.strip() for cell in head][-4:] == [f"{agent} (paper)" for agent in published.GAMES15_AGENTS[1:]]
+    assert [cell.strip() for cell in row][:4] == ["shapes", "12.0 [8.0, 16.0]", "12.0", "12.0 [8.0, 16.0]"]
+    assert row[5].strip() == "108.9" and mean[5].strip() == "59.8"
+    assert "163.2 ± 31.3" in lmgame_table({"lmgame/candy_crush": some})
+    successes = success_table({"x": some, "y": some}, {"x": (1, 4), "y": (3, 4)})
+    assert successes.splitlines()[-1].startswith("| All") and "50.0% [22, 78] of 8" in successes
+    assert markdown(("a", "b"), [("long", "1")]).splitlines() == ["| a    | b |", "| :--- | : |", "| long | 1 |"]
+
+
+def test_budgets_grow_by_ones_twos_and_fives() -> None:
+    assert (
+        step_budgets(1) == [1] and step_budgets(60) == [1, 2, 5, 10, 20, 50, 60] and step_budgets(100)[-2:] == [50, 100]
+    )
+    figure = draw_budgets({1: Estimate(1, 0, 2), 5: Estimate(3, 2, 4)}, "score", "x")
+    [line] = figure.axes[0].get_lines()
+    np.testing.assert_array_equal(line.get_xydata(), [[1, 1], [5, 3]])
+
+
+def test_a_suite_plays_held_out_levels_in_turn() -> None:
+    [name] = suite_names("games15", ("maze_path_of_light",))
+    tasks = suite_tasks(name, 5, (1, 3), 0, 40)
+    assert [task.options["level"] for task in tasks] == [1, 3, 1, 3, 1]
+    assert {task.max_steps for task in tasks} == {40} and all(task.seed % 2 for task in tasks)
+    assert suite_tasks(name, 5, (1, 3), 0, 40) == tasks
+    assert not {task.seed for task in tasks} & {task.seed for task in suite_tasks(name, 5, (1, 3), 1, 40)}
+    with pytest.raises(InputError, match=r"config.names got 'chess'; games15 has .*maze_path_of_light"):
+        suite_names("games15", ("chess",))
+
+
+def test_an_unfinished_episode_counts_what_it_reached() -> None:
+    truncated = dataclasses.replace(episode(0, 3, 4), outcome=Outcome.TRUNCATED)
+    assert score_within(truncated, 100) == 4 and not solved_within(truncated, 100)

@@ -1,0 +1,132 @@
+"""The evaluation command: contestants of every kind on real pages."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from experiments.config import load_config
+from experiments.contestants import open_contestant
+from experiments.evaluate import RULES, run
+from tars_jax import InputError
+from tars_jax.inference.server import ServerConfig, serving
+from tars_jax.model.policy import init_parameters
+from tars_jax.model.presets import preset
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.training.checkpoint import save_parameters
+from tars_jax.training.run_directory import RunDirectory
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SMALL = {
+    "names": "maze_path_of_light,infinity_loop",
+    "levels": "1,",
+    "episodes": 2,
+    "max_steps": 6,
+    "screen": 96,
+    "browser.browsers": 1,
+    "browser.pages": 2,
+}
+
+
+def flags(**more: Any) -> list[str]:
+    fields: Mapping[str, Any] = SMALL | {name.replace("__", "."): value for name, value in more.items()}
+    return [f"--config.{name}={value}" for name, value in fields.items()]
+
+
+def evaluate(path: pathlib.Path, **more: Any) -> dict[str, Any]:
+    config = load_config("evaluate", flags(**more), root=ROOT, rules=RULES)
+    with RunDirectory.create(path, config.to_dict(), "evaluate") as run_directory:
+        run(config, run_directory)
+    found: dict[str, Any] = json.loads((path / "result.json").read_text())
+    return found
+
+
+@pytest.mark.browser
+def test_the_reference_player_scores_100(tmp_path: pathlib.Path) -> None:
+    result = evaluate(tmp_path / "run", checkpoint="reference", max_steps=12)
+    assert result["mean_normalised_score"] == {"value": 100, "low": 100, "high": 100}
+    assert result["successes"] == {"infinity_loop": [2, 2], "maze_path_of_light": [2, 2]}
+    values = [result["step_budgets"][budget]["value"] for budget in ("1", "2", "5", "10", "12")]
+    assert values == sorted(values) and values[0] < 60
+    page = (tmp_path / "run" / "report.md").read_text()
+    assert "UI-TARS-2-RL (paper)" in page and "budget.svg" in page and (tmp_path / "run" / "budget.svg").exists()
+
+
+@pytest.mark.browser
+def test_exported_weights_play(tmp_path: pathlib.Path) -> None:
+    model = preset("nano", load_tokenizer().vocabulary)
+    save_parameters(tmp_path / "weights", init_parameters(model, jax.random.key(0)), parent=None, model=model)
+    sizes = {"engine__length_buckets": "128,", "engine__max_length": 128, "engine__max_new_tokens": 8}
+    result = evaluate(
+        tmp_path / "run", checkpoint=tmp_path / "weights", names="maze_path_of_light,", max_steps=2, **sizes
+    )
+    assert result["successes"] == {"maze_path_of_light": [0, 2]} and result["lost_to_infrastructure"] == 0
+
+
+@pytest.mark.browser
+def test_an_endpoint_plays_by_messages(tmp_path: pathlib.Path) -> None:
+    """It says nothing but clicks in the middle, and is shown the screen, the instruction, and how to act."""
+    asked: list[Any] = []
+
+    async def complete(request: Request) -> Response:
+        asked.append(json.loads(await request.body()))
+        answer = {"content": "Thought: middle\nAction: click(point='<point>500 500</point>')"}
+        return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    with serving(app, ServerConfig(port=0)) as address:
+        result = evaluate(
+            tmp_path / "run", checkpoint=f"{address}/v1", model="theirs", names="maze_path_of_light,", max_steps=3
+        )
+    assert result["lost_to_infrastructure"] == 0 and len(asked) == 6
+    first = next(each for each in asked if len(each["messages"]) == 2)
+    guide, question = first["messages"]
+    assert guide["role"] == "system" and "click(point='<point>500 120</point>')" in guide["content"]
+    texts = "".join(part["text"] for part in question["content"] if part["type"] == "text")
+    assert "Bring the light to the exit." in texts and "3 left" in texts
+
+
+@pytest.mark.browser
+@pytest.mark.multiprocess
+def test_a_killed_evaluation_plays_what_it_lacks(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "run"
+    command = [sys.executable, "-m", "experiments", "evaluate", *flags(checkpoint="random", episodes=6)]
+    command.append(f"--config.run={path}")
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    folder = path / "trajectories" / "played-96x96"
+    deadline = time.monotonic() + 300
+    while len(list(folder.glob("*.trajectory"))) < 3:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = {file.name: file.stat().st_mtime_ns for file in folder.glob("*.trajectory")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert {name: (folder / name).stat().st_mtime_ns for name in kept} == kept
+    result = json.loads((path / "result.json").read_text())
+    assert [episodes for _, episodes in result["successes"].values()] == [6, 6]
+    assert re.search(r"Mean, not capped .*\d", done.stdout)
+
+
+@pytest.mark.parametrize("given", ["", "nowhere", "ftp://x"])
+def test_a_contestant_is_one_of_four_kinds(given: str) -> None:
+    config = load_config("evaluate", flags(checkpoint=given), root=ROOT, rules=RULES)
+    with pytest.raises(InputError, match=r"config.checkpoint got .*; it takes a folder"), open_contestant(config):
+        pass
