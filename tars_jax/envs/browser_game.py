@@ -15,7 +15,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
 from tars_jax.envs.gui import Position, acts_on_page, held_after, mouse_after, to_events
-from tars_jax.sandbox.browser import BrowserManager, InputEvent, Observation, Page, PageError, Site
+from tars_jax.sandbox.browser import ActsOnPage, InputEvent, Observation, OpensPages, PageError, Site
 from tars_jax.tasks.library import Playable, load_playable
 from tars_jax.tasks.task import Task
 
@@ -63,10 +63,10 @@ class BrowserGame:
     infrastructure failure and never as a reward; the next `reset` opens a new page.
     """
 
-    def __init__(self, manager: BrowserManager, settings: BrowserGameSettings | None = None) -> None:
+    def __init__(self, manager: OpensPages, settings: BrowserGameSettings | None = None) -> None:
         self._manager = manager
         self._settings = settings or BrowserGameSettings()
-        self._page: Page | None = None
+        self._page: ActsOnPage | None = None
         self._game: Playable | None = None
         self._episode: _Episode | None = None
 

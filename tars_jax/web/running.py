@@ -7,6 +7,7 @@ import logging
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Literal, Protocol
@@ -31,36 +32,45 @@ class Address(Protocol):
 
 
 def serve(
-    app: ASGIApp, config: Address, on_start: Callable[[str], None], say: Callable[[str], None], *, sockets: bool = False
+    app: ASGIApp, config: Address, on_start: Callable[[str], None], say: Callable[[str], None], *, plain: bool = False
 ) -> None:  # fmt: skip
     """Serves until SIGTERM or Ctrl-C, then lets the requests under way finish; a second Ctrl-C does not wait for them.
 
     Args:
         on_start: hears the address, http://HOST:PORT, before the first request is taken.
         say: hears what a signal leads to.
-        sockets: whether the application takes WebSockets.
+        plain: for an application that starts processes and takes WebSockets: asyncio's own event loop.
 
-    Raises InputError when the address cannot be had.
+    Raises InputError when the address cannot be had, or the application says at its start that it cannot be.
     """
     listening = listen(config)
     on_start(address(listening))
     with listening:
-        _Server(app, config, say, sockets).run([listening])
+        _run(_Server(app, config, say, plain), listening)
 
 
 @contextlib.contextmanager
-def serving(app: ASGIApp, config: Address, *, sockets: bool = False) -> Iterator[str]:
+def serving(app: ASGIApp, config: Address, *, plain: bool = False) -> Iterator[str]:
     """Serves in a thread of its own while the block runs; yields the address, http://HOST:PORT."""
     listening = listen(config)
-    server = _Server(app, config, lambda words: None, sockets)
-    thread = threading.Thread(target=server.run, args=([listening],), name="server", daemon=True)
+    server = _Server(app, config, lambda words: None, plain)
+    thread = threading.Thread(target=_run, args=(server, listening), name="server", daemon=True)
     with listening:
         thread.start()
+        while thread.is_alive() and not server.started:
+            time.sleep(0.01)
         try:
             yield address(listening)
         finally:
             server.should_exit = True
             thread.join()
+
+
+def _run(server: _Server, listening: socket.socket) -> None:
+    try:
+        server.run([listening])
+    except SystemExit as error:  # uvicorn's word for an application that did not start; its log has said why
+        raise InputError("server: it could not start") from error
 
 
 def listen(config: Address) -> socket.socket:
@@ -88,14 +98,15 @@ def address(listening: socket.socket) -> str:
 class _Server(uvicorn.Server):
     """uvicorn that says what its signals do and ends as a program that has done what it was told."""
 
-    def __init__(self, app: ASGIApp, config: Address, say: Callable[[str], None], sockets: bool) -> None:
-        protocol: Literal["websockets-sansio", "none"] = "websockets-sansio" if sockets else "none"
+    def __init__(self, app: ASGIApp, config: Address, say: Callable[[str], None], plain: bool) -> None:
+        protocol: Literal["websockets-sansio", "none"] = "websockets-sansio" if plain else "none"
         super().__init__(
             uvicorn.Config(
                 app,
                 log_level=logging.WARNING,
                 access_log=False,
                 ws=protocol,
+                loop="asyncio" if plain else "auto",
                 server_header=False,
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=max(1, round(config.stop_seconds)),

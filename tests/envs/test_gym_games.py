@@ -19,7 +19,7 @@ from tars_jax.agent import Action, Click, Finished, Hotkey, Point, action_from_c
 from tars_jax.envs import GameEnv, action_to_space
 from tars_jax.envs.background import background
 from tars_jax.envs.gym import browser_config
-from tars_jax.sandbox.browser import SandboxFailure
+from tars_jax.sandbox.browser import Page, SandboxFailure
 from tars_jax.tasks.games.catalog import load_game
 
 IDS = ("TarsJax/MazePathOfLight-v0", "TarsJax/Game2048-v0", "TarsJax/InfinityLoop-v0")
@@ -113,7 +113,7 @@ def test_truncation_rendering_and_finishing() -> None:
 
 
 def kill_browser(env: GameEnv) -> None:
-    assert env._browser_game is not None and env._browser_game._page is not None
+    assert env._browser_game is not None and isinstance(env._browser_game._page, Page)
     browser = env._browser_game._page.context.browser
     assert browser is not None
     background().run(browser.close())

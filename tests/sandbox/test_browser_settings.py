@@ -23,7 +23,7 @@ from tars_jax.sandbox.browser import (
     is_key,
 )
 from tars_jax.sandbox.browser.events import InputDevices
-from tars_jax.sandbox.browser.relay import Messages, is_managers
+from tars_jax.sandbox.browser.relay import Addressee, Messages
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,25 @@ def test_the_relay_cuts_messages_wherever_a_chunk_ends() -> None:
 
 
 def test_the_relay_knows_whose_answer_it_is() -> None:
-    assert is_managers(b'{"id":1073741824,"result":{}}\0') and not is_managers(b'{"id":12,"result":{}}\0')
-    assert not is_managers(b'{"method":"Page.loadEventFired","params":{"id":1073741824}}\0')
-    assert is_managers(b'{"error":{"code":-32001},"id":1073741825}\0')
+    is_manager = Addressee().is_manager
+    assert is_manager(b'{"id":1073741824,"result":{}}\0') and not is_manager(b'{"id":12,"result":{}}\0')
+    assert not is_manager(b'{"method":"Page.loadEventFired","params":{"id":1073741824}}\0')
+    assert is_manager(b'{"error":{"code":-32001},"id":1073741825}\0')
+
+
+def test_the_relay_knows_whose_session_an_event_is_of() -> None:
+    is_manager = Addressee().is_manager
+    mine, below, other = (letter * 32 for letter in ("A", "B", "C"))
+
+    def event(session: str, method: str = "Page.loadEventFired", params: str = "{}") -> bool:
+        return is_manager(f'{{"method":"{method}","params":{params},"sessionId":"{session}"}}\0'.encode())
+
+    assert not event(mine)
+    assert is_manager(f'{{"id":1073741824,"result":{{"sessionId":"{mine}"}},"sessionId":"{other}"}}\0'.encode())
+    assert not is_manager(f'{{"id":7,"result":{{"sessionId":"{other}"}}}}\0'.encode())
+    assert event(mine) and not event(below) and not event(other)
+    assert not event(other, "Target.attachedToTarget", f'{{"sessionId":"{below}"}}') and not event(below)
+    assert event(mine, "Target.attachedToTarget", f'{{"sessionId":"{below}"}}') and event(below)
 
 
 def test_the_sandbox_does_not_import_jax() -> None:

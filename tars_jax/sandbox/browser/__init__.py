@@ -13,12 +13,14 @@ from tars_jax.sandbox.browser.events import (
     is_key,
 )
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
+from tars_jax.sandbox.browser.interface import ActsOnPage, OpensPages
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.site import Site
 
 __all__ = [
+    "ActsOnPage",
     "BrowserConfig",
     "BrowserManager",
     "InputEvent",
@@ -30,6 +32,7 @@ __all__ = [
     "MouseMove",
     "MouseUp",
     "Observation",
+    "OpensPages",
     "Page",
     "PageError",
     "SandboxFailure",

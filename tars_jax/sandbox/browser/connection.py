@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from tars_jax.sandbox.browser.relay import FIRST_ID, Messages
+
+# A message of the browser that answers nothing; None when the browser is gone.
+Heard: TypeAlias = Callable[[dict[str, Any] | None], None]
 
 
 class ProtocolError(Exception):
@@ -24,6 +28,7 @@ class Connection(asyncio.Protocol):
         self._ids = itertools.count(FIRST_ID)
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._browser_session: str | None = None
+        self._listeners: dict[str, Heard] = {}
 
     async def attach(self, target: str) -> Session:
         """A session with a target, beside the one that Playwright has."""
@@ -32,6 +37,15 @@ class Connection(asyncio.Protocol):
             self._browser_session = answer["sessionId"]
         answer = await self.send("Target.attachToTarget", {"targetId": target, "flatten": True}, self._browser_session)
         return Session(self, answer["sessionId"])
+
+    async def detach(self, session: str) -> None:
+        """Ends a session of `attach`, and what it had switched on."""
+        self._listeners.pop(session, None)
+        await self.send("Target.detachFromTarget", {"sessionId": session}, self._browser_session)
+
+    def listen(self, session: str, heard: Heard) -> None:
+        """From now on `heard` gets the events of a session."""
+        self._listeners[session] = heard
 
     async def send(
         self, method: str, params: dict[str, Any] | None = None, session: str | None = None
@@ -63,6 +77,11 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         for message in self._messages.cut(data):
             answer = json.loads(message[:-1])
+            if "id" not in answer:
+                if (heard := self._listeners.get(answer.get("sessionId", ""))) is not None:
+                    # after the answers that came before it, whose callers are woken in the same way
+                    asyncio.get_running_loop().call_soon(heard, answer)
+                continue
             waiting = self._answers.get(answer["id"])
             if waiting is None or waiting.done():
                 continue
@@ -75,6 +94,8 @@ class Connection(asyncio.Protocol):
         for answer in self._answers.values():
             if not answer.done():
                 answer.set_exception(ConnectionError("the browser is gone"))
+        for heard in set(self._listeners.values()):
+            heard(None)
 
 
 class Session:
@@ -82,8 +103,8 @@ class Session:
 
     def __init__(self, connection: Connection, session: str) -> None:
         self._connection = connection
-        self._session = session
+        self.id = session
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """As Connection.send, to this page."""
-        return await self._connection.send(method, params, self._session)
+        return await self._connection.send(method, params, self.id)

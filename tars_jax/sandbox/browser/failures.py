@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAILURES = ("renderer", "browser", "driver", "timeout", "diverged")
+FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "service")
 
 
 class SandboxFailure(Exception):
@@ -25,14 +25,12 @@ class SessionEnded(Exception):
 
     def __init__(self, id: str) -> None:
         super().__init__(f"there is no session {id[:80]!r}: it was released, or its lease ran out")
+        self.id = id
 
 
 class QuotaExceeded(Exception):
     """There are as many sessions as there may be; one that ends makes place."""
 
-
-class WrongStep(Exception):
-    """A call came with a number that is neither the next nor that of the last call, repeated."""
-
-    def __init__(self, given: int, calls: int) -> None:
-        super().__init__(f"number is {given}; it takes {calls + 1}, or {calls} with the last call repeated")
+    def __init__(self, message: str, *, own: bool) -> None:
+        super().__init__(message)
+        self.own = own  # the owner's own sessions are too many; otherwise all together are

@@ -7,15 +7,16 @@ import dataclasses
 from functools import partial
 from typing import cast
 
-from playwright.async_api import BrowserContext, Dialog, Route, StorageState
+from playwright.async_api import BrowserContext, Dialog, ProxySettings, Route, StorageState
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
-from tars_jax.sandbox.browser.connection import Session
+from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.launch import Launched
-from tars_jax.sandbox.browser.page_events import Report, watch
+from tars_jax.sandbox.browser.network import Hosts
+from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
 from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, content_type
 
 
@@ -27,17 +28,24 @@ class Tab:
     page: PlaywrightPage
     session: Session
     target: str  # the page's id in the debugging protocol
+    connection: Connection
 
 
-async def new_context(launched: Launched, spec: PageSpec) -> BrowserContext:
-    """A context with the virtual clock, whose requests the spec's site answers. Viewport at device scale 1."""
+async def new_context(
+    launched: Launched, spec: PageSpec, gate_port: int | None = None, report: Report | None = None
+) -> BrowserContext:
+    """A context with the virtual clock, whose requests the spec's site answers. Viewport at device scale 1.
+
+    Requests to hosts of the spec's allow-list leave through the gate at `gate_port`; `report` hears of all others.
+    """
+    gate = ProxySettings(server=f"http://{launched.gate}:{gate_port}", bypass="<-loopback>")
     context = await launched.browser.new_context(
         viewport={"width": spec.width, "height": spec.height}, device_scale_factor=1,
         timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
-        storage_state=cast(StorageState, spec.storage),
+        storage_state=cast(StorageState, spec.storage), proxy=None if gate_port is None else gate,
     )  # fmt: skip
     await context.add_init_script(script=CLOCK_SCRIPT)
-    await context.route("**/*", partial(_serve, spec.site))
+    await context.route("**/*", partial(_serve, spec.site, Hosts(spec.network), report))
     return context
 
 
@@ -53,7 +61,7 @@ async def new_tab(launched: Launched, context: BrowserContext, report: Report | 
         watch(page, report)
     page.on("dialog", _dismiss)
     context.on("page", _close_popup)
-    return Tab(context, page, session, target)
+    return Tab(context, page, session, target, launched.connection)
 
 
 async def show(tab: Tab, site: Site) -> None:
@@ -63,15 +71,19 @@ async def show(tab: Tab, site: Site) -> None:
         raise InputError(f"site {site.root} did not serve {site.index!r}")
 
 
-async def _serve(site: Site, route: Route) -> None:
-    """Answers from the site's folder; every other request is aborted."""
+async def _serve(site: Site, hosts: Hosts, report: Report | None, route: Route) -> None:
+    """Answers from the site's folder, and lets requests to the named hosts go; every other one is aborted."""
     with contextlib.suppress(PlaywrightError):  # the page may be gone before its answer
         path = site.find(route.request.url)
         if path is not None:
             await route.fulfill(status=200, body=path.read_bytes(), content_type=content_type(path))
         elif route.request.url.startswith(f"{ORIGIN}/"):
             await route.fulfill(status=404, body="no such file")
+        elif hosts.allows_url(route.request.url):
+            await route.continue_()
         else:
+            if report is not None:
+                report("blocked", {"url": route.request.url[:LONGEST_TEXT]})
             await route.abort()
 
 

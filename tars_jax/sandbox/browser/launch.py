@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import secrets
 import sys
 from pathlib import Path
 
@@ -39,7 +40,7 @@ FLAGS = (
     "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",
     "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
     # No network: requests are answered by site.py or aborted, and what is no request finds no host and no route.
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-quic",
+    "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )  # fmt: skip
 
@@ -51,6 +52,7 @@ class Launched:
     browser: Browser  # Playwright's view: contexts, pages, their events
     connection: Connection  # the manager's own: the calls of every step
     token: str  # in the environment of its processes
+    gate: str  # the only host name that leads anywhere: to loopback, where the gates of pages listen (network.py)
 
 
 async def launch(playwright: Playwright, executable: Path, run: SandboxRun, number: int) -> Launched:
@@ -58,9 +60,15 @@ async def launch(playwright: Playwright, executable: Path, run: SandboxRun, numb
     folder = run.folder / f"browser-{number}"
     folder.mkdir()
     token = f"{run.token}.{number}"
+    gate = f"{secrets.token_hex(16)}.invalid"  # no page knows it
     connection = Connection()
     server = await asyncio.get_running_loop().create_unix_server(lambda: connection, folder / "relay")
-    flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else []), f"--user-data-dir={folder / 'profile'}"]
+    flags = [
+        *FLAGS,
+        f"--host-resolver-rules=MAP {gate} 127.0.0.1,MAP * ~NOTFOUND",
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),
+        f"--user-data-dir={folder / 'profile'}",
+    ]
     try:
         browser = await playwright.chromium.launch(
             executable_path=sys.executable, ignore_default_args=True,
@@ -71,7 +79,7 @@ async def launch(playwright: Playwright, executable: Path, run: SandboxRun, numb
     finally:
         server.close()
     await connection.ready
-    return Launched(browser, connection, token)
+    return Launched(browser, connection, token, gate)
 
 
 def last_words(error: Exception) -> str:

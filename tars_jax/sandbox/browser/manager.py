@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 
+from playwright.async_api import BrowserContext, Playwright, async_playwright
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Playwright, async_playwright
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
@@ -34,6 +34,7 @@ from tars_jax.sandbox.browser.elastic import (
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched, last_words, launch
+from tars_jax.sandbox.browser.network import Gate, Hosts
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
@@ -41,6 +42,7 @@ from tars_jax.sandbox.browser.site import PageSpec, Site
 
 OPEN_ATTEMPTS = 3
 LONGEST_CLOSE_S = 5.0
+DRIVER_START_S = 120.0  # a fresh process of Node.js that reads its code: long on a busy machine, and nothing to mend
 
 
 @dataclasses.dataclass
@@ -161,7 +163,7 @@ class BrowserManager:
           size: (width, height) of the viewport in CSS pixels; None takes the configured one.
           network: the hosts that the page may reach beside its site (see network.py); none unless said.
 
-        Raises InputError when the site has no index, SandboxFailure when no browser could be brought up.
+        Raises InputError when the site has no index or a host is none, SandboxFailure when no browser comes up.
         """
         width, height = size or (self.config.width, self.config.height)
         return await self.open(PageSpec(site, width, height, single_canvas, tuple(network)))
@@ -171,6 +173,7 @@ class BrowserManager:
 
         The page begins with the cookies and the storage of `spec`.
         """
+        Hosts(spec.network)  # an entry that is none is the caller's mistake, told before a browser starts
         if spec.site.find(spec.site.url) is None:
             raise InputError(f"site {spec.site.root} has no file {spec.site.index!r}")
         slot = await self._free_place()
@@ -214,14 +217,18 @@ class BrowserManager:
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
     async def _new_page(self, launched: Launched, slot: _Slot, spec: PageSpec, report: Report | None) -> Page:
-        context = await new_context(launched, spec)
+        gate = Gate(Hosts(spec.network)) if spec.network else None
+        context: BrowserContext | None = None
         page: Page | None = None
         try:
+            context = await new_context(launched, spec, await gate.open() if gate else None, report)
             tab = await new_tab(launched, context, report)
             page = Page(
                 tab, self.config, spec, released=partial(self._release, slot),
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
             )  # fmt: skip
+            if gate is not None:
+                page.when_over(gate.close)
             if slot.launched is not launched:
                 raise ConnectionError("the browser ended meanwhile")
             slot.pages.add(page)
@@ -230,8 +237,11 @@ class BrowserManager:
             if page is not None:
                 page.abandon()
                 slot.pages.discard(page)
-            with contextlib.suppress(Exception):
-                await asyncio.wait_for(context.close(), self._close_timeout_s)
+            elif gate is not None:
+                gate.close()
+            if context is not None:
+                with contextlib.suppress(Exception):
+                    await asyncio.wait_for(context.close(), self._close_timeout_s)
             raise
         return page
 
@@ -285,7 +295,7 @@ class BrowserManager:
                 self.stats.driver_starts += 1
                 async with run.environment():
                     try:
-                        playwright = await asyncio.wait_for(async_playwright().start(), self.config.call_timeout_s)
+                        playwright = await asyncio.wait_for(async_playwright().start(), DRIVER_START_S)
                     except (PlaywrightError, OSError, TimeoutError) as error:
                         raise SandboxFailure("driver", f"it did not start: {error}") from error
                 pid = run.child()

@@ -35,6 +35,8 @@ class Page:
         self.context = tab.context
         self._page = tab.page
         self._session = tab.session
+        self.target = tab.target  # the page's id in the debugging protocol
+        self.connection = tab.connection
         self._timeout_s = config.call_timeout_s
         self._failed = failed
         self._released = released
@@ -112,6 +114,10 @@ class Page:
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._released(self))
         await asyncio.shield(self._closing)
+
+    def when_over(self, told: Callable[[], None]) -> None:
+        """`told` is called when the page has died or was closed."""
+        self._end.add_done_callback(lambda _: told())
 
     def abandon(self) -> None:
         """Ends the page's use: calls in flight and later ones raise RuntimeError."""

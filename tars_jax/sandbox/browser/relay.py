@@ -22,6 +22,7 @@ import sys
 
 FIRST_ID = 1 << 30  # the manager's calls have ids from here; the driver counts from 1
 CHUNK = 1 << 20
+ATTACHED = b',"result":{"sessionId":"'
 
 
 class Messages:
@@ -41,13 +42,32 @@ class Messages:
         return [message + b"\0" for message in whole[:-1].split(b"\0")]
 
 
-def is_managers(message: bytes) -> bool:
-    """Whether a message of Chromium answers a call of the manager."""
-    if message.startswith(b'{"id":'):
-        return int(message[6 : message.index(b",")]) >= FIRST_ID
-    if message.startswith(b'{"method":'):
-        return False
-    return json.loads(message[:-1]).get("id", 0) >= FIRST_ID
+class Addressee:
+    """Whether a message of Chromium is for the manager: an answer to its own call, or news of one of its sessions.
+
+    A session begins with the answer to Target.attachToTarget or, below another session, with Target.attachedToTarget.
+    """
+
+    def __init__(self) -> None:
+        self._sessions: set[bytes] = set()
+
+    def is_manager(self, message: bytes) -> bool:
+        if message.startswith(b'{"method":'):
+            # ,"sessionId":"32 digits"} and the zero byte
+            if message[-36:-35] != b'"' or message[-35:-3] not in self._sessions:
+                return False
+            if message.startswith(b'{"method":"Target.attachedToTarget"'):
+                self._sessions.add(json.loads(message[:-1])["params"]["sessionId"].encode())
+            return True
+        if message.startswith(b'{"id":'):
+            number = int(message[6 : message.index(b",")])
+        else:
+            number = json.loads(message[:-1]).get("id", 0)
+        if number < FIRST_ID:
+            return False
+        if (at := message.find(ATTACHED, 0, 60)) >= 0:
+            self._sessions.add(message[at + len(ATTACHED) : at + len(ATTACHED) + 32])
+        return True
 
 
 def write(descriptor: int, message: bytes) -> None:
@@ -58,6 +78,7 @@ def write(descriptor: int, message: bytes) -> None:
 
 def relay(driver_in: int, driver_out: int, manager: int, browser_in: int, browser_out: int) -> None:
     """Passes messages on until one of the three is gone."""
+    addressee = Addressee()
     streams = {driver_in: Messages(), manager: Messages(), browser_out: Messages()}
     poll = select.poll()
     for descriptor in streams:
@@ -70,7 +91,7 @@ def relay(driver_in: int, driver_out: int, manager: int, browser_in: int, browse
             messages = streams[descriptor].cut(chunk)
             if descriptor == browser_out:
                 for message in messages:
-                    write(manager if is_managers(message) else driver_out, message)
+                    write(manager if addressee.is_manager(message) else driver_out, message)
             elif messages:
                 write(browser_in, b"".join(messages))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import events as input_events
 from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.interface import ActsOnPage
 from tars_jax.sandbox.browser.screenshots import Observation
 
 EVENTS: dict[str, type[Any]] = {
@@ -19,18 +20,6 @@ EVENTS: dict[str, type[Any]] = {
 LONGEST_ADVANCE_MS = 600_000.0
 MAX_EVENTS = 10_000
 MAX_SEED = 2**53
-
-
-class ActsOnPage(Protocol):
-    """A page: of a BrowserManager, of a session, or of a service far away."""
-
-    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation: ...
-
-    async def act(self, events: Any, *, advance_ms: float, read: str | None = None) -> Observation: ...
-
-    async def evaluate(self, expression: str) -> Any: ...
-
-    async def close(self) -> None: ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ On the virtual clock a replay is exact, so a journal is a checkpoint of everythi
 storage, the game's state, the clock and chance. As a file it is one JSON object a line, the first one for the page:
 
     {"version": 1, "page": {"root", "index", "mounts", "width", "height", "single_canvas", ...}, "before": 12}
-    {"call": {"call": "act", "events": [...], "advance_ms": 120.0, "read": null}, "result": "sha256:..."}
+    {"call": {"call": "act", "events": [...], "advance_ms": 120.0, "read": null}, "result": "sha256:...", "once": null}
 
 `before` counts the calls of the session before this journal. A line that a kill has cut off is as if it never was.
 """
@@ -36,9 +36,10 @@ class Entry:
 
     call: Call
     result: str  # "sha256:" and the digest of the PNG, or ERROR, or VALUE
+    once: str | None = None  # the caller's word for this one call
 
     def to_json(self) -> dict[str, Any]:
-        return {"call": call_to_json(self.call), "result": self.result}
+        return {"call": call_to_json(self.call), "result": self.result, "once": self.once}
 
 
 class Journal:
@@ -95,7 +96,8 @@ def journal_from_json(lines: Any, name: str) -> Journal:
         spec = spec_from_json(head["page"])
         entries = []
         for number in range(1, len(lines)):
-            entries.append(Entry(call_from_json(lines[number]["call"]), str(lines[number]["result"])))
+            line = lines[number]
+            entries.append(Entry(call_from_json(line["call"]), str(line["result"]), line["once"]))
         return Journal(spec, int(head["before"]), entries)
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{name}, line {number + 1} is no line of a journal: {error}") from error
@@ -110,15 +112,14 @@ def _parsed(line: bytes) -> Any:
 
 async def replay(
     journal: Journal, open_page: Callable[[PageSpec], Awaitable[Page]],
-    compare: Callable[[int, Observation], None] = lambda index, observation: None,
-) -> tuple[Page, Any]:  # fmt: skip
-    """A new page that went the journal's way, and what its last call gave (None without a call).
+    heard: Callable[[Entry, Any], None] = lambda entry, value: None,
+) -> Page:  # fmt: skip
+    """A new page that went the journal's way; `heard` gets what each call gave, a value or a PageError.
 
-    `compare` sees the picture of every call as well. Raises SandboxFailure: "diverged" when the page shows another
-    picture than the journal's at any point, which can only be where something reached it that is not in the journal.
+    Raises SandboxFailure: "diverged" when the page shows another picture than the journal's at any point, which can
+    only be where something reached it that is not in the journal.
     """
     page = await open_page(journal.spec)
-    value: Any = None
     try:
         for index, entry in enumerate(journal.entries):
             try:
@@ -129,12 +130,11 @@ async def replay(
                 result = result_of(value)
             if result != entry.result:
                 raise SandboxFailure("diverged", f"call {index + 1} of {len(journal.entries)} gave another picture")
-            if isinstance(value, Observation):
-                compare(index, value)
+            heard(entry, value)
     except BaseException:
         await page.close()
         raise
-    return page, value
+    return page
 
 
 def spec_to_json(spec: PageSpec) -> dict[str, Any]:

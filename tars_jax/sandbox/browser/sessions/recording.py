@@ -75,7 +75,7 @@ async def play(path: Path, manager: BrowserManager) -> int:
             frames += 1
             if f"sha256:{hashlib.sha256(frame.read_bytes()).hexdigest()}" != entry.result:
                 raise InputError(f"{path}: {FRAMES}/{frame.name} is not the picture that the journal says")
-    page, _ = await replay(journal, manager.open)
+    page = await replay(journal, manager.open)
     await page.close()
     return frames
 

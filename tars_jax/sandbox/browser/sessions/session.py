@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from tars_jax.sandbox.browser.events import InputEvent
-from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, SessionEnded, WrongStep
+from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.screenshots import Observation
@@ -24,6 +24,7 @@ T = TypeVar("T")
 OpenPage: TypeAlias = Callable[[PageSpec, Report], Awaitable[Page]]
 RECOVERIES = 2  # of one call
 PERSON_S = 60.0  # a person who does nothing for so long gives the page back
+REMEMBERED = 4  # answers
 LONG_WAY = 200  # calls; a start beyond begins on a fresh page
 BRIEF = 2000  # characters of a value in a list
 WHERE = "({url: location.href, clock_ms: performance.now(), title: document.title})"
@@ -64,7 +65,7 @@ class Session:
         self._page: Page | None = None
         self._turn = asyncio.Lock()
         self._opened = bool(journal.entries)  # a page has been there before
-        self._answer: Any = None  # what the last call gave: a value or a PageError
+        self._answers: dict[str, Any] = {}  # of the last calls that had a word `once`: a value or a PageError
         self._ended = False
         self._person_until = 0.0
         self._given_back = asyncio.Event()
@@ -94,11 +95,11 @@ class Session:
         """None: what failed below is mended by the next call."""
         return None
 
-    async def call(self, call: Call, number: int | None = None, *, person: bool = False) -> Any:
+    async def call(self, call: Call, *, once: str | None = None, person: bool = False) -> Any:
         """Carries out a call: an Observation, or the value of an evaluation.
 
-        With `number`, the calls' count that this one makes, a repetition of the last call gives its answer again.
-        Raises WrongStep for another number, SessionEnded after the end, otherwise as Page.
+        A call that comes again with the same word `once` is not carried out again: it gets the answer that did not
+        reach its caller, also over a restart. Raises SessionEnded after the end, otherwise as Page.
         """
         self.under_way += 1
         try:
@@ -109,35 +110,32 @@ class Session:
             async with self._turn:
                 if self._ended:
                     raise SessionEnded(self.id)
-                if number is None or number == self.calls + 1:
-                    return await self._carried_out(call)
-                return await self._repeated(call, number)
+                if once is not None and any(entry.once == once for entry in self.journal.entries[-REMEMBERED:]):
+                    return await self._answer_to(once)
+                return await self._carried_out(call, once)
         finally:
             self.under_way -= 1
             self.renew()
 
-    async def _repeated(self, call: Call, number: int) -> Any:
-        """The answer of the last call once more, for a caller whom it did not reach."""
-        entries = self.journal.entries
-        if number != self.calls or not entries or entries[-1].call != call:
-            raise WrongStep(number, self.calls)
-        await self._living_page()  # after a restart it is the replay that gives the answer
-        if isinstance(self._answer, PageError):
-            raise self._answer
-        return self._answer
+    async def _answer_to(self, once: str) -> Any:
+        await self._living_page()  # after a restart it is the replay that gives the answers
+        answer = self._answers[once]
+        if isinstance(answer, PageError):
+            raise answer
+        return answer
 
-    async def _carried_out(self, call: Call) -> Any:
-        async def once(page: Page) -> Any:
+    async def _carried_out(self, call: Call, once: str | None) -> Any:
+        async def work(page: Page) -> Any:
             if isinstance(call, Start) and len(self.journal.entries) >= LONG_WAY:
                 page = await self._fresh_page(page)
             return await call.on(page)
 
         try:
-            value = await self._healed(once)
+            value = await self._healed(work)
         except PageError as error:
-            self._enter(call, ERROR, error)
+            self._enter(Entry(call, ERROR, once), error)
             raise
-        self._enter(call, result_of(value), value)
+        self._enter(Entry(call, result_of(value), once), value)
         return value
 
     async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
@@ -158,14 +156,19 @@ class Session:
                 raise
         raise AssertionError("the last attempt returned or raised")
 
-    def _enter(self, call: Call, result: str, value: Any) -> None:
-        entry = Entry(call, result)
+    def _enter(self, entry: Entry, value: Any) -> None:
         self.journal.append(entry)
-        self._answer = value
-        if isinstance(value, Observation):
-            self.last = value
+        self._remember(entry, value)
         if self.recording is not None:
             self.recording.append(entry, value)
+
+    def _remember(self, entry: Entry, value: Any) -> None:
+        if isinstance(value, Observation):
+            self.last = value
+        if entry.once is not None:
+            self._answers[entry.once] = value
+            while len(self._answers) > REMEMBERED:
+                del self._answers[next(iter(self._answers))]
 
     async def _fresh_page(self, page: Page) -> Page:
         """A page and a journal that begin with the address and the storage of `page`, in its place."""
@@ -193,9 +196,9 @@ class Session:
             return self._page
         if self._page is not None and (failure := self._page.failure) is not None:
             await self._lose(failure.kind, str(failure))
-        self._page, self._answer = await replay(self.journal, lambda spec: self._open_page(spec, self.events.append))
-        if isinstance(self._answer, Observation):
-            self.last = self._answer
+        self._page = await replay(
+            self.journal, lambda spec: self._open_page(spec, self.events.append), heard=self._remember
+        )
         if self._opened:
             self.recoveries += 1
             self.events.append("recovered", {"calls": self.calls})
@@ -228,6 +231,11 @@ class Session:
         async with self._turn:
             place, storage = await self._healed(look)
             return {**place, "storage": storage, "calls": self.calls, "journal": self.journal.copy()}
+
+    async def page(self) -> Page:
+        """The page below, for debugging. What is done to it beside the session's calls is not in the journal."""
+        async with self._turn:
+            return await self._living_page()
 
     async def end(self) -> None:
         """Ends the page; calls that wait raise SessionEnded. Idempotent."""
@@ -264,6 +272,10 @@ class Session:
         if self._given_back.is_set():
             self._given_back.clear()
             self.events.append("person", {"holds": True})
+
+    async def given_back(self) -> None:
+        """Returns when no person holds the page."""
+        await self._given_back.wait()
 
     def give_back(self) -> None:
         if not self._given_back.is_set():

@@ -98,9 +98,9 @@ class Sessions:
         own = len(self.all_of(owner))
         most = self.config.per_owner if quota is None else quota
         if own >= most:
-            raise QuotaExceeded(f"{owner} has {own} sessions, of {most}; release one first")
+            raise QuotaExceeded(f"{owner} has {own} sessions, of {most}; release one first", own=True)
         if len(self._sessions) >= self.config.max_sessions:
-            raise QuotaExceeded(f"all {self.config.max_sessions} sessions are taken; come again")
+            raise QuotaExceeded(f"all {self.config.max_sessions} sessions are taken; come again", own=False)
         token = secrets.token_urlsafe(24)
         lease = Lease(owner, self._seconds(seconds), _digest(token))
         journal = begin.copy() if isinstance(begin, Journal) else Journal(begin)

@@ -70,8 +70,7 @@ class Store:
 
     def _reap(self, own: str) -> int:
         try:
-            run = json.loads((self.folder / MANAGER).read_bytes())
-            token, folder = str(run["token"]), Path(run["folder"])
+            token, folder = read_run(self.folder)
         except (OSError, ValueError, KeyError, TypeError):
             return 0  # there was none
         if token == own or not token:
@@ -115,6 +114,12 @@ class Store:
 
     def remove(self, id: str) -> None:
         shutil.rmtree(self.folder / id, ignore_errors=True)
+
+
+def read_run(sessions: Path) -> tuple[str, Path]:
+    """Mark and folder of the run that holds a sessions folder, or held it last. Raises OSError, ValueError."""
+    run = json.loads((sessions / MANAGER).read_bytes())
+    return str(run["token"]), Path(run["folder"])
 
 
 def _json(value: dict[str, Any]) -> bytes:

@@ -1,0 +1,189 @@
+"""The far side of a browser service, with the interface of a BrowserManager: environments take either."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
+from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.service.config import folder_name
+from tars_jax.sandbox.browser.service.errors import ACCIDENT, BUSY, ENDED, FAILURE, HELD, PAGE_ERROR, QUOTA
+from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
+from tars_jax.sandbox.browser.site import Site
+
+log = logging.getLogger(__name__)
+PAUSE_S = 0.2  # between two attempts to reach the service
+
+
+class BrowserClient:
+    """Pages of a browser service; an async context manager.
+
+    A service that is out of reach (it is started again, for instance) is asked again for `patience_s`; a call that had
+    reached it is not carried out twice. While the client lives it renews the leases of its pages, however long the
+    policy thinks; when it dies, the service collects them.
+
+    Args:
+        address: of the service, http://HOST:PORT.
+        key: an owner's.
+        width, height: of viewports unless a page says otherwise, CSS pixels.
+        lease_s: how long a page outlives a client that has died.
+    """
+
+    def __init__(
+        self, address: str, key: str, *, width: int = 96, height: int = 96, lease_s: float = 120.0,
+        patience_s: float = 60.0, call_timeout_s: float = 120.0,
+    ) -> None:  # fmt: skip
+        self.width, self.height, self.lease_s, self.patience_s = width, height, lease_s, patience_s
+        self._http = httpx.AsyncClient(
+            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=httpx.Timeout(call_timeout_s),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
+        )  # fmt: skip
+        self._pages: dict[str, RemotePage] = {}
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> BrowserClient:
+        await self.request("GET", "/v1/stats")
+        self._renewing = asyncio.create_task(self._renew())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
+        with contextlib.suppress(SandboxFailure):
+            await asyncio.gather(*(page.close() for page in list(self._pages.values())))
+        await self._http.aclose()
+
+    async def open_page(
+        self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
+        network: Sequence[str] = (), record: bool = False,
+    ) -> RemotePage:  # fmt: skip
+        """As BrowserManager.open_page: waits while all places are taken. `record`: the service keeps every frame.
+
+        Raises QuotaExceeded when this owner has as many pages as it may, otherwise as the manager.
+        """
+        width, height = size or (self.width, self.height)
+        mounts = {name: folder_name(folder) for name, folder in site.mounts}
+        body = {
+            "site": {"root": folder_name(site.root), "index": site.index, "mounts": mounts},
+            "width": width, "height": height, "single_canvas": single_canvas, "network": list(network),
+            "lease_seconds": self.lease_s, "record": record,
+        }  # fmt: skip
+        opened = (await self.request("POST", "/v1/sessions", body)).json()
+        page = self._pages[opened["id"]] = RemotePage(self, opened["id"], opened["token"])
+        return page
+
+    async def request(self, method: str, path: str, body: Any = None) -> httpx.Response:
+        """A response below 400. Raises what the service says; SandboxFailure("service") when it is out of reach."""
+        until = time.monotonic() + self.patience_s
+        for attempt in itertools.count():
+            try:
+                response = await self._http.request(method, path, json=body)
+            except httpx.TransportError as error:
+                if time.monotonic() > until:
+                    raise SandboxFailure("service", f"{type(error).__name__} {error}") from error
+                await asyncio.sleep(PAUSE_S)
+                continue
+            if response.status_code < 400:
+                return response
+            refusal = response.json()["error"]
+            if refusal["code"] in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
+                await asyncio.sleep(PAUSE_S)
+                until = time.monotonic() + self.patience_s
+                continue
+            if method == "DELETE" and attempt and refusal["code"] == ENDED:
+                return response
+            raise _raised(refusal, path)
+        raise AssertionError("the loop returns or raises")
+
+    def forget(self, id: str) -> None:
+        self._pages.pop(id, None)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self.lease_s / 3)
+            for id in list(self._pages):
+                try:
+                    await self.request("POST", f"/v1/sessions/{id}/renew", {})
+                except (SandboxFailure, SessionEnded) as error:  # its next call meets it, too
+                    log.warning("session %s: %s", id, error)
+
+
+class RemotePage:
+    """A page behind a service, with the interface of a Page. A session that is gone is a SandboxFailure("service")."""
+
+    def __init__(self, client: BrowserClient, id: str, token: str) -> None:
+        self.id, self.token = id, token
+        self._client = client
+        self._closed = False
+
+    async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
+        """As Page.start."""
+        return _observation(await self._call(Start(expression, seed, read)))
+
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+        """As Page.act."""
+        return _observation(await self._call(Act(tuple(events), advance_ms, read)))
+
+    async def evaluate(self, expression: str) -> Any:
+        """As Page.evaluate."""
+        return (await self._call(Evaluate(expression)))["value"]
+
+    async def checkpoint(self) -> dict[str, Any]:
+        """Where the page is: url, clock_ms, storage, journal."""
+        return (await self._client.request("GET", f"/v1/sessions/{self.id}/checkpoint")).json()
+
+    async def recording(self) -> bytes:
+        """The .zip file of a page that was opened with `record`."""
+        return (await self._client.request("GET", f"/v1/sessions/{self.id}/recording")).content
+
+    async def close(self) -> None:
+        """Releases the session. Idempotent, safe on one that is gone."""
+        self._client.forget(self.id)
+        if not self._closed:
+            self._closed = True
+            with contextlib.suppress(SessionEnded):
+                await self._client.request("DELETE", f"/v1/sessions/{self.id}")
+
+    async def _call(self, call: Call) -> Any:
+        if self._closed:
+            raise RuntimeError("the page is closed")
+        body = {"call": call_to_json(call), "once": secrets.token_hex(8)}
+        try:
+            return (await self._client.request("POST", f"/v1/sessions/{self.id}/call", body)).json()
+        except SessionEnded as error:
+            raise SandboxFailure("service", str(error)) from error
+
+
+def _observation(answer: dict[str, Any]) -> Observation:
+    return Observation(base64.b64decode(answer["png"]), answer["data"])
+
+
+def _raised(error: dict[str, Any], path: str) -> Exception:
+    """What was raised on the other side."""
+    code, message = error["code"], error["message"]
+    if code == PAGE_ERROR:
+        return PageError(message)
+    if code == FAILURE:
+        return SandboxFailure(error["param"], message.partition(": ")[2])
+    if code == ENDED:
+        return SessionEnded(path.split("/")[3])
+    if code == QUOTA:
+        return QuotaExceeded(message, own=True)
+    if code == ACCIDENT:
+        return SandboxFailure("service", message)
+    return InputError(f"browser service: {message}")

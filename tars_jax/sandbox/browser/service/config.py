@@ -1,0 +1,89 @@
+"""What a browser service is told: where it listens, who may use it, and which folders it shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from tars_jax import InputError
+from tars_jax.web.door import is_loopback
+
+PACKAGE = Path(__file__).resolve().parents[3]  # tars_jax/
+OPERATOR = "operator"  # sees and ends the sessions of everybody
+
+
+@dataclasses.dataclass(frozen=True)
+class Owner:
+    """Somebody who may lease sessions."""
+
+    name: str
+    key: str = dataclasses.field(repr=False)
+    sessions: int | None = None  # at once; None: as many as the service gives anybody
+
+
+@dataclasses.dataclass(frozen=True)
+class ServiceConfig:
+    """Raises InputError for values that cannot be."""
+
+    owners: tuple[Owner, ...]  # the operator among them
+    host: str = "127.0.0.1"
+    port: int = 8700  # 0: any that is free
+    roots: tuple[Path, ...] = ()  # folders below which sites may lie, beside this package
+    open_seconds: float = 60.0  # to bring up a page, the wait for a free place included
+    person_seconds: float = 20.0  # how long a call waits for a person who holds the page
+    max_body_bytes: int = 32 << 20
+    body_seconds: float = 30.0
+    stop_seconds: float = 10.0  # for the requests under way when the server is told to stop
+
+    def __post_init__(self) -> None:
+        for field in ("open_seconds", "person_seconds", "max_body_bytes", "body_seconds", "stop_seconds"):
+            if getattr(self, field) <= 0:
+                raise InputError(f"service.{field} is {getattr(self, field)}, it takes a value above 0")
+        if not 0 <= self.port < 65536:
+            raise InputError(f"service.port is {self.port}, it takes 0 to 65535")
+        keys = [owner.key for owner in self.owners]
+        if len(set(keys)) < len(keys) or any(len(key) < 8 or not key.isascii() or " " in key for key in keys):
+            raise InputError("service.owners takes a key of its own for each owner: ASCII, 8 characters or more")
+        if OPERATOR not in (owner.name for owner in self.owners):
+            raise InputError(f"service.owners lacks {OPERATOR!r}, who sees the live page")
+
+    @property
+    def open_to_others(self) -> bool:
+        return not is_loopback(self.host)
+
+    def folder(self, given: str) -> Path | None:
+        """The folder that a client names: absolute, or "tars_jax/..." for one of this package; None if it may not."""
+        parts = Path(given).parts
+        path = PACKAGE.joinpath(*parts[1:]) if parts[:1] == (PACKAGE.name,) else Path(given)
+        if not path.is_absolute():
+            return None
+        path = path.resolve()
+        allowed = (PACKAGE, *(root.resolve() for root in self.roots))
+        return path if any(path.is_relative_to(root) for root in allowed) and path.is_dir() else None
+
+
+def folder_name(path: Path) -> str:
+    """How a client names a folder, so that a service with another place for this package finds it."""
+    path = path.resolve()
+    return str(Path(PACKAGE.name) / path.relative_to(PACKAGE)) if path.is_relative_to(PACKAGE) else str(path)
+
+
+def read_owners(file: Path) -> tuple[Owner, ...]:
+    """Owners from {"ann": {"key": "...", "sessions": 8}, "bob": {"key": "..."}}. Raises InputError naming the field."""
+    try:
+        values = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{file} cannot be read as JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{file} takes an object, owner -> {{key, sessions}}")
+    owners = []
+    for name, value in values.items():
+        known = isinstance(value, Mapping) and set(value) <= {"key", "sessions"}
+        if not known or not isinstance(value.get("key"), str):
+            raise InputError(f'{file}: {name} takes an object {{"key": text, "sessions": whole number or absent}}')
+        if not (value.get("sessions") is None or (type(value["sessions"]) is int and value["sessions"] >= 0)):
+            raise InputError(f"{file}: {name}.sessions got {value['sessions']!r}; it takes a whole number, 0 or more")
+        owners.append(Owner(name, value["key"], value.get("sessions")))
+    return tuple(owners)

@@ -1,0 +1,35 @@
+"""What goes wrong below, as responses that name it; client.py reads them back into what was raised."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
+from tars_jax.web.protocol import RequestError
+
+PAGE_ERROR, FAILURE, QUOTA, BUSY, ENDED, HELD, ACCIDENT = (
+    "page_error", "sandbox_failure", "quota", "busy", "session_not_found", "held", "accident",
+)  # fmt: skip
+FIELD = re.compile(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*")
+
+
+@contextlib.contextmanager
+def typed_errors(param: str | None = None) -> Iterator[None]:
+    """Turns what a session raises into a RequestError; `param` is the field that an InputError is about."""
+    try:
+        yield
+    except InputError as error:
+        named = FIELD.match(str(error))
+        raise RequestError(str(error), param or (named.group() if named else None)) from error
+    except QuotaExceeded as error:
+        retry = {} if error.own else {"Retry-After": "1"}
+        raise RequestError(str(error), status=429, code=QUOTA if error.own else BUSY, headers=retry) from error
+    except SessionEnded as error:
+        raise RequestError(str(error), status=404, code=ENDED) from error
+    except PageError as error:
+        raise RequestError(str(error), status=422, code=PAGE_ERROR) from error
+    except SandboxFailure as failure:
+        raise RequestError(str(failure), failure.kind, status=502, code=FAILURE) from failure

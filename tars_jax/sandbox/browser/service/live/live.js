@@ -1,0 +1,273 @@
+// The live page: all sessions as moving thumbnails; one of them large, to watch or to take over.
+"use strict";
+
+const POLL_MS = 300;
+const byId = (id) => document.getElementById(id);
+const cards = new Map(); // session id -> {card, shown: number of calls of the picture, session}
+let key = "", open = null, following = null, lastCalls = 0, lastTime = 0;
+
+// ---- the service ----
+async function request(path, options = {}) {
+  const headers = { Authorization: `Bearer ${key}`, ...(options.body ? { "Content-Type": "application/json" } : {}) };
+  const response = await fetch(path, { ...options, headers });
+  if (response.status === 401) askForKey("This key is not known here.");
+  if (!response.ok) throw new Error((await response.json()).error.message);
+  return response;
+}
+const post = async (path, body) => (await request(path, { method: "POST", body: JSON.stringify(body) })).json();
+
+function askForKey(words) {
+  key = "";
+  sessionStorage.removeItem("key");
+  byId("gate").hidden = false;
+  byId("refusal").textContent = words;
+}
+byId("gate").addEventListener("submit", (event) => {
+  event.preventDefault();
+  begin(byId("key").value);
+});
+function begin(given) {
+  key = given;
+  sessionStorage.setItem("key", key);
+  byId("gate").hidden = true;
+}
+
+// ---- words ----
+function title(session) {
+  const folder = session.index.split("?")[0].split("/");
+  const name = folder.length > 1 ? folder.at(-2) : folder[0].replace(/\.html$/, "");
+  return name.replaceAll("_", " ").replace(/\b\w/g, (letter) => letter.toUpperCase());
+}
+function described(call) {
+  if (!call) return "opened";
+  if (typeof call === "string") return "a long action";
+  if (call.call !== "act") return call.call;
+  const { events } = call;
+  const at = ({ x, y }) => `${Math.round(x)}, ${Math.round(y)}`;
+  const press = events.find((event) => event.type === "MouseDown");
+  const up = events.findLast((event) => event.type === "MouseUp");
+  if (press && up && Math.hypot(up.x - press.x, up.y - press.y) > 3) return `drag ${at(press)} → ${at(up)}`;
+  if (press) return `${press.button === "right" ? "right click" : events.some((e) => e.clicks > 1) ? "double click" : "click"} ${at(press)}`;
+  const keys = events.filter((event) => event.type === "KeyDown").map((event) => event.key);
+  if (keys.length) return keys.every((name) => name.length === 1) ? `type ${keys.join("")}` : keys.join(" + ");
+  const text = events.find((event) => event.type === "InsertText");
+  if (text) return `type ${text.text}`;
+  if (events.some((event) => event.type === "Wheel")) return "scroll";
+  return events.length ? "move" : `wait ${Math.round(call.advance_ms)} ms`;
+}
+function results(data) {
+  const verdict = data?.verdict ?? data;
+  if (!verdict || typeof verdict !== "object" || Array.isArray(verdict)) return [];
+  const chips = [];
+  if (verdict.level !== undefined) chips.push([`level ${verdict.level}`, ""]);
+  if (verdict.score !== undefined) chips.push([`score ${verdict.score}`, ""]);
+  if (verdict.reward !== undefined) chips.push([`reward ${verdict.reward}`, verdict.reward > 0 ? "won" : ""]);
+  if (verdict.success) chips.push(["won", "won"]);
+  else if (verdict.done) chips.push(["over", "over"]);
+  return chips;
+}
+const state = (session) => (session.person ? "person" : session.live ? "live" : "lost");
+const STATE_WORDS = { person: "a person plays", live: "live", lost: "recovering" };
+
+// ---- the grid ----
+function element(tag, className, ...children) {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.append(...children);
+  return made;
+}
+function createCard(session) {
+  const image = element("img", session.width < 200 ? "small" : "");
+  image.alt = `What ${title(session)} shows`;
+  const ripple = element("i", "ripple"), badge = element("span", "badge");
+  const name = element("span", ""), calls = element("span", ""), chips = element("div", "chips"), lease = element("i", "");
+  const card = element("button", "card",
+    element("div", "thumb", image, ripple, badge),
+    element("div", "words", element("div", "name", name, calls), chips),
+    element("div", "lease", lease));
+  card.addEventListener("click", () => show(session.id));
+  byId("grid").append(card);
+  return { card, image, ripple, badge, name, calls, chips, lease, shown: -1, session };
+}
+function chip([words, kind]) {
+  return element("span", `chip ${kind}`, words);
+}
+function update(entry, session) {
+  entry.session = session;
+  entry.card.classList.toggle("person", session.person);
+  entry.badge.className = `badge ${state(session)}`;
+  entry.badge.textContent = session.under_way && state(session) === "live" ? "acting" : STATE_WORDS[state(session)];
+  entry.name.textContent = title(session);
+  entry.calls.textContent = session.calls;
+  entry.chips.replaceChildren(...[[described(session.last_call), ""], ...results(session.data)].map(chip));
+  const left = Math.max(0, Math.min(1, (session.until - Date.now() / 1000) / session.lease_seconds));
+  entry.lease.style.width = `${100 * left}%`;
+  const words = `${title(session)} ${session.owner} ${session.id}`.toLowerCase();
+  entry.card.hidden = !words.includes(byId("filter").value.trim().toLowerCase());
+}
+async function picture(entry) {
+  const { session } = entry;
+  if (entry.shown === session.calls || session.calls === 0) return;
+  entry.shown = session.calls;
+  const blob = await (await request(`/v1/sessions/${session.id}/picture`)).blob();
+  const old = entry.image.src;
+  entry.image.src = URL.createObjectURL(blob);
+  await entry.image.decode().catch(() => {});
+  if (old) URL.revokeObjectURL(old);
+  mark(entry);
+  if (open === session.id && !held()) byId("screen").src = entry.image.src;
+}
+// A ring where the last action pressed.
+function mark(entry) {
+  const press = entry.session.last_call?.events?.find?.((event) => event.type === "MouseDown");
+  if (!press) return;
+  const box = entry.image.parentElement, { naturalWidth: width, naturalHeight: height } = entry.image;
+  const scale = Math.min(box.clientWidth / width, box.clientHeight / height);
+  entry.ripple.style.left = `${(box.clientWidth - width * scale) / 2 + press.x * scale}px`;
+  entry.ripple.style.top = `${(box.clientHeight - height * scale) / 2 + press.y * scale}px`;
+  entry.ripple.classList.remove("go");
+  void entry.ripple.offsetWidth; // the animation begins again
+  entry.ripple.classList.add("go");
+}
+function count(sessions, stats) {
+  const calls = sessions.reduce((sum, session) => sum + session.calls, 0), now = performance.now();
+  const rate = lastTime ? Math.max(0, (calls - lastCalls) / ((now - lastTime) / 1000)) : 0;
+  [lastCalls, lastTime] = [calls, now];
+  const rows = [["sessions", sessions.length], ["browsers", stats.browsers.browsers], ["actions a second", rate.toFixed(1)]];
+  const lost = Object.values(stats.browsers.failures).reduce((sum, number) => sum + number, 0);
+  if (lost) rows.push(["pages healed", lost]);
+  byId("counts").replaceChildren(...rows.map(([name, value]) => {
+    const [term, number] = [document.createElement("dt"), document.createElement("dd")];
+    term.textContent = name;
+    number.textContent = value;
+    return element("div", "", term, number);
+  }));
+}
+async function poll() {
+  if (key && !document.hidden) {
+    try {
+      const [{ sessions }, stats] = await Promise.all(
+        ["/v1/sessions", "/v1/stats"].map(async (path) => (await request(path)).json()));
+      for (const [id, entry] of cards) {
+        if (sessions.some((session) => session.id === id)) continue;
+        entry.card.remove();
+        cards.delete(id);
+        if (open === id) hide();
+      }
+      for (const session of sessions) {
+        if (!cards.has(session.id)) cards.set(session.id, createCard(session));
+        update(cards.get(session.id), session);
+      }
+      byId("empty").hidden = sessions.length > 0;
+      count(sessions, stats);
+      if (open) facts(cards.get(open).session);
+      await Promise.all([...cards.values()].map((entry) => picture(entry).catch(() => {})));
+    } catch (error) {
+      byId("counts").textContent = key ? `The service does not answer: ${error.message}` : "";
+    }
+  }
+  setTimeout(poll, POLL_MS);
+}
+
+// ---- one session, large ----
+const held = () => byId("stage").classList.contains("held");
+const hand = createHand(byId("screen"), act, () => byId("runs").checked);
+
+function show(id) {
+  const { session, image } = cards.get(id);
+  open = id;
+  byId("stage").hidden = false;
+  byId("title").textContent = title(session);
+  byId("place").textContent = `${session.index} · ${session.owner} · ${session.id}`;
+  const screen = byId("screen");
+  screen.className = session.width < 400 ? "small" : "";
+  screen.width = Math.min(1280, Math.max(session.width, 720 * Math.min(1, session.width / session.height)));
+  screen.src = image.src;
+  byId("events").replaceChildren();
+  facts(session);
+  follow(id);
+}
+function hide() {
+  if (held()) giveBack();
+  following?.abort();
+  open = null;
+  byId("stage").hidden = true;
+}
+function facts(session) {
+  const rows = [
+    ["state", STATE_WORDS[state(session)]], ["calls", session.calls], ["last", described(session.last_call)],
+    ...results(session.data).map(([words]) => { const [name, value] = words.split(" "); return [value ? name : "game", value ?? name]; }),
+    ["recoveries", session.recoveries], ["viewport", `${session.width} × ${session.height}`],
+    ["network", session.network.join(", ") || "closed"],
+    ["lease", `${Math.max(0, Math.round(session.until - Date.now() / 1000))} s left`],
+  ];
+  byId("facts").replaceChildren(...rows.flatMap(([name, value]) => {
+    const [term, words] = [document.createElement("dt"), document.createElement("dd")];
+    term.textContent = name;
+    words.textContent = value;
+    return [term, words];
+  }));
+}
+async function follow(id) {
+  following?.abort();
+  following = new AbortController();
+  try {
+    const response = await request(`/v1/sessions/${id}/events`, { signal: following.signal });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      text += part.value;
+      const pieces = text.split("\n\n");
+      text = pieces.pop();
+      for (const piece of pieces) if (piece.startsWith("data: {")) log(JSON.parse(piece.slice(6)));
+    }
+  } catch (error) {
+    if (error.name !== "AbortError") log({ kind: "error", time: Date.now() / 1000, data: { text: error.message } });
+  }
+}
+function log({ kind, time, data }) {
+  if (kind === "hello") return;
+  const when = document.createElement("time"), what = document.createElement("b"), words = document.createElement("span");
+  when.textContent = new Date(time * 1000).toLocaleTimeString([], { hour12: false });
+  what.textContent = kind;
+  words.textContent = data.text ?? data.url ?? Object.entries(data).map((pair) => pair.join(" ")).join(", ");
+  byId("events").prepend(element("li", kind, when, what, words));
+  while (byId("events").childElementCount > 300) byId("events").lastChild.remove();
+}
+
+// ---- a person's hand ----
+async function act(events, advance_ms) {
+  const { session } = cards.get(open);
+  const call = { call: "act", events, advance_ms, read: session.last_call?.read ?? null };
+  try {
+    const { png } = await post(`/v1/sessions/${open}/call`, { call, person: true });
+    if (held()) byId("screen").src = `data:image/png;base64,${png}`;
+  } catch (error) {
+    byId("hint").textContent = error.message;
+  }
+}
+async function takeOver() {
+  await post(`/v1/sessions/${open}/person`, { holds: true });
+  byId("stage").classList.add("held");
+  byId("hand").className = "held";
+  byId("hand").textContent = "Give back";
+  byId("hint").textContent = "Click, drag, scroll and type on the page. Its agent waits.";
+  hand.take();
+}
+function giveBack() {
+  hand.release();
+  byId("stage").classList.remove("held");
+  byId("hand").className = "";
+  byId("hand").textContent = "Take over";
+  byId("hint").textContent = "";
+  post(`/v1/sessions/${open}/person`, { holds: false }).catch(() => {});
+}
+byId("hand").addEventListener("click", () => (held() ? giveBack() : takeOver().catch((error) => { byId("hint").textContent = error.message; })));
+byId("close").addEventListener("click", hide);
+addEventListener("keydown", (event) => { if (event.key === "Escape" && open && !held()) hide(); });
+
+const given = new URLSearchParams(location.hash.slice(1)).get("key");
+history.replaceState(null, "", location.pathname); // the key does not stay in the address
+if (given || sessionStorage.getItem("key")) begin(given || sessionStorage.getItem("key"));
+else askForKey("");
+poll();

@@ -1,0 +1,134 @@
+"""/v1/sessions: leases, lists, renewal, release, checkpoints, recordings."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tars_jax.sandbox.browser.service.access import Access
+from tars_jax.sandbox.browser.service.config import ServiceConfig
+from tars_jax.sandbox.browser.service.errors import typed_errors
+from tars_jax.sandbox.browser.sessions import Sessions
+from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
+from tars_jax.sandbox.browser.site import PageSpec, Site
+from tars_jax.web.protocol import Fields, RequestError, busy, shown
+from tars_jax.web.responses import JsonResponse, read_json
+
+MAX_SIDE = 8192  # pixels
+
+
+class SessionRoutes:
+    def __init__(self, sessions: Sessions, config: ServiceConfig, access: Access) -> None:
+        self._sessions, self._config, self._access = sessions, config, access
+
+    async def lease(self, request: Request) -> Response:
+        """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint} -> 201 {id, token, ...}"""
+        owner = self._access.owner(request)
+        fields = Fields(await read_json(request))
+        begin = self._begin(fields)
+        seconds = fields.number("lease_seconds", self._sessions.config.lease_s, 0.1, self._sessions.config.max_lease_s)
+        record = fields.flag("record")
+        fields.done()
+        with typed_errors():
+            try:
+                async with asyncio.timeout(self._config.open_seconds):
+                    session, token = await self._sessions.lease(
+                        begin, owner.name, seconds=seconds, quota=owner.sessions
+                    )
+            except TimeoutError as error:
+                raise busy(f"no page within {self._config.open_seconds:g} seconds; come again") from error
+            if record:
+                self._sessions.record(session)
+        return JsonResponse({**session.to_json(), "token": token}, status_code=201)
+
+    async def list(self, request: Request) -> Response:
+        return JsonResponse({"sessions": [session.to_json() for session in self._access.visible(request)]})
+
+    async def inspect(self, request: Request) -> Response:
+        return JsonResponse(self._access.session(request).to_json())
+
+    async def renew(self, request: Request) -> Response:
+        """{lease_seconds?} -> the session"""
+        session = self._access.session(request)
+        fields = Fields(await read_json(request))
+        given = fields.value("lease_seconds")
+        seconds = fields.number("lease_seconds", 0.0, 0.1, self._sessions.config.max_lease_s)
+        fields.done()
+        with typed_errors():
+            return JsonResponse(self._sessions.renew(session.id, None if given is None else seconds).to_json())
+
+    async def release(self, request: Request) -> Response:
+        session = self._access.session(request)
+        with typed_errors():
+            await self._sessions.release(session.id)
+        return Response(status_code=204)
+
+    async def checkpoint(self, request: Request) -> Response:
+        """Where the page is; its field `journal` opens another session at the same place."""
+        session = self._access.session(request)
+        with typed_errors():
+            place = await session.checkpoint()
+        return JsonResponse({**place, "journal": place["journal"].to_json()})
+
+    async def record(self, request: Request) -> Response:
+        session = self._access.session(request)
+        with typed_errors():
+            self._sessions.record(session)
+        return Response(status_code=204)
+
+    async def recording(self, request: Request) -> Response:
+        """The recording up to here, one .zip file (sessions/recording.py plays it)."""
+        session = self._access.session(request)
+        if session.recording is None:
+            raise RequestError("the session is not recorded: POST here begins it", status=404, code="not_recorded")
+        packed = await asyncio.to_thread(session.recording.pack)
+        name = f'attachment; filename="session-{session.id}.zip"'
+        return Response(packed, media_type="application/zip", headers={"Content-Disposition": name})
+
+    def _begin(self, fields: Fields) -> PageSpec | Journal:
+        if (checkpoint := fields.value("checkpoint")) is not None:
+            with typed_errors("checkpoint"):
+                journal = journal_from_json(Fields(checkpoint, "checkpoint").array("journal", required=True), "journal")
+            site = journal.spec.site
+            folders = [str(site.root), *(str(folder) for _, folder in site.mounts)]
+            if any(self._config.folder(folder) is None for folder in folders):
+                raise RequestError(
+                    f"checkpoint.journal is of a site that this service does not show: {shown(folders)}", "checkpoint"
+                )
+            return journal
+        manager = self._sessions.manager.config
+        return PageSpec(
+            self._site(Fields(fields.value("site"), "site")),
+            fields.integer("width", manager.width, 1, MAX_SIDE) or manager.width,
+            fields.integer("height", manager.height, 1, MAX_SIDE) or manager.height,
+            fields.flag("single_canvas"),
+            tuple(_hosts(fields)),
+        )
+
+    def _site(self, fields: Fields) -> Site:
+        mounts = fields.value("mounts") or {}
+        if not isinstance(mounts, dict):
+            raise fields.error("mounts", "an object, name -> folder")
+        site = Site(
+            self._folder(fields, "root", fields.text("root")),
+            fields.text("index", "index.html"),
+            tuple((name, self._folder(fields, "mounts", folder)) for name, folder in mounts.items()),
+        )
+        fields.done()
+        return site
+
+    def _folder(self, fields: Fields, name: str, given: Any) -> Any:
+        folder = self._config.folder(given) if isinstance(given, str) and "\0" not in given else None
+        if folder is None:
+            raise fields.error(name, "a folder of tars_jax/ or below the service's roots")
+        return folder
+
+
+def _hosts(fields: Fields) -> list[str]:
+    hosts = fields.array("network")
+    if not all(isinstance(host, str) for host in hosts):
+        raise fields.error("network", "an array of hosts")
+    return hosts

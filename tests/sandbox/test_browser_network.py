@@ -1,0 +1,136 @@
+"""Closed unless the task names hosts; then these hosts, from that page alone, by whatever way it tries."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.server
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import websockets.sync.server as websockets
+from websockets.exceptions import ConnectionClosed
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.network import Gate, Hosts
+from tars_jax.sandbox.browser.sessions import Sessions
+
+
+def test_what_an_allow_list_allows() -> None:
+    hosts = Hosts(["example.com", "*.example.org", "localhost:8080", "127.0.0.1:3000"])
+    for url, allowed in {
+        "http://example.com/": True,
+        "https://EXAMPLE.com./a?b": True,
+        "wss://example.com/": True,
+        "http://example.com:8080/": False,
+        "http://www.example.com/": False,
+        "http://example.com.evil.net/": False,
+        "http://evil.net/example.com": False,
+        "http://example.com@evil.net/": False,
+        "https://a.b.example.org/": True,
+        "https://example.org/": False,
+        "https://badexample.org/": False,
+        "http://localhost:8080/": True,
+        "http://localhost/": False,
+        "http://127.0.0.1:3000/": True,
+        "file:///etc/passwd": False,
+        "http://example.com:99999/": False,
+    }.items():
+        assert hosts.allows_url(url) == allowed, url
+    for index, entry in enumerate(["http://x/", "", "*", "a b", "x:0", "x:70000", "*.", "x/y"]):
+        with pytest.raises(InputError, match=rf"network\[{index}\] is "):
+            Hosts(["example.com"] * index + [entry])
+
+
+def test_a_name_that_leads_into_this_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(name: str, address: str) -> str | None:
+        async def resolved(*_: Any, **__: Any) -> Any:
+            return [(2, 1, 6, "", (address, 80))]
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved, raising=False)
+        return await Gate(Hosts(["example.com", "localhost", "10.0.0.1"]))._address(name, 80)
+
+    for name, address, allowed in (
+        ("example.com", "93.184.216.34", True),
+        ("example.com", "127.0.0.1", False),
+        ("example.com", "10.0.0.1", False),
+        ("example.com", "169.254.169.254", False),
+        ("localhost", "127.0.0.1", True),
+        ("10.0.0.1", "10.0.0.1", True),
+        ("other.com", "93.184.216.34", False),
+    ):
+        assert asyncio.run(ask(name, address)) == (address if allowed else None), (name, address)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[int, list[str]]]:
+    """Port of a server that answers everybody, and the paths that it was asked for."""
+    reached: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            reached.append(self.path)
+            leaves = self.path.startswith("/leave")
+            self.send_response(302 if leaves else 200)
+            self.send_header("Access-Control-Allow-Origin", "*")
+            if leaves:
+                self.send_header("Location", f"http://localhost:{self.headers['Host'].split(':')[1]}/left")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, format: str, *values: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], reached
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def echo() -> Iterator[int]:
+    def answer(socket: websockets.ServerConnection) -> None:
+        with contextlib.suppress(ConnectionClosed):
+            for text in socket:
+                socket.send(text)
+
+    with websockets.serve(answer, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.socket.getsockname()[1]
+        server.shutdown()
+
+
+@pytest.mark.browser
+def test_a_page_reaches_the_hosts_of_its_task_alone(laboratory: Any, server: tuple[int, list[str]], echo: int) -> None:
+    port, reached = server
+    attempt = """(async () => { const results = [];
+      for (const url of ['http://127.0.0.1:PORT/yes', 'http://127.0.0.1:PORT/leave', 'http://localhost:PORT/no',
+                         'http://127.0.0.1:ECHO/no', 'http://example.com/'])
+        results.push(await fetch(url).then((answer) => answer.text(), () => 'refused'));
+      for (const url of ['ws://127.0.0.1:ECHO/', 'ws://127.0.0.1:PORT/socket', 'ws://localhost:ECHO/'])
+        results.push(await new Promise((resolve) => { const socket = new WebSocket(url);
+          socket.onopen = () => socket.send('echo'); socket.onmessage = (event) => resolve(event.data);
+          socket.onerror = () => resolve('refused'); }));
+      return results; })()""".replace("PORT", str(port)).replace("ECHO", str(echo))
+
+    async def live() -> None:
+        async with Sessions(laboratory.manager) as sessions:
+            site = laboratory.site("")
+            named = await sessions.open_page(site, network=[f"127.0.0.1:{port}"])
+            sockets = await sessions.open_page(site, network=[f"127.0.0.1:{echo}"])
+            closed = await sessions.open_page(site)
+            found = [await session.evaluate(attempt) for session in (named, sockets, closed)]
+            assert found[0] == ["hello", *["refused"] * 7]
+            assert reached == ["/yes", "/leave", "/socket"]  # which takes no WebSocket
+            assert found[1][5:] == ["echo", "refused", "refused"] and found[1][0] == found[1][4] == "refused"
+            assert found[2] == ["refused"] * 8
+            blocked = [event.data["url"] for event in closed.events.after(0) if event.kind == "blocked"]
+            assert f"http://127.0.0.1:{port}/yes" in blocked and "http://example.com/" in blocked
+            await named.close()
+            with pytest.raises(InputError, match=r"network\[0\] is 'http://x/'"):
+                await sessions.open_page(site, network=["http://x/"])
+
+    laboratory.run(live())
+    assert reached[3:] == []

@@ -1,0 +1,349 @@
+"""The browser service: sessions over HTTP, the client in the manager's place, what it refuses, its debugger."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import websockets.sync.client as websockets
+from playwright.async_api import async_playwright
+from websockets.exceptions import ConnectionClosed
+
+from tars_jax import InputError
+from tars_jax.envs.browser_game import BrowserGame
+from tars_jax.sandbox.browser import (
+    BrowserConfig,
+    BrowserManager,
+    MouseDown,
+    MouseUp,
+    PageError,
+    SandboxFailure,
+    Site,
+)
+from tars_jax.sandbox.browser.failures import QuotaExceeded
+from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig, make_app, read_owners
+from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.browser.sessions.recording import play
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.web.running import serving
+
+pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+OPERATOR, ANN, BOB = "operator-key", "key-of-ann", "key-of-bob"
+OWNERS = (Owner("operator", OPERATOR), Owner("ann", ANN), Owner("bob", BOB, 1))
+PAGE = """<body style="margin:0; background: #124"><script>let clicks = 0;
+  addEventListener('click', () => { clicks += 1; document.body.style.background = `rgb(${clicks * 40}, 80, 90)`;
+    console.log('click', clicks); });</script>"""
+CLICK = (MouseDown(30, 60), MouseUp(30, 60))
+ACT = {"call": "act", "events": [{"type": "MouseDown", "x": 3, "y": 4}], "advance_ms": 20}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "site").mkdir()
+    (folder / "site" / "index.html").write_text(f"<!doctype html>{PAGE}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    config = ServiceConfig(OWNERS, port=0, roots=(folder / "site",), max_body_bytes=1 << 20, person_seconds=0.2)
+    sessions = Sessions(
+        BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, call_timeout_s=60)),
+        SessionsConfig(max_sessions=5),
+        folder / "sessions",
+    )
+    with serving(make_app(config, sessions), config, plain=True) as address:
+        yield address
+
+
+@pytest.fixture
+def http(address: str) -> Iterator[httpx.Client]:
+    """As ann, whose sessions are released after each test."""
+    with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http:
+        yield http
+        for session in http.get("/v1/sessions").json()["sessions"]:
+            http.delete(f"/v1/sessions/{session['id']}")
+
+
+def leased(http: httpx.Client, folder: Path, **more: Any) -> dict[str, Any]:
+    response = http.post("/v1/sessions", json={"site": {"root": str(folder / "site")}, **more})
+    assert response.status_code == 201, response.text
+    return response.json()
+
+
+def refused(response: httpx.Response, status: int, param: str | None = None) -> str:
+    assert response.status_code == status, response.text
+    error = response.json()["error"]
+    assert param is None or error["param"] == param, error
+    return error["message"]
+
+
+def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
+    one = leased(http, folder, lease_seconds=33, width=64, height=48)
+    path = f"/v1/sessions/{one['id']}"
+    assert (one["lease_seconds"], one["calls"], len(one["token"])) == (33, 0, 32)
+    answer = http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "once": "x"}).json()
+    assert answer["data"] == 64 and http.get(f"{path}/picture").content[:4] == b"\x89PNG"
+    assert http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "once": "x"}).json() == answer
+    assert http.post(f"{path}/call", json={"call": {"call": "evaluate", "expression": "1 + 1"}}).json() == {"value": 2}
+    seen = http.get(path).json()
+    assert (seen["calls"], seen["data"], seen["last_call"]["expression"]) == (2, 64, "1 + 1")
+    assert http.post(f"{path}/renew", json={"lease_seconds": 50}).json()["lease_seconds"] == 50
+    assert [each["id"] for each in http.get("/v1/sessions").json()["sessions"]] == [one["id"]]
+    place = http.get(f"{path}/checkpoint").json()
+    assert place["url"] == "http://sandbox.invalid/index.html" and place["clock_ms"] == 20
+    fork = http.post("/v1/sessions", json={"checkpoint": place}).json()
+    assert http.get(f"/v1/sessions/{fork['id']}/picture").content == http.get(f"{path}/picture").content
+    assert http.delete(path).status_code == 204
+    refused(http.delete(path), 404)
+    assert http.get("/v1/stats").json()["browsers"]["browsers"] == 1
+
+
+def test_keys_and_tokens(http: httpx.Client, address: str, folder: Path) -> None:
+    one = leased(http, folder)
+    path = f"{address}/v1/sessions/{one['id']}"
+
+    def status(key: str, method: str = "GET", url: str = path, **more: Any) -> int:
+        return httpx.request(method, url, headers={"Authorization": f"Bearer {key}"}, **more).status_code
+
+    assert [status(key) for key in (ANN, one["token"], OPERATOR, BOB, "nobody")] == [200, 200, 200, 404, 401]
+    assert httpx.get(path).status_code == 401 and httpx.get(f"{path}?token={one['token']}").status_code == 401
+    everybody = f"{address}/v1/sessions"
+    assert [status(key, url=everybody) for key in (ANN, OPERATOR, one["token"])] == [200, 200, 401]
+    for key, count in ((ANN, 1), (BOB, 0), (OPERATOR, 1)):
+        listed = httpx.get(everybody, headers={"Authorization": f"Bearer {key}"}).json()["sessions"]
+        assert len(listed) == count and not any("token" in session for session in listed)
+    site = {"site": {"root": str(folder / "site")}}
+    assert [status(BOB, "POST", everybody, json=site) for _ in range(2)] == [201, 429]  # his quota is one
+    for _ in range(3):
+        leased(http, folder)
+    full = http.post("/v1/sessions", json=site)
+    assert "all 5 sessions" in refused(full, 429) and full.headers["Retry-After"] == "1"
+    assert httpx.get(f"{address}/health", headers={"Host": "evil.example"}).status_code == 400
+    for session in httpx.get(everybody, headers={"Authorization": f"Bearer {BOB}"}).json()["sessions"]:
+        assert status(BOB, "DELETE", f"{everybody}/{session['id']}") == 204
+
+
+def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: Path, tmp_path: Path) -> None:
+    root = str(folder / "site")
+    for body, param in (
+        ({}, "site"),
+        ([], None),
+        ({"site": {}}, "site.root"),
+        ({"site": {"root": "/etc"}}, "site.root"),
+        ({"site": {"root": f"{root}/../.."}}, "site.root"),
+        ({"site": {"root": "tars_jax/../.."}}, "site.root"),
+        ({"site": {"root": root, "mounts": {"x": "/etc"}}}, "site.mounts"),
+        ({"site": {"root": root, "path": "x"}}, "site.path"),
+        ({"site": {"root": root}, "width": 0}, "width"),
+        ({"site": {"root": root}, "width": 1e3}, "width"),
+        ({"site": {"root": root}, "lease_seconds": "long"}, "lease_seconds"),
+        ({"site": {"root": root}, "network": "example.com"}, "network"),
+        ({"site": {"root": root}, "network": ["http://x/"]}, "network[0]"),
+        ({"site": {"root": root}, "widht": 3}, "widht"),
+        ({"checkpoint": {"journal": [{"version": 1}]}}, "checkpoint"),
+    ):
+        refused(http.post("/v1/sessions", json=body), 400, param)
+    assert "no file 'none.html'" in refused(
+        http.post("/v1/sessions", json={"site": {"root": root, "index": "none.html"}}), 400
+    )
+    assert http.get("/v1/sessions").json()["sessions"] == []
+    one = leased(http, folder)
+    path = f"/v1/sessions/{one['id']}"
+    stolen = http.get(f"{path}/checkpoint").json()
+    stolen["journal"][0]["page"]["root"] = "/etc"
+    refused(http.post("/v1/sessions", json={"checkpoint": stolen}), 400, "checkpoint")
+    for call, param in (
+        (None, "call"),
+        ({"call": "jump"}, "call"),
+        ({**ACT, "advance_ms": -1}, "advance_ms"),
+        ({**ACT, "advance_ms": True}, "advance_ms"),
+        ({**ACT, "events": 3}, "events"),
+        ({**ACT, "events": [{"type": "MouseDown", "x": 1}]}, "events[0].y"),
+        ({**ACT, "events": [*ACT["events"], {"type": "Tap"}]}, "events[1].type"),  # type: ignore[misc]
+        ({**ACT, "events": [{"type": "MouseDown", "x": 1, "y": 1, "button": "thumb"}]}, None),
+        ({**ACT, "events": [{"type": "KeyDown", "key": "Hyper"}]}, "key"),
+        ({**ACT, "read": 3}, "read"),
+        ({"call": "start", "expression": "1", "seed": -1}, "seed"),
+        ({"call": "evaluate", "expression": "1", "more": 1}, "more"),
+    ):
+        refused(http.post(f"{path}/call", json={"call": call}), 400, param)
+    refused(http.post(f"{path}/call", content=b"{", headers={"Content-Type": "application/json"}), 400)
+    refused(http.post(f"{path}/call", content=b"{}"), 415)
+    refused(http.post(f"{path}/call", json={"call": ACT, "once": "x" * 65}), 400, "once")
+    refused(http.post(f"{path}/call", content=b"1" * (2 << 20), headers={"Content-Type": "application/json"}), 413)
+    refused(http.post(f"{path}/person", json={}), 400, "holds")
+    refused(http.get(f"{path}/events?after=x"), 400, "after")
+    refused(http.get(f"{path}/recording"), 404)
+    refused(http.get("/v1/nothing"), 404)
+    refused(http.put("/v1/sessions"), 405)
+    assert "nothing is not defined" in refused(
+        http.post(f"{path}/call", json={"call": {"call": "evaluate", "expression": "nothing"}}), 422
+    )
+    assert http.get(path).json()["calls"] == 1  # of all these only the last reached the page
+
+
+def test_owners_are_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "owners.json"
+    file.write_text('{"ann": {"key": "long-enough", "sessions": 2}, "bob": {"key": "also-long-enough"}}')
+    assert read_owners(file) == (Owner("ann", "long-enough", 2), Owner("bob", "also-long-enough"))
+    for text, words in (
+        ("[]", "takes an object"),
+        ("{", "cannot be read"),
+        ('{"ann": "key"}', "ann takes an object"),
+        ('{"ann": {"key": "long-enough", "sessions": -1}}', "ann.sessions got -1"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=words):
+            read_owners(file)
+    for owners in ((Owner("operator", "short"),), (Owner("ann", "long-enough"),), (OWNERS[0], Owner("ann", OPERATOR))):
+        with pytest.raises(InputError, match="service.owners"):
+            ServiceConfig(owners)
+
+
+def test_events_are_streamed(http: httpx.Client, folder: Path) -> None:
+    one = leased(http, folder)
+    path = f"/v1/sessions/{one['id']}"
+    click = [{"type": kind, "x": 5, "y": 5} for kind in ("MouseDown", "MouseUp")]
+    http.post(f"{path}/call", json={"call": {"call": "act", "events": click, "advance_ms": 0}})
+    http.post(f"{path}/person", json={"holds": True})
+    seen = []
+    with http.stream("GET", f"{path}/events") as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: {"):
+                seen.append(json.loads(line.removeprefix("data: ")))
+                if seen[-1]["kind"] == "person":
+                    http.delete(path)
+    assert [event["kind"] for event in seen] == ["hello", "navigation", "console", "person", "ended"]
+    assert seen[2]["data"]["text"] == "click 1"
+
+
+def test_a_person_makes_calls_wait(http: httpx.Client, folder: Path) -> None:
+    one = leased(http, folder)
+    path = f"/v1/sessions/{one['id']}"
+    assert http.post(f"{path}/call", json={"call": ACT, "person": True}).status_code == 200
+    assert http.get(path).json()["person"]
+    assert "a person holds the page" in refused(http.post(f"{path}/call", json={"call": ACT}), 423)
+    assert http.post(f"{path}/person", json={"holds": False}).status_code == 200
+    assert http.post(f"{path}/call", json={"call": ACT}).status_code == 200
+
+
+def test_a_client_stands_in_for_a_manager(laboratory: Any, address: str, folder: Path, tmp_path: Path) -> None:
+    """The same task, played in process and through the service: the same bytes."""
+    task = sample_task("maze_path_of_light", "train", 3, seed=1, options={"level": 2})
+
+    async def frames(opener: Any) -> list[bytes]:
+        game = BrowserGame(opener)
+        frame = await game.reset(task)
+        page: Any = game._page
+        shown = [frame.png]
+        for x, y in ((20, 50), (70, 40)):
+            shown.append((await page.act([MouseDown(x, y), MouseUp(x, y)], advance_ms=120)).png)
+        await game.close()
+        return shown
+
+    async def live() -> None:
+        async with BrowserClient(address, ANN, lease_s=0.6) as client:
+            assert await frames(client) == await frames(laboratory.manager)
+            page = await client.open_page(Site(folder / "site"), record=True)
+            await page.start("0", seed=1)
+            await page.act(CLICK, advance_ms=10)
+            await asyncio.sleep(1)  # longer than the lease: the client renews it
+            with pytest.raises(PageError, match="nothing is not defined"):
+                await page.evaluate("nothing")
+            assert (await page.act(CLICK, advance_ms=10, read="clicks")).data == 2
+            packed = tmp_path / "film.zip"
+            packed.write_bytes(await page.recording())
+            assert await play(packed, laboratory.manager) == 3
+            assert (await page.checkpoint())["clock_ms"] == 20
+            await page.close()
+            await page.close()
+            with pytest.raises(RuntimeError, match="closed"):
+                await page.evaluate("1")
+            with pytest.raises(InputError, match=r"site\.root got '/etc'"):
+                await client.open_page(Site(Path("/etc")))
+        async with BrowserClient(address, BOB) as client:
+            gone = await client.open_page(Site(folder / "site"))
+            with pytest.raises(QuotaExceeded, match="bob has 1 sessions, of 1"):
+                await client.open_page(Site(folder / "site"))
+            await client.request("DELETE", f"/v1/sessions/{gone.id}")
+            with pytest.raises(SandboxFailure) as lost:
+                await gone.evaluate("1")
+            assert lost.value.kind == "service"
+        with pytest.raises(InputError, match="key is missing or wrong"):
+            await BrowserClient(address, "nobody").__aenter__()
+        with pytest.raises(SandboxFailure, match="service: Connect"):
+            await BrowserClient("http://127.0.0.1:1", "x", patience_s=0.1).__aenter__()
+
+    laboratory.run(live())
+
+
+def test_playwright_debugs_a_session(http: httpx.Client, laboratory: Any, address: str, folder: Path) -> None:
+    one, other = leased(http, folder), leased(http, folder)
+    endpoint = f"{address.replace('http', 'ws')}/v1/sessions/{one['id']}/cdp?token={one['token']}"
+
+    async def debug() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.connect_over_cdp(endpoint)
+            (page,) = browser.contexts[0].pages  # and not the other session's
+            assert page.url == "http://sandbox.invalid/index.html"
+            logged: list[str] = []
+            page.on("console", lambda message: logged.append(message.text))
+            await page.mouse.click(30, 30)
+            assert await page.evaluate("clicks") == 1 and logged == ["click 1"]
+            assert (await page.screenshot())[:4] == b"\x89PNG"
+            with pytest.raises(Exception, match="refused"):
+                await page.goto("file:///etc/passwd")
+            await browser.close()
+
+    laboratory.run(debug())
+    path = f"/v1/sessions/{one['id']}/call"
+    assert http.post(path, json={"call": {"call": "evaluate", "expression": "clicks"}}).json() == {"value": 1}
+    assert http.get(f"/v1/sessions/{other['id']}").json()["live"]
+
+
+def test_the_debugging_endpoint_has_one_page_and_no_browser(http: httpx.Client, address: str, folder: Path) -> None:
+    one, other = leased(http, folder), leased(http, folder)
+    place = f"{address.replace('http', 'ws')}/v1/sessions/{one['id']}/cdp"
+    for query in ("", "?token=wrong", f"?token={other['token']}"):
+        with pytest.raises(Exception, match="403|1008"):
+            websockets.connect(place + query)
+    with websockets.connect(f"{place}?token={one['token']}") as socket:
+
+        def ask(method: str, params: Any = None, **more: Any) -> dict[str, Any]:
+            socket.send(json.dumps({"id": 5, "method": method, "params": params, **more}))
+            while True:
+                answer = json.loads(socket.recv(timeout=5))
+                if "id" in answer:
+                    return answer
+
+        (target,) = ask("Target.getTargets")["result"]["targetInfos"]
+        session = ask("Target.attachToTarget", {"targetId": target["targetId"]})["result"]["sessionId"]
+        evaluate = ask("Runtime.evaluate", {"expression": "6 * 7"}, sessionId=session)
+        assert evaluate["result"]["result"]["value"] == 42
+        for method, params, more in (
+            ("Target.createTarget", {"url": "about:blank"}, {}),
+            ("Target.attachToTarget", {"targetId": "other"}, {}),
+            ("Browser.crash", {}, {}),
+            ("SystemInfo.getInfo", {}, {"sessionId": session}),
+            ("Target.attachToBrowserTarget", {}, {"sessionId": session}),
+            ("Page.navigate", {"url": "file:///etc/passwd"}, {"sessionId": session}),
+            ("DOM.setFileInputFiles", {"files": ["/etc/passwd"]}, {"sessionId": session}),
+            ("Runtime.evaluate", {"expression": "1"}, {"sessionId": "0" * 32}),
+        ):
+            assert "error" in ask(method, params, **more), method
+        for text in ("{", "[]", '{"id": 3}', '{"id": 3, "method": "Runtime.enable", "params": 7}'):
+            socket.send(text)
+            assert json.loads(socket.recv(timeout=5))["error"]["code"] == -32600
+        assert ask("Browser.getVersion")["result"]["protocolVersion"]
+        socket.send(json.dumps({"id": 9, "method": "Page.crash", "sessionId": session}))
+        http.delete(f"/v1/sessions/{one['id']}")
+        with pytest.raises((ConnectionClosed, TimeoutError)):
+            while True:
+                socket.recv(timeout=2)
