@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,17 +27,23 @@ from tars_jax.evaluation import (
     write_report,
 )
 from tars_jax.rollout.curriculum import FrontierCurriculum
-from tars_jax.tasks.games.catalog import game_names, load_game
+from tars_jax.tasks.games.catalog import game_names
+from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
 from tars_jax.training.metrics import read_metrics
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Step, Trajectory
 
+
+def is_game(name: str) -> bool:
+    return name in game_names() or Path(name, "game.json").is_file()
+
+
 RULES = JOB_RULES | {
     "games": Rule(
-        lambda names: names and len(set(names)) == len(names) and set(names) <= set(game_names()),
-        f"different ones of {', '.join(game_names())}",
+        lambda names: names and len(set(names)) == len(names) and all(map(is_game, names)),
+        f"different ones of {', '.join(game_names())}, and folders of synthesised games",
     ),
     "levels": each(at_least(1)),
     "task.max_steps": at_least(1),
@@ -102,8 +109,10 @@ class FrontierGames:
             played = of_game(trajectories, game)
             curriculum.saw(played)
             if played:
-                metrics[f"{game}_success"] = float(np.mean([trajectory.reward > 0 for trajectory in played]))
-            metrics[f"{game}_level"] = float(curriculum.shares @ np.array(self._config.levels))
+                metrics[f"{load_playable(game).name}_success"] = float(
+                    np.mean([trajectory.reward > 0 for trajectory in played])
+                )
+            metrics[f"{load_playable(game).name}_level"] = float(curriculum.shares @ np.array(self._config.levels))
         return metrics
 
     def state(self) -> dict[str, Any]:
@@ -112,7 +121,7 @@ class FrontierGames:
 
 def draw(config: Any, game: str, split: str, stream: int, index: int, options: dict[str, Any]) -> Task:
     """A task whose budget is its level's, at most `config.task.max_steps`."""
-    steps = min(config.task.max_steps, load_game(game).steps_of_level(options["level"]))
+    steps = min(config.task.max_steps, load_playable(game).steps_of_level(options["level"]))
     return sample_task(game, split, index, 10 * config.seed + stream, options, steps)
 
 
@@ -125,7 +134,7 @@ def finish(lab: Lab, evaluated: Evaluated) -> None:
     scores = []
     for game in lab.config.games:
         before, after = (of_game(side, game) for side in (evaluated.before, evaluated.after))
-        scores.append(Score(load_game(game).title, successes(before), successes(after)))
+        scores.append(Score(load_playable(game).title, successes(before), successes(after)))
     result = summary(lab, evaluated) | {
         "games": {
             game: {
@@ -168,8 +177,8 @@ def game_curves(games: Sequence[str]) -> list[Curve]:
     return [
         Curve(
             "Each game while PPO trains",
-            load_game(game).title,
-            (Series("ppo", f"{game}_success"),),
+            load_playable(game).title,
+            (Series("ppo", f"{load_playable(game).name}_success"),),
             "solved, of the game's episodes in a batch",
             percent=True,
         )

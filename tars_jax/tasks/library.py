@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tars_jax import InputError
-from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game
+from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game, load_game_at
 from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
 
 COLLECTIONS = ("games", "miniwob")
@@ -76,7 +76,7 @@ def playable_names(collection: str) -> tuple[str, ...]:
 
 
 def load_playable(name: str) -> Playable:
-    """What a task's `game` names: a game of ours, or COLLECTION/MEMBER.
+    """What a task's `game` names: a game of ours, COLLECTION/MEMBER, or the folder of a game that stands elsewhere.
 
     Raises:
       InputError: there is no such thing, or what it needs is not installed.
@@ -84,6 +84,11 @@ def load_playable(name: str) -> Playable:
     collection, slash, _ = name.partition("/")
     if not slash:
         return load_game(name)
+    if Path(name, "game.json").is_file():
+        return load_game_at(name)
     if collection == "miniwob":
         return load_miniwob(name)
-    raise InputError(f"task {name!r}: there is no collection {collection!r}; there are {', '.join(COLLECTIONS)}")
+    raise InputError(
+        f"task {name!r}: there is no collection {collection!r}; there are {', '.join(COLLECTIONS)}, and no folder "
+        "of this name holds a game.json"
+    )

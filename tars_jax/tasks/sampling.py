@@ -38,9 +38,9 @@ def sample_task(
         raise InputError(f"max_steps takes 1 or more, got {max_steps}")
     kind = hashlib.sha256(json.dumps(dict(options), sort_keys=True).encode()).hexdigest()[:6]
     return Task(
-        id=f"{game}-{split}-{seed}-{index}-{kind}",
+        id=f"{playable.name}-{split}-{seed}-{index}-{kind}",
         game=game,
-        seed=level_seed(game, split, index, seed),
+        seed=level_seed(playable.name, split, index, seed),
         options=dict(options),
         max_steps=max_steps if max_steps is not None else playable.steps_of_level(options.get("level", 1)),
     )

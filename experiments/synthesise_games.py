@@ -1,0 +1,97 @@
+"""New games: written by an author, admitted only after they were played.
+
+For each game: the author writes it, it becomes a folder below RUN/attempts, the inspection plays it; an admitted one is
+copied to RUN/games, otherwise the author hears the complaints and may try again. Games that are there already are not
+written anew: a killed run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from experiments.config import Rule, at_least, between
+from experiments.serve import read_key
+from tars_jax import InputError
+from tars_jax.agent.loop import AgentConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.game_synthesis.author import Author, ModelAuthor
+from tars_jax.data.game_synthesis.inspection import Inspection, InspectionConfig, inspect
+from tars_jax.data.game_synthesis.source import write_game
+from tars_jax.data.game_synthesis.templates import TemplateAuthor
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.workers import Rollouts
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.training.run_directory import RunDirectory, read_json, write_json
+
+RULES = {
+    "author": Rule(
+        lambda name: name == "templates" or name.startswith(("http://", "https://")),
+        "'templates' or the address of an OpenAI-compatible endpoint",
+    ),
+    "games": at_least(1),
+    "attempts": at_least(1),
+    "seed": at_least(0),
+    "inspection.levels": at_least(1),
+    "inspection.seeds": at_least(1),
+    "inspection.most_random": between(0, 1),
+    "inspection.most_chance": between(0, 1),
+    "inspection.most_lost": between(0, 1),
+    "screen": at_least(96),
+    "pages": at_least(1),
+}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    author: Author = TemplateAuthor(config.seed)
+    if config.author != "templates":
+        author = ModelAuthor(config.author, config.model, read_key(config.api_key_file), config.max_tokens)
+    writer = PromptWriter(load_tokenizer(), image_tokens=1)
+    browser = BrowserConfig(browsers=1, pages_per_browser=config.pages, width=config.screen, height=config.screen)
+    made = {}
+    with Rollouts(browser, writer, AgentConfig(), workers=config.pages) as rollouts:
+        for number in range(config.games):
+            file = run_directory.path / "attempts" / str(number) / "result.json"
+            if not file.exists():
+                write_json(file, attempt(config, run_directory.path, author, number, rollouts, writer))
+            made[number] = read_json(file)
+            print(f"game {number}: {said(made[number])}", flush=True)
+    admitted = [each["name"] for each in made.values() if each["admitted"]]
+    write_json(run_directory.path / "result.json", {"admitted": admitted, "games": made, "seed": config.seed})
+    print(f"{len(admitted)} of {len(made)} games admitted: {run_directory.path / 'games'}")
+    print(json.dumps({"admitted": admitted}))
+
+
+def attempt(
+    config: Any, path: Path, author: Author, number: int, rollouts: Rollouts, writer: PromptWriter
+) -> dict[str, Any]:
+    """What became of game `number` after at most `config.attempts` attempts."""
+    complaints: tuple[str, ...] = ()
+    for count in range(1, config.attempts + 1):
+        place = path / "attempts" / str(number) / str(count)
+        shutil.rmtree(place, ignore_errors=True)  # of a killed run
+        try:
+            source = author.write(number, complaints)
+            folder = write_game(source, place)
+            if (path / "games" / source.name).exists():
+                raise InputError(f"the name {source.name} is taken; a game takes one of its own")
+        except InputError as error:
+            complaints = (str(error),)
+            continue
+        checks = InspectionConfig(seed=config.seed, **config.inspection.to_dict())
+        found: Inspection = inspect(folder, rollouts, writer, place / "episodes", checks)
+        complaints = found.complaints
+        if found.admitted:
+            for part in ("kit", source.name):
+                shutil.copytree(place / part, path / "games" / part, dirs_exist_ok=True)
+            return {"admitted": True, "name": source.name, "attempts": count, "success": dict(found.figures)}
+    return {"admitted": False, "name": "", "attempts": config.attempts, "complaints": list(complaints)}
+
+
+def said(result: dict[str, Any]) -> str:
+    if not result["admitted"]:
+        return f"turned down after {result['attempts']} attempts: {'; '.join(result['complaints'])}"
+    shown = ", ".join(f"{player} {share:.0%}" for player, share in result["success"].items())
+    return f"{result['name']} admitted ({shown})"

@@ -1,0 +1,1 @@
+"""Where tasks and training data come from. See README.md."""

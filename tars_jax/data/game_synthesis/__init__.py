@@ -1,0 +1,1 @@
+"""New games, made and admitted without a person. See README.md."""

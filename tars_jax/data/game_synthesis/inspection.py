@@ -1,0 +1,170 @@
+"""Whether a new game may be played: it was, by its reference player, by a careless one and by chance.
+
+Everything happens in the closed browser sandbox, as in training; what is found is a list of complaints that an author
+can act upon. None means admitted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.rollout.players import Player, random_player, reference_player
+from tars_jax.tasks.games.catalog import load_game_at
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.tasks.task import Task
+from tars_jax.trajectory import Trajectory
+
+VERDICT: dict[str, tuple[type, ...]] = {
+    "score": (int, float),
+    "level": (int,),
+    "lives": (int,),
+    "done": (bool,),
+    "success": (bool,),
+}
+QUICK_LOSS = 3  # steps
+
+
+class Plays(Protocol):
+    """Rollouts, as far as an inspection needs them."""
+
+    def play(self, tasks: Sequence[Task], player: Player, folder: Path) -> list[Trajectory]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectionConfig:
+    levels: int = 3  # the first so many are played
+    seeds: int = 4  # of each level
+    seed: int = 0
+    most_random: float = 0.5  # share of the hardest of these levels that legal moves at random may win
+    most_chance: float = 0.5  # share of all that clicks, drags and keys anywhere may win
+    most_lost: float = 0.5  # share that legal moves at random may lose within QUICK_LOSS steps
+
+
+@dataclasses.dataclass(frozen=True)
+class Inspection:
+    complaints: tuple[str, ...]
+    figures: Mapping[str, float]  # success of each player
+
+    @property
+    def admitted(self) -> bool:
+        return not self.complaints
+
+
+def inspect(folder: Path, plays: Plays, writer: PromptWriter, records: Path, config: InspectionConfig) -> Inspection:
+    """Plays the game in `folder`; episodes are kept below `records`."""
+    try:
+        game = load_game_at(str(folder))
+        tasks = _tasks(folder, config, min(config.levels, len(game.levels)))
+        players = {
+            "reference": reference_player(writer, "text", 1.0),
+            "again": reference_player(writer, "text", 1.0),
+            "careless": reference_player(writer, "text", 0.0),
+            "chance": random_player(writer, "text"),
+        }
+        sides = {}
+        for name, player in players.items():
+            sides[name] = plays.play(tasks, player, records / name)
+            if len(sides[name]) < len(tasks):
+                return Inspection((f"the page failed or hung while it was played ({name})",), {})
+    except (InputError, ExceptionGroup) as error:
+        refused = _refusals(error)
+        if not refused:
+            raise
+        return Inspection(refused, {})
+    good, again, careless, chance = sides.values()
+    hardest = [each for each in careless if each.task["options"]["level"] == max(_levels(careless))]
+    figures = {"reference": _success(good), "careless": _success(careless), "chance": _success(chance)}
+    complaints = [
+        *_begins(good),
+        *(complaint for played in sides.values() for each in played for complaint in _keeps_the_form(each)),
+        *([] if _same(good, again) else ["it is not deterministic: the same moves gave another screen or state"]),
+        *_reference_wins(good),
+    ]
+    if _success(hardest) > config.most_random:
+        complaints.append(f"legal moves at random win {_success(hardest):.0%} of the hardest level: it is trivial")
+    if _success(chance) > config.most_chance:
+        complaints.append(f"clicks and keys anywhere win {_success(chance):.0%}: it is trivial")
+    lost = [each.metadata["final"]["verdict"] for each in careless if len(each.steps) <= QUICK_LOSS]
+    share = sum(verdict["done"] and not verdict["success"] for verdict in lost) / len(careless)
+    if share > config.most_lost:
+        complaints.append(f"legal moves at random lose {share:.0%} within {QUICK_LOSS} steps: it is a trap")
+    return Inspection(tuple(dict.fromkeys(complaints)), figures)
+
+
+def _refusals(error: Exception) -> tuple[str, ...]:
+    """What the game could not do, from an error or the group of the workers' errors."""
+    if isinstance(error, ExceptionGroup):
+        return tuple(dict.fromkeys(said for inner in error.exceptions for said in _refusals(inner)))
+    return (str(error),) if isinstance(error, InputError) else ()
+
+
+def _tasks(folder: Path, config: InspectionConfig, levels: int) -> list[Task]:
+    return [
+        sample_task(str(folder), "eval", index, config.seed, {"level": level})
+        for level in range(1, levels + 1)
+        for index in range(config.seeds)
+    ]
+
+
+def _begins(played: Sequence[Trajectory]) -> list[str]:
+    """What the first states say: nothing is won yet, and seeds differ."""
+    found = []
+    firsts = [each.steps[0] for each in played if each.steps]
+    if len(firsts) < len(played):
+        found.append("an episode was over before its first step")
+    for verdict in (step.info["verdict"] for step in firsts):
+        if verdict.get("score") != 0 or verdict.get("done") or verdict.get("success"):
+            found.append(f"an episode begins with the verdict {json.dumps(verdict)}; it takes score 0, not done")
+    if len({step.screenshot for step in firsts}) < len(firsts) * 0.5:
+        found.append("different seeds look the same")
+    return found
+
+
+def _keeps_the_form(trajectory: Trajectory) -> list[str]:
+    """What every verdict of an episode must be, and how one follows another."""
+    infos = [*(step.info for step in trajectory.steps), trajectory.metadata["final"]]
+    found = []
+    for info in infos:
+        verdict, state = info["verdict"], info["state"]
+        for field, kinds in VERDICT.items():
+            if type(verdict.get(field)) not in kinds:
+                found.append(f"verify(): field {field} is {verdict.get(field)!r}")
+            elif state.get(field) != verdict[field]:
+                found.append(f"state() and verify() disagree on {field}")
+    scores = [info["verdict"].get("score") for info in infos]
+    if not found and any(np.diff(scores) < 0):
+        found.append("the score falls; a score counts what was reached")
+    return found
+
+
+def _same(first: Sequence[Trajectory], second: Sequence[Trajectory]) -> bool:
+    return all(
+        [(step.screenshot, step.info) for step in one.steps] == [(step.screenshot, step.info) for step in other.steps]
+        and one.metadata["final"] == other.metadata["final"]
+        for one, other in zip(first, second, strict=True)
+    )
+
+
+def _reference_wins(played: Sequence[Trajectory]) -> list[str]:
+    lost = [each.task for each in played if not each.metadata["final"]["verdict"].get("success")]
+    return [
+        f"its reference player does not win level {task['options']['level']}, seed {task['seed']}, in "
+        f"{task['max_steps']} steps"
+        for task in lost
+    ]
+
+
+def _success(played: Sequence[Trajectory]) -> float:
+    return float(np.mean([bool(each.metadata["final"]["verdict"].get("success")) for each in played]))
+
+
+def _levels(played: Sequence[Trajectory]) -> set[Any]:
+    return {each.task["options"]["level"] for each in played}

@@ -1,0 +1,159 @@
+"""Synthesised games: what the templates write is admitted, and what is wrong with a game is found and said."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from tars_jax import InputError
+from tars_jax.agent.loop import AgentConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.game_synthesis.author import ModelAuthor, form, read_answer
+from tars_jax.data.game_synthesis.inspection import InspectionConfig, inspect
+from tars_jax.data.game_synthesis.source import GameSource, write_game
+from tars_jax.data.game_synthesis.templates import MECHANICS, TemplateAuthor
+from tars_jax.inference.server import ServerConfig, serving
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.workers import Rollouts
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.tasks.games.hinted import play
+from tars_jax.tasks.library import load_playable
+from tars_jax.tasks.sampling import sample_task
+
+WRITER = PromptWriter(load_tokenizer(), image_tokens=1)
+
+
+@pytest.fixture(scope="module")
+def rollouts() -> Iterator[Rollouts]:
+    browser = BrowserConfig(browsers=1, pages_per_browser=2, width=96, height=96)
+    with Rollouts(browser, WRITER, AgentConfig(), workers=2) as running:
+        yield running
+
+
+def test_templates_are_a_function_of_seed_and_number() -> None:
+    first, again, other = TemplateAuthor(1), TemplateAuthor(1), TemplateAuthor(2)
+    sources = [first.write(number) for number in range(8)]
+    assert sources == [again.write(number) for number in range(8)] != [other.write(number) for number in range(8)]
+    assert len({source.name for source in sources}) == 8
+    assert {source.name.partition("_")[0] for source in sources} == set(MECHANICS) and len(MECHANICS) >= 3
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("number", range(4))
+def test_what_the_templates_write_is_admitted(number: int, rollouts: Rollouts, tmp_path: pathlib.Path) -> None:
+    folder = write_game(TemplateAuthor(5).write(number), tmp_path / "games")
+    found = inspect(folder, rollouts, WRITER, tmp_path / "episodes", InspectionConfig(levels=3, seeds=2))
+    assert found.complaints == ()
+    assert found.figures["reference"] == 1 and found.figures["chance"] < 0.5
+    # and is a task like any other, called by its folder
+    game = load_playable(str(folder))
+    task = sample_task(str(folder), "train", 0, 0, {"level": 2})
+    assert task.max_steps == game.steps_of_level(2) and "/" not in task.id
+    with pytest.raises(InputError, match="option level"):
+        sample_task(str(folder), "train", 0, 0, {"level": 0})
+
+
+def broken(script: str, old: str, new: str) -> GameSource:
+    """The toggling game with one change."""
+    source = TemplateAuthor(5).write(0)
+    assert old in source.scripts[script]
+    return dataclasses.replace(source, scripts={**source.scripts, script: source.scripts[script].replace(old, new)})
+
+
+ALL = "filter(([column, row]) => left[row][column])"
+FAULTS = {  # file, what stands there, what is put there, what the inspection says
+    "memory of earlier episodes": ("game.js", '"toggle", seed', '"toggle", (window.n = -~window.n)', "determinis"),
+    "a reference that loses": ("reference.js", ALL, "filter(() => true)", "does not win level"),
+    "won at once": ("verify.js", "light === 0", "light < 2", "begins with the verdict"),
+    "a score that falls": ("game.js", "best = Math.min(best, count())", "best = count()", "the score falls"),
+    "two opinions": ("verify.js", "return { score,", "return { score: score + 1,", "disagree on score"),
+    "no page": ("game.js", "const game", "const game = = (", "cannot start"),
+    "trivial": ("game.js", "    press(...cell);", "    lit.forEach((line) => line.fill(0));", "it is trivial"),
+    "no moves": ("reference.js", "legal: places.map(move)", "legal: []", "knows no move"),
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_wrong_is_said(fault: str, rollouts: Rollouts, tmp_path: pathlib.Path) -> None:
+    script, old, new, words = FAULTS[fault]
+    checks = InspectionConfig(levels=2, seeds=2)
+    found = inspect(write_game(broken(script, old, new), tmp_path / "games"), rollouts, WRITER, tmp_path / "e", checks)
+    assert not found.admitted and any(words in complaint for complaint in found.complaints), found.complaints
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"metadata": {"name": "../x", "title": "x", "instruction": "x", "levels": []}}, "metadata: field"),
+        ({"scripts": {"game.js": "x", "verify.js": "x"}}, "reference.js is missing"),
+        ({"scripts": {**dict.fromkeys(("game.js", "verify.js", "reference.js"), "x"), "../x.js": "x"}}, "no name of a"),
+        ({"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js"), "x" * 90_000)}, "at most 200000"),
+    ],
+)
+def test_a_source_that_is_none_writes_nothing(change: dict[str, Any], words: str, tmp_path: pathlib.Path) -> None:
+    source = dataclasses.replace(TemplateAuthor(5).write(0), **change)
+    with pytest.raises(InputError, match=words):
+        write_game(source, tmp_path / "games")
+    assert not (tmp_path / "games").exists()
+
+
+def test_a_name_is_given_once(tmp_path: pathlib.Path) -> None:
+    write_game(TemplateAuthor(5).write(0), tmp_path)
+    with pytest.raises(InputError, match="is there already"):
+        write_game(TemplateAuthor(5).write(0), tmp_path)
+
+
+@pytest.mark.parametrize("move", [7, {}, {"thought": "x", "key": "enter"}, {"thought": "x", "click": [1]}])
+def test_a_move_that_is_none_is_named(move: Any) -> None:
+    with pytest.raises(InputError, match="its reference player's move is"):
+        play({"game": "x", "reference": {"good": [move], "legal": []}}, random.Random(0))
+
+
+def answer(source: GameSource) -> str:
+    blocks = [
+        ("json metadata.json", json.dumps(dict(source.metadata))),
+        *((f"js {n}", t) for n, t in source.scripts.items()),
+    ]
+    return "Here it is.\n\n" + "\n\n".join(f"```{head}\n{body}\n```" for head, body in blocks) + "\n\nEnjoy."
+
+
+def test_a_model_writes_hears_and_mends() -> None:
+    asked: list[Any] = []
+    source = TemplateAuthor(5).write(2)
+
+    async def complete(request: Request) -> Response:
+        asked.append(json.loads(await request.body()))
+        text = answer(source) if len(asked) > 1 else "I had rather not."
+        return JSONResponse({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    with serving(app, ServerConfig(port=0)) as address:
+        author = ModelAuthor(f"{address}/v1", "theirs")
+        with pytest.raises(InputError, match="no block"):
+            author.write(0)
+        written = author.write(0, ["the answer has no block"])
+    assert written.metadata == source.metadata
+    assert {name: text.strip() for name, text in written.scripts.items()} == {
+        name: text.strip() for name, text in source.scripts.items()
+    }
+    roles = [message["role"] for message in asked[1]["messages"]]
+    assert roles == ["system", "user", "assistant", "user"]
+    assert "- the answer has no block" in asked[1]["messages"][3]["content"]
+
+
+def test_the_form_shows_an_example_that_can_be_read_back() -> None:
+    told = form()
+    example = read_answer(told[told.index("An example that was admitted") :])
+    assert example.metadata == TemplateAuthor(0).write(0).metadata
+    assert "maze_path_of_light" in told and "flood" in told  # what is there already
