@@ -21,7 +21,7 @@ class Laboratory:
         self._folder = folder
         self._runner = asyncio.Runner()
         self._count = 0
-        self.manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=10))
+        self.manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60))
         self.run(self.manager.start())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

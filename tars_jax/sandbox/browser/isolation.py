@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT
+from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, WORKER_MARK, WORKER_SCRIPT
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.launch import Launched
 from tars_jax.sandbox.browser.network import Hosts
@@ -76,7 +76,8 @@ async def _serve(site: Site, hosts: Hosts, report: Report | None, route: Route) 
     with contextlib.suppress(PlaywrightError):  # the page may be gone before its answer
         path = site.find(route.request.url)
         if path is not None:
-            await route.fulfill(status=200, body=path.read_bytes(), content_type=content_type(path))
+            clock = WORKER_SCRIPT.encode() + b"\n" if route.request.url.endswith(WORKER_MARK) else b""
+            await route.fulfill(status=200, body=clock + path.read_bytes(), content_type=content_type(path))
         elif route.request.url.startswith(f"{ORIGIN}/"):
             await route.fulfill(status=404, body="no such file")
         elif hosts.allows_url(route.request.url):

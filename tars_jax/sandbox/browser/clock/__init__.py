@@ -6,15 +6,19 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 
-EVERYWHERE = ("timeline.js", "timers.js", "readers.js")
-IN_DOCUMENTS = ("loads.js", "animations.js", "observers.js", "page.js")
+EVERYWHERE = ("timeline.js", "timers.js", "readers.js", "loads.js", "children.js")
+IN_DOCUMENTS = ("animations.js", "observers.js", "sound.js", "page.js")
+WORKER_MARK = "__clock"  # the last word of the query with which a page asks for a worker's script
 
 
 def _script(names: Iterable[str]) -> str:
     return "\n".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
 
 
-CLOCK_SCRIPT = _script((*EVERYWHERE, *IN_DOCUMENTS))
+# A worker gets the clock before its own code, and a copy of it for workers of its own.
+WORKER_SCRIPT = f"(function begin() {{ {_script(EVERYWHERE)}\n__clock.workerScript = `(${{begin}})();`; }})();"
+# The first document of a window may hand the window, and the clock in it, to the next one.
+CLOCK_SCRIPT = f"if (!self.__clock) {{ {WORKER_SCRIPT}\n{_script(IN_DOCUMENTS)} }}"
 
 
 def begin_expression(seed: int, expression: str, *, canvas: bool, read: str | None) -> str:

@@ -1,4 +1,5 @@
-// CSS animations, transitions, Web Animations and those of SVG on the timeline: they stand where the last frame put them.
+// CSS animations, transitions, Web Animations and those of SVG on the timeline: they stand where the last frame put
+// them.
 //
 // The browser's own timeline of each document has the rate 0 (isolation.py), so nothing moves by itself and every state
 // that a page reads is the browser's. Here each running animation is carried on by hand, once a frame. `anchors` says
@@ -25,7 +26,8 @@
         return runs;
       });
     }
-    const drawn = () => documents().flatMap((one) => (one.querySelector('svg :is(animate, animateMotion, animateTransform, set)')
+    const DRAWN = 'svg :is(animate, animateMotion, animateTransform, set)';
+    const drawn = () => documents().flatMap((one) => (one.querySelector(DRAWN)
       ? [...one.querySelectorAll('svg')].filter((svg) => !svg.ownerSVGElement) : []));
 
     function anchored(animation) {
@@ -55,7 +57,7 @@
       return wasPending || position >= end || position <= 0 || part(animation, position) !== before;
     }
     let before = []; // what ran when it was last looked at
-    timeline.settlers.push(async () => {
+    timeline.settlers.unshift(async () => {
       const animations = running();
       const changed = animations.length !== before.length || animations.some((animation) => !anchors.has(animation));
       before = animations;
@@ -65,7 +67,8 @@
         svg.pauseAnimations();
         drawings.set(svg, time());
       }
-      if (changed) await frames.shown(); // which has the events of beginnings and ends
+      for (let frame = 0; changed && frame < 2; frame++) await frames.shown(); // the events of beginnings and ends
+      return changed;
     });
     const active = () => running().length + drawn().length > 0;
     function move() {

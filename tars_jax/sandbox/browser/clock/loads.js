@@ -2,21 +2,21 @@
 (() => {
   'use strict';
   const { timeline, realm, native, inWindow, sleep } = self.__clock;
-  if (self.__clock.loads) return;
   const LONGEST_MS = 5_000; // real; what takes longer is no longer waited for
   timeline.loads ??= createLoads();
   const { begin, end } = timeline.loads;
-  self.__clock.loads = timeline.loads;
 
   function createLoads() {
     const waiting = new Map(); // anything -> {since, realm}
     timeline.settlers.push(async () => {
+      const waits = waiting.size > 0;
       while (waiting.size) {
         for (const [key, { since, realm: owner }] of waiting) {
           if (!owner.alive() || native.now() - since > LONGEST_MS) waiting.delete(key);
         }
         await sleep(0);
       }
+      return waits;
     });
     return {
       begin(key, owner) { waiting.set(key, { since: native.now(), realm: owner }); },
@@ -36,6 +36,7 @@
       if (work) owner[name] = { [name](...values) { return pending(work.apply(this, values)); } }[name];
     }
   }
+  self.__clock.awaitWork = wrap;
   wrap(self, ['fetch', 'createImageBitmap']);
   wrap(Response.prototype, ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text']);
   wrap(Blob.prototype, ['arrayBuffer', 'bytes', 'text']);
@@ -71,7 +72,8 @@
   // Images, whether in the document or not; scripts, style sheets and frames when they are inserted.
   function awaited(element) {
     begin(element, realm);
-    for (const type of ['load', 'error']) element.addEventListener(type, () => end(element), { once: true, capture: true });
+    const once = { once: true, capture: true };
+    for (const type of ['load', 'error']) element.addEventListener(type, () => end(element), once);
   }
   const source = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, 'src');
   Object.defineProperty(HTMLImageElement.prototype, 'src', {

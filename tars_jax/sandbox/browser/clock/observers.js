@@ -1,5 +1,5 @@
-// What the browser tells a page with its own frames: sizes, intersections and scrolling. A callback that moved something of
-// which the page wants to hear is followed by a frame of the browser, so that the news has the time of what caused it.
+// What the browser tells a page with its own frames: sizes, intersections and scrolling. A callback that moved what the
+// page wants to hear of is followed by a frame of the browser, so that the news has the time of what caused it.
 (() => {
   'use strict';
   const { timeline, frames } = self.__clock;
@@ -14,7 +14,7 @@
       const around = target.parentElement?.getBoundingClientRect();
       return [x, y, width, height, around?.width, around?.height, innerWidth, innerHeight].join();
     }
-    timeline.settlers.push(async () => {
+    timeline.settlers.unshift(async () => {
       let news = moved;
       moved = false;
       for (const places of targets.values()) {
@@ -25,6 +25,7 @@
         }
       }
       if (news) await frames.shown();
+      return news;
     });
     return {
       watch(observer, target) {
@@ -62,6 +63,7 @@
   }
   for (const name of ['scrollTop', 'scrollLeft']) {
     const native = Object.getOwnPropertyDescriptor(Element.prototype, name);
-    Object.defineProperty(Element.prototype, name, { ...native, set(value) { scrolled(); native.set.call(this, value); } });
+    const set = function (value) { scrolled(); native.set.call(this, value); };
+    Object.defineProperty(Element.prototype, name, { ...native, set });
   }
 })();

@@ -43,13 +43,14 @@
   }
   arrive();
   timeline.settlers.push(async () => { // no time passes between the documents
-    while (leaving && native.now() - leaving.since < LONGEST_NAVIGATION_MS && !self.navigation.transition) await sleep(1);
+    const lasts = () => leaving && native.now() - leaving.since < LONGEST_NAVIGATION_MS;
+    while (lasts() && !self.navigation.transition) await sleep(1);
     leaving = null;
   });
 
   // ---- one call a step ----
-  // Scrolling by the wheel happens in the compositor and reaches the page with one of its next frames; a listener that may
-  // prevent it makes the browser wait for the page before it acknowledges the wheel.
+  // Scrolling by the wheel happens in the compositor and reaches the page with one of its next frames; a listener that
+  // may prevent it makes the browser wait for the page before it acknowledges the wheel.
   self.addEventListener('wheel', () => {}, { passive: false });
   async function settleScroll() {
     await nativeFrame();
@@ -69,6 +70,7 @@
       await new Promise((resolve) => self.addEventListener('load', resolve, { once: true }));
     }
     await advance(duration, rate);
+    if (timeline.children.size) await settleScroll(); // canvases that workers draw
     const data = await read();
     return { data: data === undefined ? null : data, image: withCanvas ? canvasImage() : null };
   }

@@ -2,7 +2,6 @@
 (() => {
   'use strict';
   const { EPOCH_MS, timeline, realm, native } = self.__clock;
-  if (self.__clock.draw) return;
   const wallTime = () => EPOCH_MS + Math.floor(timeline.now);
   const sinceOrigin = () => timeline.now - realm.origin;
   const define = (target, name, descriptor) =>
@@ -75,14 +74,18 @@
   function plain() { // of a getter for each value, as the browser's own
     const values = {};
     for (let of = Object.getPrototypeOf(this); of !== Object.prototype; of = Object.getPrototypeOf(of)) {
-      for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(of))) if (get) values[name] = this[name];
+      const all = Object.entries(Object.getOwnPropertyDescriptors(of));
+      for (const [name, { get }] of all) if (get) values[name] = this[name];
     }
     return values;
   }
-  Performance.prototype.toJSON = function toJSON() { return { timeOrigin: origin(), timing: plain.call(this.timing) }; };
+  Performance.prototype.toJSON = function toJSON() {
+    return { timeOrigin: origin(), ...(this.timing && { timing: plain.call(this.timing) }) };
+  };
   // What the browser itself measured took no virtual time.
   const byPage = (entry) => /^(mark|measure)$/.test(entry.entryType);
-  for (const kind of Object.getOwnPropertyNames(self).filter((name) => /^(Performance|LargestC|LayoutS).*/.test(name))) {
+  const kinds = Object.getOwnPropertyNames(self).filter((name) => /^(Performance|LargestC|LayoutS)/.test(name));
+  for (const kind of kinds) {
     if (!(self[kind].prototype instanceof PerformanceEntry || self[kind] === self.PerformanceEntry)) continue;
     self[kind].prototype.toJSON = plain;
     for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(self[kind].prototype))) {
@@ -98,9 +101,11 @@
     return stamps.get(event);
   }
   define(Event.prototype, 'timeStamp', { get() { return stamp(this); } });
-  if (self.AnimationPlaybackEvent) define(AnimationPlaybackEvent.prototype, 'timelineTime', { get() { return stamp(this); } });
-  for (const type of ['mousedown', 'mouseup', 'click', 'mousemove', 'pointerdown', 'pointerup', 'pointermove', 'keydown',
-    'keyup', 'wheel', 'message']) self.addEventListener(type, stamp, { capture: true, passive: true });
+  if (self.AnimationPlaybackEvent) {
+    define(AnimationPlaybackEvent.prototype, 'timelineTime', { get() { return stamp(this); } });
+  }
+  for (const type of ['mousedown', 'mouseup', 'click', 'mousemove', 'pointerdown', 'pointerup', 'pointermove',
+    'keydown', 'keyup', 'wheel', 'message']) self.addEventListener(type, stamp, { capture: true, passive: true });
 
   // ---- chance: mulberry32 (public domain, Tommy Ettinger), 32 bits of state, enough for the look of a game ----
   function draw() {
@@ -124,5 +129,4 @@
       return digits.replace(/(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
     };
   }
-  self.__clock.draw = draw;
 })();

@@ -2,13 +2,13 @@
 //
 // The files of this folder run in this order in every document and worker before any code of the page (__init__.py).
 // Documents of one origin share the timeline of the top window; workers and other origins have their own and follow it
-// (children.js). What happens in virtual time comes from sources, each `{due(), run()}`: the earliest runs next, on equal
-// times the one that registered first. What a callback does is complete, with its promises and the messages that it
-// posts to its own document, before the next one runs.
+// (children.js). What happens in virtual time comes from sources, each `{due(), run()}`: the earliest runs next, on
+// equal times the one that registered first. What a callback does is complete, with its promises and the messages that
+// it posts to its own document, before the next one runs.
 (() => {
   'use strict';
-  if (self.__clock) return;
   const EPOCH_MS = Date.UTC(2025, 0, 1, 12);
+  const MOST_ROUNDS = 20; // of settling after one callback, for pages that never rest
   const PLAY_TICK_MS = 1000 / 60, LONGEST_TICK_MS = 250; // real; a page that is slower than its rate falls behind
 
   const native = {
@@ -33,7 +33,7 @@
     random: 0, // state of the generator
     seed: 0,
     sources: [],
-    settlers: [], // async functions that let real work end which takes no virtual time
+    settlers: [], // async functions that let real work end which takes no virtual time; true: look at all again
     realms: new Set(),
     turn: Promise.resolve(), // advances wait for one another
     playing: null,
@@ -41,6 +41,7 @@
   // `alive` looks the document up at each call: the first document of a window may hand the window to the next one.
   const realm = { self, origin: timeline.now, alive: () => !inWindow || document.defaultView !== null };
   timeline.realms.add(realm);
+  timeline.first ??= realm;
 
   // ---- tasks ----
   // The listeners of one message run as tasks do: each with an empty stack, so that all promise reactions of one run
@@ -64,7 +65,11 @@
   // ---- moving time ----
   async function settle() {
     await nextTask(); // what the page posted to itself
-    for (const settler of timeline.settlers) await settler();
+    let rounds = 0;
+    for (let index = 0; index < timeline.settlers.length;) {
+      const more = await timeline.settlers[index]();
+      index = more && ++rounds < MOST_ROUNDS ? 0 : index + 1;
+    }
   }
   function next() {
     let first = null;
@@ -78,11 +83,15 @@
     for (;;) {
       await settle();
       const event = next();
-      if (!event || event.time > until) break;
-      timeline.now = event.time;
-      await event.source.run();
+      if (event && event.time <= until) {
+        timeline.now = event.time;
+        await event.source.run();
+      } else if (timeline.now < until) {
+        timeline.now = until;
+      } else {
+        break;
+      }
     }
-    timeline.now = until;
   }
   function inTurn(work) {
     const turn = timeline.turn.then(work);
@@ -102,6 +111,7 @@
       await moveTo(timeline.until);
     });
   }
+  const advanceTo = (time) => inTurn(() => moveTo(Math.max(time, timeline.now)));
   // Lets time run at `rate` until pause().
   async function play(rate = 1) {
     await pause();
@@ -136,6 +146,6 @@
   Object.defineProperty(self, '__clock', { value: {
     EPOCH_MS, timeline, realm, native, inWindow,
     inTask, nextTask, sleep, nativeFrame,
-    advance, play, pause, reset,
+    next, advance, advanceTo, play, pause, reset,
   } });
 })();

@@ -2,7 +2,6 @@
 (() => {
   'use strict';
   const { timeline, realm, inTask, nextTask, nativeFrame } = self.__clock;
-  if (self.__clock.timers) return;
   const FRAMES_PER_SECOND = 60;
   const MAX_NESTING = 5, NESTED_DELAY_MS = 4; // HTML standard, timer initialisation steps
   const IDLE_AFTER_MS = 1, IDLE_FOR_MS = 10;
@@ -56,8 +55,8 @@
     };
   }
 
-  // One time stamp each 1/60 s. A frame in which the browser has events of its own (animations that end, see `natives`) is
-  // made of a frame of the browser; the others need none.
+  // One time stamp each 1/60 s. A frame in which the browser has events of its own (animations that end, see `natives`)
+  // is made of a frame of the browser; the others need none.
   function createFrames() {
     const waiting = new Map(); // id -> {callback, realm}
     const natives = []; // {active(), move()}: whether it wants frames; carries on, true if the browser has events
@@ -71,7 +70,8 @@
         let eventful = false;
         for (const part of natives) eventful = (await part.move()) || eventful;
         const callbacks = [...waiting].map(([id, { callback, realm: owner }]) => () => {
-          if (waiting.delete(id) && owner.alive()) callback(timeline.now - owner.origin); // else an earlier one cancelled it
+          const cancelled = !waiting.delete(id); // by an earlier one
+          if (!cancelled && owner.alive()) callback(timeline.now - owner.origin);
         });
         await (eventful ? shown(callbacks) : inTask(callbacks));
       },
@@ -124,7 +124,8 @@
   }
   AbortSignal.timeout = function timeout(delay) {
     const controller = new AbortController();
-    timers.add(() => controller.abort(new DOMException('signal timed out', 'TimeoutError')), realm, milliseconds(delay));
+    const reason = () => new DOMException('signal timed out', 'TimeoutError');
+    timers.add(() => controller.abort(reason()), realm, milliseconds(delay));
     return controller.signal;
   };
   if (self.scheduler) {

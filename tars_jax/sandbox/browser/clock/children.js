@@ -1,0 +1,183 @@
+// Timelines of their own that follow this one: workers, and frames of another origin.
+//
+// A child hands its parent a port when it begins. Before time goes on, the parent tells each child the time and waits
+// until the child has run what was due, has handled the messages sent to it and has had its own messages handled here.
+// So messages between documents and workers have exact virtual times, and what a worker computes takes none.
+(() => {
+  'use strict';
+  const clock = self.__clock;
+  const { timeline, realm, native, inWindow, advanceTo, next, nextTask, reset } = clock;
+  const ATTACH = '__clock port', SENT = '__clock sent';
+  const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
+  const LONGEST_START_MS = 5_000; // real; a worker that has not begun by then is not waited for
+  const { Worker } = self;
+
+  // ---- the parent's side ----
+  const children = timeline.children ??= new Set();
+  if (!timeline.leads) {
+    timeline.leads = true;
+    timeline.settlers.push(followAll);
+    timeline.sources.push({
+      due: () => Math.min(Infinity, ...[...children].map((child) => child.due)),
+      async run() {}, // what was due runs as the children follow
+      reset(now, seed) {
+        [...children].forEach((child, index) => child.reset(now, childSeed(seed, index)));
+      },
+    });
+  }
+  const childSeed = (seed, index) => (seed ^ Math.imul(index + 1, 0x9e3779b9)) >>> 0;
+  const state = (index) => ({ now: timeline.now, seed: childSeed(timeline.seed, index) });
+
+  async function followAll() {
+    if (timeline.now === timeline.until) for (const child of children) child.asked ||= child.uncounted;
+    const behind = [...children].filter((child) => child.behind());
+    for (const child of behind) await child.follow();
+    return behind.length > 0;
+  }
+  // `uncounted`: messages to and from it are not counted, so it is asked at each end of an advance.
+  function createChild(alive, uncounted = false) {
+    let port = null, wake = () => {}, reply = null, told = -1; // told: how many messages it had when it last answered
+    const since = native.now();
+    const child = {
+      due: Infinity, sent: 0, received: 0, // messages to the child and from it
+      uncounted, asked: true,
+      attach(given) {
+        port = given;
+        port.onmessage = ({ data }) => {
+          if (data.closed) children.delete(child);
+          reply = data;
+          wake();
+        };
+        wake();
+      },
+      heard() { child.received += 1; wake(); },
+      end() { children.delete(child); wake(); },
+      reset(now, seed) {
+        child.due = Math.max(0, child.due - now);
+        port?.postMessage({ seed });
+      },
+      behind: () => child.asked || child.due <= timeline.now || child.sent !== told,
+      async follow() {
+        const heard = child.received;
+        child.asked = false;
+        const ready = async (condition) => {
+          while (children.has(child) && alive() && !condition()) await new Promise((resolve) => { wake = resolve; });
+        };
+        if (!port) native.setTimeout(() => wake(), LONGEST_START_MS);
+        await ready(() => port || native.now() - since > LONGEST_START_MS);
+        if (!port || !alive()) children.delete(child);
+        if (!children.has(child)) { // the page's handlers of its end
+          await nextTask();
+          return;
+        }
+        reply = null;
+        told = child.sent;
+        port.postMessage({ to: timeline.now, sent: told });
+        await ready(() => reply && child.received >= reply.posted);
+        if (reply) child.due = reply.due;
+        if (uncounted || child.received !== heard) await nextTask(); // the page's handlers of what it said
+      },
+    };
+    children.add(child);
+    return child;
+  }
+
+  const blobs = new Map(); // address -> Blob
+  const { createObjectURL, revokeObjectURL } = URL;
+  URL.createObjectURL = function (object) {
+    const address = createObjectURL.call(URL, object);
+    if (object instanceof Blob) blobs.set(address, object);
+    return address;
+  };
+  URL.revokeObjectURL = function (address) { blobs.delete(String(address)); revokeObjectURL.call(URL, address); };
+  function dataOf(address) {
+    const [, base64, text] = /^data:[^,]*?(;base64)?,(.*)$/s.exec(address);
+    return base64 ? Uint8Array.from(atob(decodeURIComponent(text)), (c) => c.charCodeAt(0)) : decodeURIComponent(text);
+  }
+  // The address of the same script with the clock before it.
+  function clocked(address) {
+    const { href, protocol } = new URL(address, self.location.href);
+    const source = protocol === 'data:' ? dataOf(href) : blobs.get(href);
+    if (source !== undefined) {
+      return createObjectURL.call(URL, new Blob([clock.workerScript, '\n', source], { type: 'text/javascript' }));
+    }
+    const marked = new URL(href);
+    marked.search += (marked.search ? '&' : '?') + MARK;
+    return marked.href;
+  }
+  const childOf = new WeakMap(); // Worker -> its child
+  if (Worker) {
+    self.Worker = class extends Worker {
+      constructor(address, options = {}) {
+        const index = children.size;
+        super(clocked(address), { ...options, name: `${options.name ?? ''}\n${JSON.stringify(state(index))}` });
+        const child = createChild(realm.alive);
+        childOf.set(this, child);
+        this.addEventListener('message', (event) => {
+          if (!event.data?.[ATTACH]) { child.heard(); return; }
+          event.stopImmediatePropagation();
+          child.attach(event.data[ATTACH]);
+        });
+        this.addEventListener('error', () => { if (child.due === Infinity) child.end(); }, { once: true });
+      }
+      postMessage(data, ...values) {
+        super.postMessage({ [SENT]: timeline.now, data }, ...values);
+        childOf.get(this).sent += 1;
+      }
+      terminate() {
+        super.terminate();
+        childOf.get(this).end();
+      }
+    };
+    Object.defineProperty(self.Worker, 'name', { value: 'Worker' });
+  }
+  self.addEventListener('message', (event) => {
+    if (!inWindow || !event.data?.[ATTACH]) return;
+    event.stopImmediatePropagation();
+    const here = () => [...document.querySelectorAll('iframe')].some((one) => one.contentWindow === event.source);
+    const child = createChild(here, true);
+    child.attach(event.data[ATTACH]);
+    event.data[ATTACH].postMessage({ start: state(children.size - 1) });
+  }, true);
+
+  // ---- the child's side ----
+  const follows = inWindow ? timeline.first === realm && self.parent !== self : 'postMessage' in self;
+  if (!follows) return;
+  const { port1: port, port2: handed } = new MessageChannel();
+  const post = inWindow ? null : self.postMessage.bind(self);
+  let posted = 0, received = 0, wake = () => {};
+  function start({ now, seed }) {
+    // what waits keeps what is left of it
+    for (const source of timeline.sources) source.reset?.(timeline.now - now, seed);
+    timeline.now = timeline.until = realm.origin = now;
+    timeline.seed = timeline.random = seed;
+  }
+  port.onmessage = async ({ data: { start: begun, seed, to, sent } }) => {
+    if (begun) { start(begun); return; }
+    if (seed !== undefined) { reset(seed); return; }
+    while (!inWindow && received < sent) await new Promise((resolve) => { wake = resolve; });
+    await advanceTo(to);
+    port.postMessage({ due: next()?.time ?? Infinity, posted });
+  };
+  if (inWindow) {
+    self.parent.postMessage({ [ATTACH]: handed }, '*', [handed]);
+    return;
+  }
+  const cut = self.name.lastIndexOf('\n');
+  start(JSON.parse(self.name.slice(cut + 1)));
+  Object.defineProperty(self, 'name', { value: self.name.slice(0, cut), configurable: true });
+  const address = new URL(self.location.href);
+  address.search = address.search.replace(new RegExp(`[?&]${MARK}$`), '');
+  Object.defineProperty(self, 'location', { value: address, configurable: true });
+  post({ [ATTACH]: handed }, [handed]);
+  self.addEventListener('message', (event) => {
+    const { [SENT]: sent, data } = event.data;
+    timeline.now = timeline.until = Math.max(timeline.now, sent);
+    Object.defineProperty(event, 'data', { value: data });
+    received += 1;
+    wake();
+  });
+  self.postMessage = function postMessage(...values) { post(...values); posted += 1; };
+  const close = self.close.bind(self);
+  self.close = function () { port.postMessage({ closed: true }); close(); };
+})();

@@ -1,0 +1,1 @@
+const TICK = 'worker tick', SAME_TIME = 'worker has the same time';

@@ -1,0 +1,169 @@
+"""What moves a page beside its timers: events of animations, observers, loads, workers and sound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def script(laboratory: Any) -> Callable[..., Any]:
+    """Runs the body of an async function in a fresh page, with `advance`, a list `log` and `say(...values)`."""
+
+    def run(body: str, html: str = "<body>") -> Any:
+        page = laboratory.open(html)
+        begin = (
+            "const log = window.log = [], { advance } = __clock; await advance(100); const base = performance.now(); "
+        )
+        say = "const say = (...values) => log.push([Math.round(performance.now() - base), ...values]); "
+        return laboratory.run(page.evaluate(f"(async () => {{ {begin} {say} {body}; return log; }})()"))
+
+    return run
+
+
+STYLES = """<style>@keyframes grow { to { width: 90px } } .grow { animation: grow 100ms 30ms }
+  @keyframes dim { to { opacity: .3 } } .dim { animation: dim 100ms 5 }
+  #fade { opacity: 1; transition: opacity 100ms 20ms } #fade.out { opacity: 0 }</style>
+  <body><div id=one></div><div id=five></div><div id=fade></div><div id=web></div>"""
+
+
+def test_events_of_animations_have_exact_times(script: Callable[..., Any]) -> None:
+    log = script(
+        """
+        for (const type of ['animationstart', 'animationiteration', 'animationend', 'animationcancel', 'transitionrun',
+                            'transitionstart', 'transitionend'])
+          addEventListener(type, (event) => say(type.replace(/animation|transition/, ''), event.target.id));
+        setTimeout(() => { one.className = 'grow' }, 40); setTimeout(() => { five.className = 'dim' }, 53);
+        setTimeout(() => { five.className = '' }, 300); setTimeout(() => { fade.className = 'out' }, 45);
+        const animation = web.animate([{ opacity: 0 }, { opacity: 1 }], 250);
+        animation.finished.then(() => say('finished')); animation.onfinish = () => say('onfinish');
+        say(animation.startTime); await advance(100);
+        say(animation.startTime - base, animation.currentTime, animation.playState); await advance(300)""",
+        STYLES,
+    )
+    assert log == [
+        [0, None], [45, "run", "fade"], [53, "start", "five"], [67, "start", "fade"], [83, "start", "one"],
+        [100, 0, 100, "running"], [167, "end", "fade"], [167, "iteration", "five"], [183, "end", "one"],
+        [250, "finished"], [250, "onfinish"], [267, "iteration", "five"], [300, "cancel", "five"],
+    ]  # fmt: skip
+
+
+def test_observers_and_scrolling_tell_at_the_time_of_their_cause(script: Callable[..., Any]) -> None:
+    assert script("""
+        document.body.style.height = '3000px';
+        const box = document.body.appendChild(document.createElement('div')); box.style.height = '10px';
+        new ResizeObserver(() => say('size', box.offsetHeight)).observe(box);
+        new IntersectionObserver(([{ isIntersecting }]) => say('seen', isIntersecting)).observe(box);
+        addEventListener('scroll', () => say('scroll', scrollY));
+        setTimeout(() => { box.style.height = '50px' }, 31); setTimeout(() => { box.style.display = 'none' }, 62);
+        setTimeout(() => scrollTo({ top: 500, behavior: 'smooth' }), 75);
+        await advance(200)""") == [
+        [0, "size", 10], [0, "seen", True], [31, "size", 50], [62, "size", 0], [62, "seen", False],
+        [75, "scroll", 500],
+    ]  # fmt: skip
+
+
+def test_what_loads_takes_no_time(script: Callable[..., Any]) -> None:
+    assert script("""
+        const at = (ms, work) => setTimeout(work, ms);
+        at(10, async () => { const answer = await fetch('index.html'); await answer.text();
+                              say('fetch', answer.status); });
+        at(20, () => { const request = new XMLHttpRequest(); request.open('GET', 'index.html');
+                       request.onload = () => say('request'); request.send(); });
+        at(30, () => { const image = new Image(); image.onload = () => say('image');
+          image.src = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'; });
+        const frame = '<iframe src="index.html" onload="log.push(performance.now() - 100)">';
+        at(40, () => { document.body.innerHTML = frame; });
+        at(50, () => { const script = document.createElement('script'); script.src = 'none.js';
+                       script.onerror = () => say('script'); document.body.append(script); });
+        at(60, () => document.createElement('canvas').toBlob(() => say('blob')));
+        await advance(100)""") == [
+        [10, "fetch", 200], [20, "request"], [30, "image"], 40, [50, "script"], [60, "blob"]
+    ]  # fmt: skip
+
+
+WORKER = """let ticks = 0;
+  const timer = setInterval(() => { postMessage(['tick', performance.now(), Date.now() % 60000]);
+  if (++ticks === 2) clearInterval(timer) }, 20);
+  onmessage = ({ data }) => postMessage([data, performance.now(), Math.random() < 1]);"""
+
+
+def test_workers_have_the_time_of_their_page(script: Callable[..., Any]) -> None:
+    assert script(f"""
+        const code = {WORKER!r};
+        const blob = URL.createObjectURL(new Blob([code]));
+        for (const address of [blob, 'data:text/javascript,' + encodeURIComponent(code)]) {{
+          const worker = new Worker(address, {{ name: 'mine' }});
+          worker.onmessage = ({{ data }}) => say(...data);
+          setTimeout(() => worker.postMessage('hello'), 33); setTimeout(() => worker.terminate(), 39);
+          await advance(100);
+        }}
+        const lost = new Worker('none.js'); lost.onerror = () => say('error'); await advance(10);
+        say(lost instanceof Worker, Worker.name)""") == [
+        [20, "tick", 20, 120], [33, "hello", 33, True], [120, "tick", 20, 220], [133, "hello", 33, True],
+        [200, "error"], [210, True, "Worker"],
+    ]  # fmt: skip
+
+
+def test_sound_has_the_time_of_its_page(script: Callable[..., Any]) -> None:
+    assert script("""
+        const context = new AudioContext(); context.onstatechange = () => say(context.state);
+        const tone = context.createOscillator(); tone.connect(context.destination);
+        tone.onended = () => say('tone', context.currentTime); tone.start(); tone.stop(0.05);
+        const buffer = context.createBufferSource(); buffer.buffer = context.createBuffer(1, 4410, 44100);
+        buffer.playbackRate.value = 2; buffer.onended = () => say('buffer'); buffer.start(0.02);
+        setTimeout(() => context.suspend(), 30); setTimeout(() => context.resume(), 60);
+        await advance(150)""") == [[30, "suspended"], [60, "running"], [80, "tone", 0.05], [100, "buffer"]]
+
+
+def test_media_play_on_the_clock(script: Callable[..., Any]) -> None:
+    assert script("""
+        const bytes = new Uint8Array(8044), view = new DataView(bytes.buffer);
+        const put = (at, text) => [...text].forEach((letter, i) => { bytes[at + i] = letter.charCodeAt(0); });
+        put(0, 'RIFF'); view.setUint32(4, 8036, true); put(8, 'WAVEfmt ');
+        put(36, 'data'); view.setUint32(40, 8000, true);
+        [[16, 16], [24, 8000], [28, 8000]].forEach(([at, value]) => view.setUint32(at, value, true));
+        [[20, 1], [22, 1], [32, 1], [34, 8]].forEach(([at, value]) => view.setUint16(at, value, true));
+        const sound = new Audio(URL.createObjectURL(new Blob([bytes], { type: 'audio/wav' })));
+        for (const type of ['play', 'pause', 'ended']) sound.addEventListener(type, () => say(type, sound.currentTime));
+        sound.play(); await advance(500); say(sound.currentTime, sound.paused);
+        sound.playbackRate = 2; await advance(100); sound.pause(); await advance(100);
+        say(sound.currentTime, sound.paused); sound.play(); await advance(300); say(sound.ended)""") == [
+        [0, "play", 0], [500, 0.5, False], [600, "pause", 0.7], [700, 0.7, True], [700, "play", 0.7],
+        [850, "pause", 1], [850, "ended", 1], [1000, True],
+    ]  # fmt: skip
+
+
+def test_readers_that_are_easily_forgotten(script: Callable[..., Any]) -> None:
+    assert script("""
+        say(Performance.prototype.now.call(performance) - base, Object.keys(Date).length,
+            new Date(undefined).getTime());
+        performance.mark('a'); await advance(10); const measure = performance.measure('m', 'a');
+        say(measure.startTime - base, measure.duration, performance.toJSON().timeOrigin - performance.timeOrigin);
+        say(performance.getEntriesByType('navigation')[0].loadEventEnd, performance.timing.loadEventEnd - Date.now());
+        const format = new Intl.DateTimeFormat(); say(format.format === format.format);
+        scheduler.postTask(() => say('background'), { priority: 'background' }); setTimeout(() => say('timer'));
+        scheduler.postTask(() => say('urgent'), { priority: 'user-blocking' }); await advance(0);
+        requestAnimationFrame(() => { const chain = (n) => n ? Promise.resolve(n - 1).then(chain) : say('settled');
+                                      chain(9); });
+        requestAnimationFrame(() => say('next callback')); await advance(20);
+        const frame = document.body.appendChild(document.createElement('iframe'));
+        say(frame.contentWindow.performance.now(), frame.contentWindow.Date.now() - Date.now(),
+            frame.contentDocument.timeline.currentTime)""") == [
+        [0, 0, 0, None], [10, 0, 10, 0], [10, 0, -110], [10, True], [10, "urgent"], [10, "timer"], [10, "background"],
+        [17, "settled"], [17, "next callback"], [30, 0, 0, 0],
+    ]  # fmt: skip
+
+
+def test_a_frame_of_another_origin_follows(script: Callable[..., Any]) -> None:
+    assert script("""
+        const frame = document.createElement('iframe'); frame.sandbox = 'allow-scripts';
+        frame.srcdoc = '<script>setInterval(() => parent.postMessage(performance.now(), "*"), 30)</' + 'script>';
+        addEventListener('message', ({ data }) => say(data)); document.body.append(frame);
+        await advance(100); frame.remove(); await advance(100); say('gone')""") == [
+        [30, 30], [60, 60], [90, 90], [200, "gone"]
+    ]  # fmt: skip
