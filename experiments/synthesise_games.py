@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.game_synthesis.author import Author, ModelAuthor
-from tars_jax.data.game_synthesis.inspection import Inspection, InspectionConfig, inspect
+from tars_jax.data.game_synthesis.inspection import InspectionConfig, Play, inspect
 from tars_jax.data.game_synthesis.source import write_game
 from tars_jax.data.game_synthesis.templates import TemplateAuthor
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.tasks.task import Task
 from tars_jax.training.run_directory import RunDirectory, read_json, write_json
+from tars_jax.trajectory import Trajectory
 
 RULES = {
     "author": Rule(
@@ -50,12 +54,21 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         author = ModelAuthor(config.author, config.model, read_key(config.api_key_file), config.max_tokens)
     writer = PromptWriter(load_tokenizer(), image_tokens=1)
     browser = BrowserConfig(browsers=1, pages_per_browser=config.pages, width=config.screen, height=config.screen)
+    players = {
+        "reference": reference_player(writer, "text", 1.0),
+        "careless": reference_player(writer, "text", 0.0),
+        "chance": random_player(writer, "text"),
+    }
     made = {}
     with Rollouts(browser, writer, AgentConfig(), workers=config.pages) as rollouts:
+
+        def play(player: str, tasks: Sequence[Task], folder: Path) -> list[Trajectory]:
+            return rollouts.play(tasks, players[player], folder)
+
         for number in range(config.games):
             file = run_directory.path / "attempts" / str(number) / "result.json"
             if not file.exists():
-                write_json(file, attempt(config, run_directory.path, author, number, rollouts, writer))
+                write_json(file, attempt(config, run_directory.path, author, number, play))
             made[number] = read_json(file)
             print(f"game {number}: {said(made[number])}", flush=True)
     admitted = [each["name"] for each in made.values() if each["admitted"]]
@@ -64,9 +77,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print(json.dumps({"admitted": admitted}))
 
 
-def attempt(
-    config: Any, path: Path, author: Author, number: int, rollouts: Rollouts, writer: PromptWriter
-) -> dict[str, Any]:
+def attempt(config: Any, path: Path, author: Author, number: int, play: Play) -> dict[str, Any]:
     """What became of game `number` after at most `config.attempts` attempts."""
     complaints: tuple[str, ...] = ()
     for count in range(1, config.attempts + 1):
@@ -81,7 +92,7 @@ def attempt(
             complaints = (str(error),)
             continue
         checks = InspectionConfig(seed=config.seed, **config.inspection.to_dict())
-        found: Inspection = inspect(folder, rollouts, writer, place / "episodes", checks)
+        found = inspect(folder, play, place / "episodes", checks)
         complaints = found.complaints
         if found.admitted:
             for part in ("kit", source.name):

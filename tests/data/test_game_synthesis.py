@@ -19,14 +19,15 @@ from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.game_synthesis.author import ModelAuthor, form, read_answer
-from tars_jax.data.game_synthesis.inspection import InspectionConfig, inspect
+from tars_jax.data.game_synthesis.inspection import InspectionConfig, Play, inspect
 from tars_jax.data.game_synthesis.source import GameSource, write_game
 from tars_jax.data.game_synthesis.templates import MECHANICS, TemplateAuthor
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.tasks.games.hinted import play
+from tars_jax.tasks.games import hinted
 from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
 
@@ -34,10 +35,15 @@ WRITER = PromptWriter(load_tokenizer(), image_tokens=1)
 
 
 @pytest.fixture(scope="module")
-def rollouts() -> Iterator[Rollouts]:
+def play() -> Iterator[Play]:
     browser = BrowserConfig(browsers=1, pages_per_browser=2, width=96, height=96)
-    with Rollouts(browser, WRITER, AgentConfig(), workers=2) as running:
-        yield running
+    players = {
+        "reference": reference_player(WRITER, "text", 1.0),
+        "careless": reference_player(WRITER, "text", 0.0),
+        "chance": random_player(WRITER, "text"),
+    }
+    with Rollouts(browser, WRITER, AgentConfig(), workers=2) as rollouts:
+        yield lambda player, tasks, folder: rollouts.play(tasks, players[player], folder)
 
 
 def test_templates_are_a_function_of_seed_and_number() -> None:
@@ -50,9 +56,9 @@ def test_templates_are_a_function_of_seed_and_number() -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("number", range(4))
-def test_what_the_templates_write_is_admitted(number: int, rollouts: Rollouts, tmp_path: pathlib.Path) -> None:
+def test_what_the_templates_write_is_admitted(number: int, play: Play, tmp_path: pathlib.Path) -> None:
     folder = write_game(TemplateAuthor(5).write(number), tmp_path / "games")
-    found = inspect(folder, rollouts, WRITER, tmp_path / "episodes", InspectionConfig(levels=3, seeds=2))
+    found = inspect(folder, play, tmp_path / "episodes", InspectionConfig(levels=3, seeds=2))
     assert found.complaints == ()
     assert found.figures["reference"] == 1 and found.figures["chance"] < 0.5
     # and is a task like any other, called by its folder
@@ -85,10 +91,10 @@ FAULTS = {  # file, what stands there, what is put there, what the inspection sa
 
 @pytest.mark.browser
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_said(fault: str, rollouts: Rollouts, tmp_path: pathlib.Path) -> None:
+def test_what_is_wrong_is_said(fault: str, play: Play, tmp_path: pathlib.Path) -> None:
     script, old, new, words = FAULTS[fault]
     checks = InspectionConfig(levels=2, seeds=2)
-    found = inspect(write_game(broken(script, old, new), tmp_path / "games"), rollouts, WRITER, tmp_path / "e", checks)
+    found = inspect(write_game(broken(script, old, new), tmp_path / "games"), play, tmp_path / "e", checks)
     assert not found.admitted and any(words in complaint for complaint in found.complaints), found.complaints
 
 
@@ -117,7 +123,7 @@ def test_a_name_is_given_once(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize("move", [7, {}, {"thought": "x", "key": "enter"}, {"thought": "x", "click": [1]}])
 def test_a_move_that_is_none_is_named(move: Any) -> None:
     with pytest.raises(InputError, match="its reference player's move is"):
-        play({"game": "x", "reference": {"good": [move], "legal": []}}, random.Random(0))
+        hinted.play({"game": "x", "reference": {"good": [move], "legal": []}}, random.Random(0))
 
 
 def answer(source: GameSource) -> str:

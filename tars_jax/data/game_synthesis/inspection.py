@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.prompts import PromptWriter
-from tars_jax.rollout.players import Player, random_player, reference_player
 from tars_jax.tasks.games.catalog import load_game_at
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -32,10 +30,10 @@ VERDICT: dict[str, tuple[type, ...]] = {
 QUICK_LOSS = 3  # steps
 
 
-class Plays(Protocol):
-    """Rollouts, as far as an inspection needs them."""
+# (one of PLAYERS, tasks, folder for the episodes) -> the episodes that the infrastructure did not lose
+Play = Callable[[str, Sequence[Task], Path], list[Trajectory]]
 
-    def play(self, tasks: Sequence[Task], player: Player, folder: Path) -> list[Trajectory]: ...
+PLAYERS = ("reference", "careless", "chance")  # the game's own player; its legal moves at random; any input anywhere
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,20 +56,14 @@ class Inspection:
         return not self.complaints
 
 
-def inspect(folder: Path, plays: Plays, writer: PromptWriter, records: Path, config: InspectionConfig) -> Inspection:
-    """Plays the game in `folder`; episodes are kept below `records`."""
+def inspect(folder: Path, play: Play, records: Path, config: InspectionConfig) -> Inspection:
+    """Lets each of PLAYERS play the game in `folder`, the reference player twice; episodes are kept below `records`."""
     try:
         game = load_game_at(str(folder))
         tasks = _tasks(folder, config, min(config.levels, len(game.levels)))
-        players = {
-            "reference": reference_player(writer, "text", 1.0),
-            "again": reference_player(writer, "text", 1.0),
-            "careless": reference_player(writer, "text", 0.0),
-            "chance": random_player(writer, "text"),
-        }
         sides = {}
-        for name, player in players.items():
-            sides[name] = plays.play(tasks, player, records / name)
+        for name, player in {"again": PLAYERS[0], **dict(zip(PLAYERS, PLAYERS, strict=True))}.items():
+            sides[name] = play(player, tasks, records / name)
             if len(sides[name]) < len(tasks):
                 return Inspection((f"the page failed or hung while it was played ({name})",), {})
     except (InputError, ExceptionGroup) as error:
@@ -79,7 +71,7 @@ def inspect(folder: Path, plays: Plays, writer: PromptWriter, records: Path, con
         if not refused:
             raise
         return Inspection(refused, {})
-    good, again, careless, chance = sides.values()
+    again, good, careless, chance = sides.values()
     hardest = [each for each in careless if each.task["options"]["level"] == max(_levels(careless))]
     figures = {"reference": _success(good), "careless": _success(careless), "chance": _success(chance)}
     complaints = [
