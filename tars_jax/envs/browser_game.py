@@ -91,7 +91,7 @@ class BrowserGame:
             )
             self._game = game
         try:
-            observation = await self._guarded(self._page.start(task.start_expression(), seed=task.seed, read=_READ))
+            observation = await self._guarded(self._page.start(game.start_expression(task), seed=task.seed, read=_READ))
         except PageError as error:
             raise InputError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
         frame = _frame(observation)

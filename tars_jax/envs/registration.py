@@ -5,13 +5,14 @@ from __future__ import annotations
 import gymnasium
 
 from tars_jax.tasks.library import COLLECTIONS, playable_names
+from tars_jax.tasks.lmgame.catalog import ROM_GAMES
 
 _PREFIXES = {"": "", "miniwob": "MiniWoB-", "lmgame": "LMGame-"}
 
 
 def environment_names() -> tuple[str, ...]:
-    """What has an environment, by the names that `load_playable` takes."""
-    return tuple(name for collection in COLLECTIONS for name in playable_names(collection))
+    """What has an environment, by the names that `load_playable` takes, or refuses for want of a ROM."""
+    return (*(name for collection in COLLECTIONS for name in playable_names(collection)), *ROM_GAMES)
 
 
 def environment_id(name: str) -> str:

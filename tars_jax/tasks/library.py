@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 from tars_jax import InputError
 from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game, load_game_at
+from tars_jax.tasks.lmgame.catalog import GAMES, load_lmgame
 from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
+from tars_jax.tasks.task import Task
 
-COLLECTIONS = ("games", "miniwob")
+COLLECTIONS = ("games", "miniwob", "lmgame")
 
 
 class Playable(Protocol):
@@ -56,6 +58,10 @@ class Playable(Protocol):
         """The agent's step budget."""
         ...
 
+    def start_expression(self, task: Task) -> str:
+        """The JavaScript that begins a task's episode in the page."""
+        ...
+
     def instruction_for(self, info: Mapping[str, Any]) -> str:
         """What the agent is asked to do in the episode that began with `info`."""
         ...
@@ -72,6 +78,8 @@ def playable_names(collection: str) -> tuple[str, ...]:
             return game_names()
         case "miniwob":
             return miniwob_names()
+        case "lmgame":
+            return tuple(GAMES)
     raise InputError(f"collection takes {', '.join(COLLECTIONS)}, got {collection!r}")
 
 
@@ -88,6 +96,8 @@ def load_playable(name: str) -> Playable:
         return load_game_at(name)
     if collection == "miniwob":
         return load_miniwob(name)
+    if collection == "lmgame":
+        return load_lmgame(name)
     raise InputError(
         f"task {name!r}: there is no collection {collection!r}; there are {', '.join(COLLECTIONS)}, and no folder "
         "of this name holds a game.json"

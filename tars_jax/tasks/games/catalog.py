@@ -17,6 +17,7 @@ import jsonschema
 from tars_jax import InputError
 from tars_jax.tasks.games import hinted
 from tars_jax.tasks.games.moves import Move
+from tars_jax.tasks.task import Task
 
 GAMES_FOLDER = Path(__file__).parent
 PAGE_SUFFIXES = (".html", ".js", ".css")
@@ -79,6 +80,9 @@ class Game:
     def steps_of_level(self, level: int) -> int:
         """The step budget of a level; beyond the last level the last one's."""
         return self.levels[min(level, len(self.levels)) - 1].max_steps
+
+    def start_expression(self, task: Task) -> str:
+        return task.start_expression()
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
         return self.instruction

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tars_jax import InputError
+from tars_jax.tasks.task import Task
 
 MODES = ("train", "test", "default")
 MAX_STEPS = 30
@@ -87,6 +88,9 @@ class MiniwobTask:
 
     def steps_of_level(self, level: int) -> int:
         return MAX_STEPS
+
+    def start_expression(self, task: Task) -> str:
+        return task.start_expression()
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
         return str(info["state"]["utterance"])

@@ -1,0 +1,1 @@
+"""LMGame-Bench: games that measure language models, as pages that are played by GUI actions."""

@@ -1,0 +1,1 @@
+"""Candy Crush."""

@@ -1,0 +1,198 @@
+"""LMGame-Bench (https://arxiv.org/abs/2505.15146): its puzzle games as pages of our kit, scored as it scores.
+
+A reward is the gain of score, so an episode's reward is its score:
+
+- 2048: the sum of all merged tiles, as in gymnasium-2048. Published figures look like 10 log2 of it.
+- Candy Crush: candies cleared in 50 moves; the rules are tile-match-gym's, and a seed gives its board and candies.
+- Sokoban: boxes that came onto targets, over six levels in a row. The levels are ours; `levels` takes
+  others (`sokoban_levels`).
+- Tetris: 1 for a piece, 10 for a full row; a seed deals the pieces that numpy's generator deals there.
+
+Its rule that ends an episode after some steps without a change is left to whoever plays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import jsonschema
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
+from tars_jax.tasks.task import Task
+
+ROM_GAMES = {
+    "lmgame/super_mario_bros": "import it into stable-retro with `python -m retro.import FOLDER`",
+    "lmgame/ace_attorney": "put it into gamingagent/envs/retro_02_ace_attorney/AceAttorney-GbAdvance of LMGame-Bench",
+}
+_DEALS = 4096  # far more than an episode of Candy Crush or Tetris uses
+
+
+@dataclasses.dataclass(frozen=True)
+class LMGame:
+    """One game, as `lmgame/tetris`; a `tars_jax.tasks.library.Playable`."""
+
+    name: str
+    title: str
+    instruction: str
+    benchmark_seed: int  # what the benchmark plays
+    max_steps: int  # as the benchmark has it
+    index: str
+    reference_module: str
+    site_root: Path = Path(__file__).parent.parent
+    settle_ms: int = 170
+    fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options that every episode has
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # a JSON schema for each one that may be given
+    stream: Callable[[int], str] | None = None  # what a seed deals
+
+    @property
+    def mounts(self) -> tuple[tuple[str, Path], ...]:
+        return ()
+
+    @property
+    def page_size(self) -> None:
+        """Played at any size."""
+        return None
+
+    @property
+    def single_canvas(self) -> bool:
+        return True
+
+    @property
+    def reference(self) -> ReferencePlayer:
+        return cast(ReferencePlayer, importlib.import_module(self.reference_module).play)
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        for name, value in options.items():
+            if name not in self.options:
+                raise InputError(f"{self.name}: unknown option {name}; it takes {', '.join(self.options) or 'none'}")
+            try:
+                jsonschema.validate(value, self.options[name])
+            except jsonschema.ValidationError as error:
+                raise InputError(f"{self.name}: option {name}: {error.message}") from None
+
+    def steps_of_level(self, level: int) -> int:
+        return self.max_steps
+
+    def start_expression(self, task: Task) -> str:
+        stream = {} if self.stream is None else {"stream": self.stream(task.seed)}
+        options = {**self.fixed, **stream, **task.options, "seed": task.seed}
+        return f"game.start({json.dumps(options, sort_keys=True)})"
+
+    def instruction_for(self, info: Mapping[str, Any]) -> str:
+        return self.instruction
+
+    def reward(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+        return float(after["score"] - before["score"])
+
+    def benchmark_task(self) -> Task:
+        """The episode that the benchmark plays, where its seed says one."""
+        return Task(f"{self.name}-benchmark", self.name, self.benchmark_seed, {}, self.max_steps)
+
+
+@functools.lru_cache(maxsize=16)
+def candies(seed: int) -> str:
+    """The colours that tile-match-gym deals for a seed, as digits 1 to 4 (of four colours numpy rejects no draw)."""
+    return "".join(map(str, np.random.default_rng(seed).integers(1, 5, _DEALS)))
+
+
+@functools.lru_cache(maxsize=16)
+def tetrominoes(seed: int) -> str:
+    """The pieces that LMGame-Bench deals for a seed, as digits 0 to 6 for I O T S Z J L."""
+    generator = np.random.default_rng(seed)
+
+    def bags() -> Iterator[int]:
+        while True:
+            bag = list(range(7))
+            generator.shuffle(bag)
+            yield from bag
+
+    return "".join(map(str, itertools.islice(bags(), _DEALS)))
+
+
+def sokoban_levels(path: Path) -> list[str]:
+    """The levels of a text file, as the benchmark's levels.txt has them: each below a line that says "Level N".
+
+    Raises:
+      InputError: the file cannot be read or has no such level.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: it cannot be read as text: {error}") from None
+    levels = [level.strip("\n") for level in re.split(r"^Level +\d+ *$", text, flags=re.MULTILINE)[1:]]
+    if not all("@" in level or "+" in level for level in levels) or not levels:
+        raise InputError(f'{path}: it takes levels below lines of "Level N", each with a worker @, got {len(levels)}')
+    return levels
+
+
+GAMES = {
+    game.name: game
+    for game in (
+        LMGame(
+            name="lmgame/2048",
+            title="2048",
+            instruction="Slide the tiles and merge equal ones into ever larger numbers. Use the arrow keys.",
+            benchmark_seed=0,
+            max_steps=1000,
+            site_root=GAMES_FOLDER,
+            index="game_2048/index.html",
+            reference_module="tars_jax.tasks.games.game_2048.reference",
+            fixed={"level": 8, "target": 65536},
+        ),
+        LMGame(
+            name="lmgame/candy_crush",
+            title="Candy Crush",
+            instruction="Swap two neighbouring candies, by two clicks or a drag, so that three or more of one colour "
+            "stand in a line. Clear as many as you can in 50 moves.",
+            benchmark_seed=42,
+            max_steps=100,
+            index="lmgame/candy_crush/index.html",
+            reference_module="tars_jax.tasks.lmgame.candy_crush.reference",
+            stream=candies,
+        ),
+        LMGame(
+            name="lmgame/sokoban",
+            title="Sokoban",
+            instruction="Push every box onto a red spot. Use the arrow keys. The next level follows a solved one.",
+            benchmark_seed=42,
+            max_steps=200,
+            index="lmgame/sokoban/index.html",
+            reference_module="tars_jax.tasks.lmgame.sokoban.reference",
+            options={"levels": {"type": "array", "minItems": 1, "items": {"type": "string"}}},
+        ),
+        LMGame(
+            name="lmgame/tetris",
+            title="Tetris",
+            instruction="Fill rows with the falling pieces. Left and right move a piece, up and z turn it, down lowers "
+            "it, space drops it. It falls one row with every key.",
+            benchmark_seed=42,
+            max_steps=2000,
+            index="lmgame/tetris/index.html",
+            reference_module="tars_jax.tasks.lmgame.tetris.reference",
+            settle_ms=20,
+            stream=tetrominoes,
+        ),
+    )
+}
+
+
+def load_lmgame(name: str) -> LMGame:
+    """The game called `name`. Raises `InputError` for an unknown one, and for those whose ROM nobody may ship."""
+    if name in ROM_GAMES:
+        raise InputError(
+            f"{name} takes a ROM that you own and that nobody may ship: {ROM_GAMES[name]}; tars_jax has no emulator, "
+            "so play it with LMGame-Bench's own runner against the policy server"
+        )
+    if name not in GAMES:
+        raise InputError(f"LMGame-Bench has no game {name!r} here; there are {', '.join([*GAMES, *ROM_GAMES])}")
+    return GAMES[name]

@@ -1,0 +1,8 @@
+// The verifier: boxes that came onto targets, and whether the last level is solved.
+"use strict";
+
+window.verify = () => {
+  const { room, level, levels, score } = game.state();
+  const success = level === levels && !room.join("").includes("$");
+  return { score, level, lives: 1, done: success, success };
+};
