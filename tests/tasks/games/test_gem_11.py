@@ -1,0 +1,149 @@
+"""Gem 11: its rules in a real Chromium, its levels, and its reference player on gems laid by hand."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.games.gem_11 import reference
+from tars_jax.tasks.games.pictures import chromium, open_game, perform
+from tars_jax.tasks.sampling import sample_task
+
+START = "options => { game.start(options); return game.state() }"
+SEEDED = "([seeds, options]) => seeds.map(seed => { game.start({...options, seed}); return game.state() })"
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with chromium() as browser:
+        yield open_game(browser, load_game("gem_11"), 96, 96)
+
+
+def state_of(gems: list[list[int]], target: int) -> dict[str, Any]:
+    side = len(gems)
+    board = {"x": 0, "y": 0, "cell": 96 // side, "width": 96, "height": 96}
+    largest = max(gem for line in gems for gem in line)
+    view = {"board": board, "viewport": {"width": 96, "height": 96}}
+    return {"gems": gems, "size": side, "target": target, "largest": largest, **view}
+
+
+def click(page: Page, state: dict[str, Any], column: int, row: int) -> dict[str, Any]:
+    board = state["board"]
+    page.mouse.click(board["x"] + board["cell"] * (column + 0.5), board["y"] + board["cell"] * (row + 0.5))
+    after: dict[str, Any] = page.evaluate("game.state()")
+    return after
+
+
+def test_groups_and_merges() -> None:
+    gems = (1, 1, 2, 3, 1, 2, 3, 2, 3)  # 1 1 2 / 3 1 2 / 3 2 3
+    assert sorted(map(sorted, reference.groups(gems, 3))) == [[0, 1, 4], [2, 5], [3, 6]]
+    assert reference.merge(gems, 3, [0, 1, 4], 1) == (0, 0, 2, 3, 2, 2, 3, 2, 3)  # the new 2 falls onto the old one
+    assert reference.merge(gems, 3, [0, 1, 4], 0) == (2, 0, 2, 3, 0, 2, 3, 2, 3)
+
+
+def test_the_player_merges_where_the_next_merge_waits() -> None:
+    # Two 3 make a 4; only at the right one it comes to lie beside the other 4.
+    state = state_of([[1, 2, 1, 2], [2, 1, 2, 1], [1, 2, 1, 2], [2, 3, 3, 4]], 5)
+    move = reference.play(state, random.Random(0))
+    assert move.thought == "4 of 5, merge 2 of 3 at 2 3"
+    assert move.parameters == {"point": (625, 875)}
+
+
+def test_a_lost_board_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no equal gems touch"):
+        reference.play(state_of([[1, 2], [2, 1]], 4), random.Random(0))
+
+
+@pytest.mark.browser
+def test_a_group_gathers_where_it_was_clicked_and_gems_fall(page: Page) -> None:
+    after = page.evaluate(
+        """() => {
+            const gems = [[1, 1, 2], [3, 1, 2], [3, 2, 3]];
+            const { gems: left, group, at } = merged(gems, 1, 0, () => 9);
+            return [left, group.length, at, merged(gems, 1, 2, () => 9), canMerge(gems), canMerge([[1, 2], [2, 1]])];
+        }"""
+    )
+    assert after == [[[9, 9, 2], [3, 2, 2], [3, 2, 3]], 3, [1, 1], None, True, False]
+
+
+@pytest.mark.browser
+def test_clicks_on_lonely_gems_change_nothing(page: Page) -> None:
+    state = page.evaluate(START, {"seed": 3, "level": 5})
+    gems = tuple(gem for line in state["gems"] for gem in line)
+    grouped = {place for group in reference.groups(gems, state["size"]) for place in group}
+    for place in set(range(len(gems))) - grouped:
+        assert click(page, state, place % state["size"], place // state["size"]) == state
+    group = next(reference.groups(gems, state["size"]))
+    after = click(page, state, group[0] % state["size"], group[0] // state["size"])
+    assert after["moves"] == 1 and after["score"] == len(group) * gems[group[0]]
+    expected = reference.merge(gems, state["size"], group, group[0])
+    now = [gem for line in after["gems"] for gem in line]
+    assert all(new == old for new, old in zip(now, expected, strict=True) if old)
+
+
+@pytest.mark.browser
+def test_levels_begin_low_and_with_something_to_merge(page: Page) -> None:
+    for level in range(1, 9):
+        for state in page.evaluate(SEEDED, [list(range(50)), {"level": level}]):
+            gems = tuple(gem for line in state["gems"] for gem in line)
+            assert set(gems) <= set(range(state["lowest"], state["lowest"] + 3)) and max(gems) < state["target"]
+            assert next(reference.groups(gems, state["size"]), None)
+    assert state["target"] == 11
+
+
+@pytest.mark.browser
+def test_clicking_at_random_rarely_reaches_the_number(page: Page) -> None:
+    play = """([seeds, steps]) => seeds.filter(seed => {
+        game.start({ seed, level: 3 });
+        const random = Kit.random("clicks", seed);
+        for (let step = 0; step < steps && !window.verify().done; step++) {
+            const [x, y] = [random.below(96), random.below(96)];
+            const at = { clientX: x, clientY: y, button: 0, bubbles: true };
+            game.canvas.dispatchEvent(new PointerEvent("pointerdown", at));
+            game.canvas.dispatchEvent(new PointerEvent("pointerup", at));
+        }
+        return window.verify().success;
+    }).length"""
+    assert page.evaluate(play, [list(range(20)), load_game("gem_11").steps_of_level(3)]) <= 2
+
+
+@pytest.mark.browser
+def test_a_game_can_be_lost(page: Page) -> None:
+    page.evaluate(START, {"seed": 1, "size": 3, "target": 12})
+    rng = random.Random(0)
+    while not (state := page.evaluate("game.state()"))["done"]:
+        perform(page, reference.play(state, rng, skill=0.0))
+    verdict = page.evaluate("window.verify()")
+    assert verdict == {name: state[name] for name in ("score", "level", "lives", "done", "success")}
+    assert (verdict["lives"], verdict["success"]) == (0, False) and verdict["score"] > 0
+
+
+@pytest.mark.browser
+def test_what_the_page_gave_away_changes_nothing(page: Page) -> None:
+    before = page.evaluate(START, {"seed": 3, "level": 4})
+    verdict = page.evaluate(
+        """() => {
+            const state = game.state();
+            for (const line of state.gems) line.fill(99);
+            Object.assign(state, { score: 99, largest: 99, target: 1, done: true, success: true });
+            window.verify().score = 99;
+            return window.verify();
+        }"""
+    )
+    assert verdict == {"score": 0, "level": 4, "lives": 1, "done": False, "success": False}
+    assert page.evaluate("game.state()") == before
+
+
+@pytest.mark.browser
+def test_no_evaluation_level_occurs_in_training(page: Page) -> None:
+    splits: dict[str, set[str]] = {}
+    for split in ("train", "eval"):
+        seeds = [sample_task("gem_11", split, index, 0, {"level": 1}).seed for index in range(100)]
+        splits[split] = {str(state["gems"]) for state in page.evaluate(SEEDED, [seeds, {"level": 1}])}
+        assert len(splits[split]) == 100
+    assert not splits["train"] & splits["eval"]
