@@ -36,7 +36,8 @@ function begin(given) {
 function title(session) {
   const folder = session.index.split("?")[0].split("/");
   const name = folder.length > 1 ? folder.at(-2) : folder[0].replace(/\.html$/, "");
-  return name.replaceAll("_", " ").replace(/\b\w/g, (letter) => letter.toUpperCase());
+  const words = name.replace(/^game_/, "").replaceAll("_", " ");
+  return words.replace(/\b(?!of\b|and\b|the\b)\w/g, (letter) => letter.toUpperCase());
 }
 function described(call) {
   if (!call) return "opened";
@@ -80,14 +81,15 @@ function createCard(session) {
   const image = element("img", session.width < 200 ? "small" : "");
   image.alt = `What ${title(session)} shows`;
   const ripple = element("i", "ripple"), badge = element("span", "badge");
-  const name = element("span", ""), calls = element("span", ""), chips = element("div", "chips"), lease = element("i", "");
+  const dot = element("i", "dot"), name = element("b", ""), calls = element("span", "quiet"), last = element("p", "last");
+  const chips = element("div", "chips"), lease = element("i", "");
   const card = element("button", "card",
     element("div", "thumb", image, ripple, badge),
-    element("div", "words", element("div", "name", name, calls), chips),
+    element("div", "words", element("div", "name", dot, name, calls), last, chips),
     element("div", "lease", lease));
   card.addEventListener("click", () => show(session.id));
   byId("grid").append(card);
-  return { card, image, ripple, badge, name, calls, chips, lease, shown: -1, session };
+  return { card, image, ripple, badge, dot, name, calls, last, chips, lease, shown: -1, session };
 }
 function chip([words, kind]) {
   return element("span", `chip ${kind}`, words);
@@ -95,11 +97,14 @@ function chip([words, kind]) {
 function update(entry, session) {
   entry.session = session;
   entry.card.classList.toggle("person", session.person);
+  entry.dot.className = `dot ${state(session)}`;
   entry.badge.className = `badge ${state(session)}`;
-  entry.badge.textContent = session.under_way && state(session) === "live" ? "acting" : STATE_WORDS[state(session)];
+  entry.badge.textContent = STATE_WORDS[state(session)];
+  entry.badge.hidden = state(session) === "live";
   entry.name.textContent = title(session);
   entry.calls.textContent = session.calls;
-  entry.chips.replaceChildren(...[[described(session.last_call), ""], ...results(session.data)].map(chip));
+  entry.last.textContent = described(session.last_call);
+  entry.chips.replaceChildren(...results(session.data).map(chip));
   const left = Math.max(0, Math.min(1, (session.until - Date.now() / 1000) / session.lease_seconds));
   entry.lease.style.width = `${100 * left}%`;
   const words = `${title(session)} ${session.owner} ${session.id}`.toLowerCase();
@@ -133,9 +138,11 @@ function count(sessions, stats) {
   const calls = sessions.reduce((sum, session) => sum + session.calls, 0), now = performance.now();
   const rate = lastTime ? Math.max(0, (calls - lastCalls) / ((now - lastTime) / 1000)) : 0;
   [lastCalls, lastTime] = [calls, now];
-  const rows = [["sessions", sessions.length], ["browsers", stats.browsers.browsers], ["actions a second", rate.toFixed(1)]];
+  const named = (word, number) => [number === 1 ? word : `${word}s`, number];
+  const rows = [named("session", sessions.length), named("browser", stats.browsers.browsers),
+    ["actions a second", rate.toFixed(1)]];
   const lost = Object.values(stats.browsers.failures).reduce((sum, number) => sum + number, 0);
-  if (lost) rows.push(["pages healed", lost]);
+  if (lost) rows.push(["pages lost and recovered", lost]);
   byId("counts").replaceChildren(...rows.map(([name, value]) => {
     const [term, number] = [document.createElement("dt"), document.createElement("dd")];
     term.textContent = name;
@@ -230,7 +237,8 @@ function log({ kind, time, data }) {
   const when = document.createElement("time"), what = document.createElement("b"), words = document.createElement("span");
   when.textContent = new Date(time * 1000).toLocaleTimeString([], { hour12: false });
   what.textContent = kind;
-  words.textContent = data.text ?? data.url ?? Object.entries(data).map((pair) => pair.join(" ")).join(", ");
+  words.textContent = kind === "person" ? (data.holds ? "took the page over" : "gave the page back")
+    : data.text ?? data.url ?? Object.entries(data).map((pair) => pair.join(" ")).join(", ");
   byId("events").prepend(element("li", kind, when, what, words));
   while (byId("events").childElementCount > 300) byId("events").lastChild.remove();
 }
