@@ -13,6 +13,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.sandbox.browser.service import BrowserClient, browsers
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class Background:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._managers: dict[BrowserConfig, BrowserManager] = {}
+        self._managers: dict[BrowserConfig, BrowserManager | BrowserClient] = {}
         self._users: dict[BrowserConfig, int] = {}
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -37,12 +38,12 @@ class Background:
             future.cancel()
             raise
 
-    def acquire(self, config: BrowserConfig) -> BrowserManager:
+    def acquire(self, config: BrowserConfig) -> BrowserManager | BrowserClient:
         """The manager for `config`, started. Every `acquire` wants one `release`."""
         with self._lock:
             if config not in self._managers:
                 self._start_loop()
-                manager = BrowserManager(config)
+                manager = browsers(config)
                 try:
                     self.run(manager.start())
                 except BaseException:

@@ -31,7 +31,8 @@ from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, SeatLost
 from tars_jax.rollout.sources import Assignment
 from tars_jax.rollout.workers import PageSeat
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser.service import browsers
 from tars_jax.trajectory import Trajectory, decode_trajectory, encode_trajectory
 
 RETRY_SECONDS = 0.5
@@ -62,7 +63,7 @@ class _Host:
     """The actor: a browser manager and its pages."""
 
     def __init__(self, browser: BrowserConfig, writer: PromptWriter, agent: AgentConfig, pages: int) -> None:
-        self._manager = BrowserManager(browser)
+        self._manager = browsers(browser)
         self._seats = [PageSeat(self._manager, writer, agent) for _ in range(pages)]
         self._free = [asyncio.Lock() for _ in range(pages)]
         self._starting = asyncio.Lock()

@@ -19,7 +19,8 @@ from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, Watched
 from tars_jax.rollout.sources import Assignment
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, SandboxFailure
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, OpensPages, SandboxFailure
+from tars_jax.sandbox.browser.service import BrowserClient, browsers
 from tars_jax.tasks.library import load_playable
 from tars_jax.trajectory import Outcome, Trajectory
 
@@ -56,7 +57,7 @@ class PageSeat:
     """A page that plays. It records `reset`, `think` and `act`; the verdict comes back with an action's screenshot, in
     the same round trip."""
 
-    def __init__(self, manager: BrowserManager, writer: PromptWriter, agent: AgentConfig) -> None:
+    def __init__(self, manager: OpensPages, writer: PromptWriter, agent: AgentConfig) -> None:
         self._game = BrowserGame(manager)
         self._writer, self._agent = writer, agent
 
@@ -104,7 +105,7 @@ class PageSeat:
 
 
 class Rollouts(Crew):
-    """A browser manager in this process, and as many pages as workers."""
+    """Browsers of this process or of a service, and as many pages as workers."""
 
     def __init__(
         self,
@@ -116,10 +117,10 @@ class Rollouts(Crew):
     ) -> None:
         super().__init__(activity)
         self._browser, self._writer, self._agent, self._workers = browser, writer, agent, workers
-        self._manager: BrowserManager | None = None
+        self._manager: BrowserManager | BrowserClient | None = None
 
     async def _open(self) -> Sequence[Seat]:
-        self._manager = BrowserManager(self._browser)
+        self._manager = browsers(self._browser)
         await self._manager.start()
         return [PageSeat(self._manager, self._writer, self._agent) for _ in range(self._workers)]
 

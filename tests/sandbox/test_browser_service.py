@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 import websockets.sync.client as websockets
-from playwright.async_api import async_playwright
+from playwright.async_api import async_playwright, expect
 from websockets.exceptions import ConnectionClosed
 
 from tars_jax import InputError
 from tars_jax.envs.browser_game import BrowserGame
+from tars_jax.envs.gym import GameEnv
 from tars_jax.sandbox.browser import (
     BrowserConfig,
     BrowserManager,
@@ -24,6 +27,7 @@ from tars_jax.sandbox.browser import (
     PageError,
     SandboxFailure,
     Site,
+    find_executable,
 )
 from tars_jax.sandbox.browser.failures import QuotaExceeded
 from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig, make_app, read_owners
@@ -282,6 +286,59 @@ def test_a_client_stands_in_for_a_manager(laboratory: Any, address: str, folder:
             await BrowserClient("http://127.0.0.1:1", "x", patience_s=0.1).__aenter__()
 
     laboratory.run(live())
+
+
+def test_a_gymnasium_environment_plays_at_a_service(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def frames() -> list[np.ndarray]:
+        env = GameEnv("maze_path_of_light")
+        try:
+            env.action_space.seed(3)
+            return [env.reset(seed=1)[0], *(env.step(env.action_space.sample())[0] for _ in range(3))]
+        finally:
+            env.close()
+
+    here = frames()
+    monkeypatch.setenv("TARS_JAX_BROWSER_SERVICE", address)
+    with pytest.raises(InputError, match="TARS_JAX_BROWSER_KEY is missing"):
+        frames()
+    monkeypatch.setenv("TARS_JAX_BROWSER_KEY", BOB)
+    assert all(np.array_equal(one, other) for one, other in zip(here, frames(), strict=True))
+
+
+def test_the_live_page_shows_sessions_and_hands_one_over(http: httpx.Client, address: str, folder: Path) -> None:
+    ids = [leased(http, folder, width=200, height=200)["id"] for _ in range(2)]
+    for id in ids:
+        http.post(f"/v1/sessions/{id}/call", json={"call": {**ACT, "read": "({score: clicks})"}})
+
+    async def look() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(
+                executable_path=find_executable(), args=["--no-sandbox"] if os.geteuid() == 0 else []
+            )
+            page = await browser.new_page()
+            errors: list[str] = []
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.on("console", lambda message: errors.append(message.text))
+            await page.goto(f"{address}/#key={OPERATOR}")
+            await expect(page.locator(".card img[src^=blob]")).to_have_count(2, timeout=30_000)
+            assert page.url == f"{address}/"  # the key does not stay there
+            assert await page.inner_text(".card .chips") == "score 0" and await page.inner_text(".card .last")
+            await page.click(".card")
+            await page.click("#hand")
+            await page.wait_for_selector("#stage.held")
+            await page.click("#screen", position={"x": 50, "y": 50})
+            await expect(page.locator("#facts")).to_contain_text("score1", timeout=30_000)
+            await page.wait_for_selector("#events .console")
+            await page.keyboard.press("a")
+            await page.click("#hand")
+            await page.wait_for_selector("#stage:not(.held)")
+            assert errors == []
+            await browser.close()
+
+    asyncio.run(look())
+    states = [http.get(f"/v1/sessions/{id}").json() for id in ids]
+    assert [state["data"] for state in states] == [{"score": 1}, {"score": 0}]
+    assert states[0]["calls"] > 2 == states[1]["calls"] + 1 and not states[0]["person"]
 
 
 def test_playwright_debugs_a_session(http: httpx.Client, laboratory: Any, address: str, folder: Path) -> None:

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import itertools
 import logging
+import os
 import secrets
 import time
 from collections.abc import Sequence
@@ -16,8 +17,10 @@ from typing import Any
 import httpx
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
+from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.service.config import folder_name
 from tars_jax.sandbox.browser.service.errors import ACCIDENT, BUSY, ENDED, FAILURE, HELD, PAGE_ERROR, QUOTA
@@ -25,7 +28,23 @@ from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, 
 from tars_jax.sandbox.browser.site import Site
 
 log = logging.getLogger(__name__)
+ADDRESS_VARIABLE, KEY_VARIABLE = "TARS_JAX_BROWSER_SERVICE", "TARS_JAX_BROWSER_KEY"
 PAUSE_S = 0.2  # between two attempts to reach the service
+
+
+def browsers(config: BrowserConfig) -> BrowserManager | BrowserClient:
+    """What opens the pages of `config`, not started yet: browsers of this process, or a service's where one is named.
+
+    $TARS_JAX_BROWSER_SERVICE is its address and $TARS_JAX_BROWSER_KEY an owner's key: where the browsers are is a
+    matter of the machines, as the place of Chromium is, and the pages are the same to the byte.
+    """
+    address = os.environ.get(ADDRESS_VARIABLE)
+    if not address:
+        return BrowserManager(config)
+    key = os.environ.get(KEY_VARIABLE)
+    if not key:
+        raise InputError(f"{KEY_VARIABLE} is missing; {ADDRESS_VARIABLE}={address} takes an owner's key beside it")
+    return BrowserClient(address, key, width=config.width, height=config.height)
 
 
 class BrowserClient:
@@ -51,17 +70,26 @@ class BrowserClient:
             base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=httpx.Timeout(call_timeout_s),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
         )  # fmt: skip
+        self.stats = ManagerStats()  # of this client's pages
         self._pages: dict[str, RemotePage] = {}
         self._renewing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> BrowserClient:
-        await self.request("GET", "/v1/stats")
-        self._renewing = asyncio.create_task(self._renew())
+        await self.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Raises InputError when the key is unknown, SandboxFailure when there is no service."""
+        await self.request("GET", "/v1/stats")
+        self._renewing = asyncio.create_task(self._renew())
+
+    async def close(self) -> None:
+        """Releases the pages. Idempotent."""
         if self._renewing is not None:
             self._renewing.cancel()
         with contextlib.suppress(SandboxFailure):
@@ -85,6 +113,8 @@ class BrowserClient:
         }  # fmt: skip
         opened = (await self.request("POST", "/v1/sessions", body)).json()
         page = self._pages[opened["id"]] = RemotePage(self, opened["id"], opened["token"])
+        self.stats.pages_opened += 1
+        self.stats.pages_open = len(self._pages)
         return page
 
     async def request(self, method: str, path: str, body: Any = None) -> httpx.Response:
@@ -112,6 +142,7 @@ class BrowserClient:
 
     def forget(self, id: str) -> None:
         self._pages.pop(id, None)
+        self.stats.pages_open = len(self._pages)
 
     async def _renew(self) -> None:
         while True:
@@ -166,7 +197,11 @@ class RemotePage:
         try:
             return (await self._client.request("POST", f"/v1/sessions/{self.id}/call", body)).json()
         except SessionEnded as error:
+            self._client.stats.failures["service"] += 1
             raise SandboxFailure("service", str(error)) from error
+        except SandboxFailure as failure:
+            self._client.stats.failures[failure.kind] += 1
+            raise
 
 
 def _observation(answer: dict[str, Any]) -> Observation:
