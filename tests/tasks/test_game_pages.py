@@ -22,6 +22,7 @@ SAMPLED_LEVELS = {  # where the later ones take many moves
     "gem_11": (1, 2, 3),
     "hex_frvr": (1, 3, 5),
     "tiles_master": (1, 3, 5),
+    "wood_blocks_3d": (1, 3, 5),
 }
 LEVELS_WON = [(name, level) for name in game_names() for level in SAMPLED_LEVELS.get(name, (1, 3, 5, 8))]
 

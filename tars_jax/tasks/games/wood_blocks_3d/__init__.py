@@ -1,0 +1,1 @@
+"""Wood Blocks 3D."""
