@@ -140,7 +140,7 @@ def test_levels_can_be_sorted(page: Page) -> None:
             way = reference.solve(board, capacity)
             assert way
             if level <= 2:
-                assert len(way) == state["start_groups"] - kinds == 2 * level
+                assert len(way) >= state["start_groups"] - kinds == 2 * level  # joins, and what makes room for them
 
 
 @pytest.mark.browser
