@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 import tars_jax.tasks.miniwob.catalog as catalog
 from tars_jax import InputError
-from tars_jax.agent import Action, Click, Drag, Finished, Hotkey, LeftDouble, Point, Type, Wait
+from tars_jax.agent import (
+    Action,
+    Click,
+    Drag,
+    Finished,
+    Hotkey,
+    LeftDouble,
+    Point,
+    Response,
+    Type,
+    Wait,
+    format_response,
+)
+from tars_jax.agent.loop import AgentConfig, PolicySession
+from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs import BrowserGame
+from tars_jax.inference import Sampled
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import Watched
+from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.tasks.library import load_playable, playable_names
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
+from tars_jax.trajectory import Outcome
 
 pytestmark = pytest.mark.browser
 T = TypeVar("T")
@@ -205,6 +226,26 @@ def test_a_browser_of_another_size_and_wrong_options_are_refused(
     monkeypatch.setattr(catalog.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"takes the extra tars_jax\[miniwob\]"):
         catalog.html_folder()
+
+
+@pytest.mark.multiprocess
+def test_rollout_workers_ask_with_the_utterance_and_take_its_reward(tmp_path: Path) -> None:
+    writer = PromptWriter(load_tokenizer(), image_tokens=36)
+    answer = tuple(writer.response(format_response(Response("later", (Wait(5),)), grammar="text")))
+
+    class Idler:
+        async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+            return Sampled(answer, (0.0,) * len(answer), (-1,) * len(answer))
+
+    @contextlib.asynccontextmanager
+    async def player(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+        yield Idler()
+
+    task = sample_task("miniwob/click-link", "train", 0, 0, {})
+    with Rollouts(BrowserConfig(browsers=1, width=160, height=210), writer, AgentConfig(), 1) as rollouts:
+        (played,) = rollouts.play([task], player, tmp_path)
+    assert (played.outcome, played.reward, len(played.steps)) == (Outcome.FINISHED, -1.0, 2)
+    assert played.steps[0].info["state"]["utterance"] in writer.read(played.windows[0].tokens)
 
 
 def test_as_a_gymnasium_environment() -> None:
