@@ -139,7 +139,7 @@ def test_every_task_loads_and_idling_ends_at_its_time_limit() -> None:
         for (width, height), count in AREAS.items():
             names = [name for name in playable_names("miniwob") if load_playable(name).page_size == (width, height)]
             assert len(names) == count
-            config = BrowserConfig(browsers=1, pages_per_browser=PAGES, width=width, height=height)
+            config = BrowserConfig(browsers=1, pages_per_browser=PAGES, width=width, height=height, call_timeout_s=120)
             async with BrowserManager(config) as manager:
                 await asyncio.gather(*(play(manager, names) for _ in range(PAGES)))
 
@@ -245,7 +245,7 @@ def test_rollout_workers_ask_with_the_utterance_and_take_its_reward(tmp_path: Pa
     with Rollouts(BrowserConfig(browsers=1, width=160, height=210), writer, AgentConfig(), 1) as rollouts:
         (played,) = rollouts.play([task], player, tmp_path)
     assert (played.outcome, played.reward, len(played.steps)) == (Outcome.FINISHED, -1.0, 2)
-    assert played.steps[0].info["state"]["utterance"] in writer.read(played.windows[0].tokens)
+    assert played.steps[0].info["state"]["utterance"] in writer.read(played.windows[0].tokens.tolist())
 
 
 def test_as_a_gymnasium_environment() -> None:

@@ -37,7 +37,9 @@ const start = async ({ seed, mode = "train" }) => {
   inner.core.startEpisodeReal();
   inner.core.cover_div.onclick = null; // it covers the task at its end, where a second click would begin another one
   inner.focus();
-  while (!inner.WOB_TASK_READY) await window.__clock.nextNativeFrame();
+  if (!inner.WOB_TASK_READY) { // the frame of a flight search says so as it loads
+    await new Promise((resolve) => inner.document.querySelector("iframe").addEventListener("load", resolve, { once: true }));
+  }
   await picturesReady();
 };
 
