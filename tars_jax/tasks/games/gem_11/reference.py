@@ -15,7 +15,7 @@ DEPTH, LARGE, DEPTH_LARGE = 3, 6, 2  # merges ahead; on boards from six columns 
 WIDEST = 5  # merges that are looked at further
 WORTH = tuple(3.0**gem for gem in range(32))  # pairs gain by merging, threes come out even
 EQUAL, NEXT = 0.4, 0.15  # what two neighbours add: equal gems, gems that differ by one; times the worth of the lesser
-STUCK = -30.0  # nothing can be merged until new gems fall
+STUCK = -1e9  # nothing can be merged until new gems fall: a board that needs luck, to be left to the last
 
 
 @functools.cache
