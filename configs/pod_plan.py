@@ -48,7 +48,14 @@ def get_config() -> ml_collections.ConfigDict:
     )  # 0 slots: 8 for each chip that holds slots
     config.optimiser = "adamw"
     config.execution = ml_collections.ConfigDict(
-        {"remat": "full", "attention": "splash", "experts": "megablox", "travel": "kernels", "head_chunk": 2048}
+        {
+            "remat": "full",
+            "attention": "splash",
+            "experts": "megablox",
+            "travel": "kernels",
+            "products": "plain",
+            "head_chunk": 2048,
+        }
     )
     config.dtype = "bfloat16"  # of activations, the cache and the engine's parameters
     config.matmul_efficiency = 0.8  # share of the peak that matrix products are assumed to reach

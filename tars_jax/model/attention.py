@@ -3,11 +3,12 @@
 Axes: B rows, T new tokens, M keys (T without a cache, else its length), N query heads, K key-value heads, H head
 dimension, G queries of a key-value head, W runs of a row.
 
-Dense attention holds scores [B, N, T, M], and is what every live cache is read with. The others never hold them, and
-take packed rows. Splash attention (TPU) walks over blocks, leaves out those above the diagonal, and takes T a multiple
-of 128; on the way back one kernel gives all gradients, five products instead of seven, and a part of the queries'
-gradient for each block of keys, which are summed. cuDNN's flash attention (GPU, from Hopper on) takes each run of equal
-segments as a sequence of its own, in bfloat16, and a bounded number of them in a row.
+Dense attention holds scores [B, N, T, M], of packed rows about the half of them, and is what every live cache is read
+with. The others never hold them, and take packed rows. Splash attention (TPU) walks over blocks, leaves out those above
+the diagonal, and takes T a multiple of 128; on the way back one kernel gives all gradients, five products instead of
+seven, and a part of the queries' gradient for each block of keys, which are summed. cuDNN's flash attention (GPU, from
+Hopper on) takes each run of equal segments as a sequence of its own, in bfloat16, and a bounded number of them in a
+row.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ SPLASH_UNIT = 128  # tokens
 SPLASH_SIDES = (2048, 1024, 512, 256, SPLASH_UNIT)  # tokens of a block; the first that fits and divides
 SPLASH_QUERIES = 1024  # at most, of a block
 SPLASH_PRODUCT = 512  # keys of a block that are multiplied at a time, at most
+DENSE_QUERIES, DENSE_BLOCKS = 64, 8  # fewest of a block, and most blocks of a row
 CUDNN_WINDOWS = 16  # windows of a row, at most; its kernels start for every one that there could be
 
 
@@ -45,6 +47,7 @@ class Visible:
     mask: jax.Array | None = None  # [B, T, M]
     segments: jax.Array | None = None  # [B, T]: itself and what is before it in its own segment
     runs: Runs | None = None  # the same, as sequences
+    causal: bool = flax.struct.field(pytree_node=False, default=False)  # of the mask: nobody sees a later index
 
 
 def within_segments(segments: jax.Array, backend: str) -> Visible:
@@ -54,7 +57,7 @@ def within_segments(segments: jax.Array, backend: str) -> Visible:
     if backend == "cudnn":
         return Visible(runs=find_runs(segments, CUDNN_WINDOWS + 1))  # padding is a run, too
     time = jnp.arange(segments.shape[1])
-    return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]))
+    return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]), causal=True)
 
 
 def up_to(write_at: jax.Array, length: int) -> Visible:
@@ -92,11 +95,20 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
     assert visible.mask is not None
     if q.shape[1] == 1:
         return jax.lax.platform_dependent(q, k, v, visible.mask, cpu=_one_token, default=_dense)
-    return _dense(q, k, v, visible.mask)
+    return (_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask)
 
 
 def _dense(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
     return jax.nn.dot_product_attention(q, k, v, mask=mask[:, None], implementation="xla")
+
+
+def _dense_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
+    """Some queries at a time, with the keys up to the last of them: little is computed that nobody sees."""
+    length = q.shape[1]
+    block = max(DENSE_QUERIES, -(-length // DENSE_BLOCKS))
+    ends = [(start, min(start + block, length)) for start in range(0, length, block)]
+    parts = [_dense(q[:, start:end], k[:, :end], v[:, :end], mask[:, start:end, :end]) for start, end in ends]
+    return jnp.concatenate(parts, axis=1)
 
 
 def _one_token(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:

@@ -6,6 +6,7 @@ dimension, F features of an image token that are added after the first layers.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import flax.linen as nn
@@ -19,6 +20,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import ATTENTION_OUT, REMAT
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
+from tars_jax.model.products import dot_general
 from tars_jax.model.sharding import constrain
 
 
@@ -69,10 +71,11 @@ class Attention(nn.Module):
         self, x: jax.Array, attending: Attending, cache: Cache | None, layer: jax.Array
     ) -> tuple[jax.Array, Cache | None]:
         config = self.config
+        dense = functools.partial(nn.DenseGeneral, dtype=config.dtype, dot_general=dot_general(config.execution))
 
         def projected(heads: int, name: str) -> jax.Array:
             shape = (heads, config.head_dim)
-            return nn.DenseGeneral(shape, use_bias=config.qkv_bias, dtype=config.dtype, name=name)(x)
+            return dense(shape, use_bias=config.qkv_bias, name=name)(x)
 
         q, k = projected(config.query_heads, "query"), projected(config.kv_heads, "key")
         if config.query_key_norm:
@@ -87,8 +90,7 @@ class Attention(nn.Module):
             if attending.slots is not None:
                 k, v = k[slots], v[slots]
         y = checkpoint_name(attend(q, k, v, attending.visible), ATTENTION_OUT)
-        out = nn.DenseGeneral(config.width, axis=(-2, -1), use_bias=False, dtype=config.dtype, name="out")
-        return out(y), cache
+        return dense(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
 
 
 class Block(nn.Module):

@@ -24,6 +24,7 @@ REMAT = {
 ATTENTION = ("auto", "dense", "splash", "cudnn")
 EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax", "hopper")
 TRAVEL = ("tokens", "kernels")
+PRODUCTS = ("auto", "plain", "turned")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Execution:
     remat: str = "none"  # a key of REMAT, for each decoder layer
     attention: str = "auto"  # of the learner's rows; the engine's cache is always read densely
     experts: str = "auto"
+    products: str = "auto"  # of activations with kernels: how the gradients of kernels are written
     travel: str = "tokens"  # what goes to the other on a mesh: tokens to experts, or kernels of experts to tokens
     capacity: float | None = None  # room for tokens between two expert shards, over an even share; None drops no token
     head_chunk: int = 64  # tokens of a row whose logits the learner holds at a time
@@ -43,6 +45,7 @@ class Execution:
             ("attention", ATTENTION),
             ("experts", EXPERTS),
             ("travel", TRAVEL),
+            ("products", PRODUCTS),
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"execution.{name} takes one of {', '.join(known)}, got {getattr(self, name)!r}")
@@ -64,6 +67,13 @@ class Execution:
         if self.experts != "auto":
             return self.experts
         return {"tpu": "megablox", "gpu": "tokamax"}.get(jax.default_backend(), "buckets")
+
+    @property
+    def products_backend(self) -> str:
+        """What "auto" means on this platform."""
+        if self.products != "auto":
+            return self.products
+        return "turned" if jax.default_backend() == "cpu" else "plain"
 
 
 EXECUTION = Execution()

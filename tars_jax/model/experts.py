@@ -21,6 +21,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.dispatch import can_dispatch, dispatched
 from tars_jax.model.gathered import can_gather, gathered
 from tars_jax.model.grouped import grouped
+from tars_jax.model.products import dot_general
 
 FEW_TOKENS = 64  # where both ways took equal processor time, at nano's sizes
 
@@ -111,7 +112,8 @@ class Dense(nn.Module):
         config = self.config
 
         def dense(width: int, name: str) -> nn.Dense:
-            return nn.Dense(width, use_bias=False, dtype=config.dtype, name=name)
+            products = dot_general(config.execution)
+            return nn.Dense(width, use_bias=False, dtype=config.dtype, dot_general=products, name=name)
 
         hidden = nn.silu(dense(config.mlp_width, "gate")(x)) * dense(config.mlp_width, "up")(x)
         nowhere = jnp.zeros((*x.shape[:-1], 0), jnp.int16)

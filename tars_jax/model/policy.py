@@ -22,6 +22,7 @@ from tars_jax.model.decoder import Attending, Cache, Decoder
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
+from tars_jax.model.products import product
 from tars_jax.model.sharding import mapped
 from tars_jax.model.vision import VisionEncoder
 
@@ -161,7 +162,7 @@ def vocabulary_logits(config: ModelConfig, parameters: Parameters, hidden: jax.A
         kernel = parameters["embed"]["embedding"].T
     else:
         kernel = parameters["vocabulary_head"]["kernel"]
-    return _written(config, hidden @ kernel.astype(hidden.dtype))
+    return _written(config, product(config.execution, hidden, kernel.astype(hidden.dtype)))
 
 
 def forward(

@@ -12,6 +12,7 @@ The arithmetic is qwix's, which replaces `jax.numpy.einsum` and `jax.lax.dot_gen
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from collections.abc import Sequence
@@ -102,14 +103,19 @@ def quantised_forward(
     address: CacheAddress | None = None,
 ) -> Output:
     """`tars_jax.model.policy.forward` on what `quantise` returned. Raises InputError where qwix is not installed."""
-    output: Any = _apply(Policy(config), parameters, inputs, cache, address)
+    output: Any = _apply(Policy(_plain(config)), parameters, inputs, cache, address)
     return output
 
 
 def quantised_see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
     """`tars_jax.model.policy.see` on what `quantise` returned. Raises InputError where qwix is not installed."""
-    seen: Any = _apply(Eyes(config), {"vision": parameters["vision"]}, images)
+    seen: Any = _apply(Eyes(_plain(config)), {"vision": parameters["vision"]}, images)
     return seen
+
+
+def _plain(config: ModelConfig) -> ModelConfig:
+    """Products are jax's own, which qwix puts itself in the place of."""
+    return dataclasses.replace(config, execution=dataclasses.replace(config.execution, products="plain"))
 
 
 def _apply(module: nn.Module, parameters: Parameters, *arguments: Any) -> Any:
@@ -174,7 +180,7 @@ def _kernels(config: ModelConfig) -> dict[str, Any]:
         qwix.QuantizationRule(module_path=r".*vision.*", op_names=("einsum",)),
         qwix.QuantizationRule(weight_qtype=jnp.int4, act_qtype=jnp.int8),
     ]
-    model = qwix.quantize_model(Policy(config), qwix.PtqProvider(rules))
+    model = qwix.quantize_model(Policy(_plain(config)), qwix.PtqProvider(rules))
     tree = jax.eval_shape(lambda: model.init(jax.random.key(0), dummy_inputs(config)))["params"]
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=_is_marked)
     marked = {leaf_name(path): leaf for path, leaf in leaves if _is_marked(leaf)}

@@ -11,7 +11,7 @@ from jax._src.cudnn import fused_attention_stablehlo as fused
 from jax.experimental.pallas import tpu as pltpu
 
 from tars_jax import InputError
-from tars_jax.model.attention import CUDNN_WINDOWS, attend, find_runs, up_to, within_segments
+from tars_jax.model.attention import CUDNN_WINDOWS, Visible, attend, find_runs, up_to, within_segments
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import REMAT, Execution
 from tars_jax.model.grouped import bucket_size
@@ -135,7 +135,8 @@ def test_what_a_backend_cannot() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("remat", "some"), ("attention", "flash"), ("experts", "dense"), ("capacity", 0.0)]
+    ("field", "value"),
+    [("remat", "some"), ("attention", "flash"), ("experts", "dense"), ("products", "fast"), ("capacity", 0.0)],
 )
 def test_impossible_executions(field: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"execution.{field} "):
@@ -190,3 +191,17 @@ def test_one_token_with_a_live_cache_sees_what_it_may_and_no_more(heads: int) ->
     k, v = (np.where(unseen, 1e3, each) for each in (k, v))
     got = jax.jit(attend)(*(jnp.asarray(each, jnp.float32) for each in (q, k, v)), up_to(jnp.array([[2], [6]]), 7))
     np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_packed_rows_in_blocks_are_what_whole_rows_are() -> None:
+    """150 tokens, which no size of a block divides, in windows that end within a block; with gradients."""
+    rng = np.random.default_rng(1)
+    q, k, v = (jnp.asarray(rng.standard_normal((2, 150, n, 8)), jnp.float32) for n in (4, 2, 2))
+    segments = jnp.asarray(np.repeat([[1, 2, 3, 0]], [70, 50, 20, 10], axis=1).repeat(2, 0))
+    blocks = within_segments(segments, "dense")
+    assert blocks.mask is not None and blocks.causal
+
+    def found(visible: Visible) -> Any:
+        return jax.jit(jax.value_and_grad(lambda *of: jnp.sin(attend(*of, visible)).mean(), argnums=(0, 1, 2)))(q, k, v)
+
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), found(blocks), found(Visible(blocks.mask)))
