@@ -202,6 +202,8 @@ def test_packed_rows_in_blocks_are_what_whole_rows_are() -> None:
     assert blocks.mask is not None and blocks.causal
 
     def found(visible: Visible) -> Any:
-        return jax.jit(jax.value_and_grad(lambda *of: jnp.sin(attend(*of, visible)).mean(), argnums=(0, 1, 2)))(q, k, v)
+        return jax.jit(jax.value_and_grad(lambda q, k, v: jnp.sin(attend(q, k, v, visible)).mean(), argnums=(0, 1, 2)))(
+            q, k, v
+        )
 
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), found(blocks), found(Visible(blocks.mask)))
