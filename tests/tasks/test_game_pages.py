@@ -22,6 +22,7 @@ SAMPLED_LEVELS = {  # where the later ones take many moves
     "game_2048": (1, 2, 3),
     "gem_11": (1, 2, 3),
     "hex_frvr": (1, 3, 5),
+    "merge_and_double": (1, 2, 3),
     "tiles_master": (1, 3, 5),
     "wood_blocks_3d": (1, 3, 5),
 }
