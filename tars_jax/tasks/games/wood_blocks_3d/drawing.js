@@ -7,7 +7,7 @@ const THEME = {
 };
 const EMPTY = "#4f3423", GROUND = "#1f140c", OFFER = "#33221a", FLAT = ["#eebb72", "#dd8f58", "#f3d9a4", "#c08a58"];
 const OFFER_ROWS = 2, OFFERED = 3; // the pieces lie below the board
-const TALL = 0.5; // height of a block in cells
+const TALL = 0.5, LIFT = 0.5; // height of a block, and of a hand over the board, in cells
 
 const drawWood = (stage, progress, view) => {
   if (stage.layout.mode === "compact") drawFlat(stage, view);
@@ -116,7 +116,7 @@ const drawBoxes = (context, eye, boxes) => {
 const standing = ({ blocks, last }, board, fall, after) => {
   const { cell } = board;
   const fresh = new Set((last?.place ? last.piece.cells : []).map(([x, y]) => `${[last.place[0] + x, last.place[1] + y]}`));
-  const low = ([x, y]) => (fresh.has(`${[x, y]}`) ? (1 - fall) * 0.9 * cell : 0);
+  const low = ([x, y]) => (fresh.has(`${[x, y]}`) ? (1 - fall) * LIFT * cell : 0);
   const at = (x, y, kind, rise, alpha) =>
     ({ ...boxAt(board.x + x * cell, board.y + y * cell, cell, low([x, y]) + rise, kind), alpha });
   const boxes = blocks.flatMap((line, y) => line.map((kind, x) => kind && at(x, y, kind, 0, 1)).filter(Boolean));
@@ -139,9 +139,12 @@ const drawSoft = (stage, progress, view) => {
     const [fromX, fromY] = back ? view.last.back : [x, y];
     const grown = view.last?.dealt ? Math.max(0.01, Kit.easeOut(after)) : 1;
     const whole = side * grown + (cell - side) * back;
-    drawBoxes(context, eye, boxesOf(piece, x + (fromX - x) * back, y + (fromY - y) * back, whole, back * cell * 0.9));
+    drawBoxes(context, eye, boxesOf(piece, x + (fromX - x) * back, y + (fromY - y) * back, whole, back * cell * LIFT));
   });
-  if (held) drawBoxes(context, eye, boxesOf(held, view.carried.x, view.carried.y, cell, cell * 0.9));
+  if (held) {
+    const [x, y] = pointUnder(eye, view.carried.x, view.carried.y, (LIFT + TALL) * cell); // its top is under the pointer
+    drawBoxes(context, eye, boxesOf(held, x, y, cell, LIFT * cell));
+  }
   if (view.lost) drawLoss(context, board, view.size, after);
   if (view.won) drawEmbers(context, board, view.size, Kit.easeOut(progress));
   Kit.hud(stage, THEME, {

@@ -49,6 +49,12 @@ const project = (eye, x, y, z) => {
   return [eye.x + (x - eye.x) * nearer, eye.y + (y - eye.y) * nearer];
 };
 
+// The point at height z that stands at (x, y) in the picture.
+const pointUnder = (eye, x, y, z) => {
+  const farther = (eye.height - z) / eye.height;
+  return [eye.x + (x - eye.x) * farther, eye.y + (y - eye.y) * farther];
+};
+
 const polygon = (context, color, points) => {
   context.fillStyle = color;
   context.beginPath();
