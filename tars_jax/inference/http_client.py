@@ -15,10 +15,10 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
-from tars_jax.inference.connections import Connections, Received
 from tars_jax.inference.images import encode_image
 from tars_jax.inference.sampling import Sampled, Sampling
 from tars_jax.inference.turns import Message, Part, TurnFormat
+from tars_jax.web.connections import Connections, Received
 from tars_jax.web.protocol import to_json
 
 INLINE_PIXELS = 1 << 16  # more are packed in a thread

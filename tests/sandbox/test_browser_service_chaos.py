@@ -73,7 +73,7 @@ def test_a_killed_service_goes_on_where_it_was(laboratory: Any, tmp_path: Path) 
             assert again == seen
             assert (await pages[0].act(CLICK, advance_ms=40, read="clicks")).data == 2
             assert not marked_processes(token)
-            stats = (await client.request("GET", "/v1/stats")).json()
+            stats = await client.request("GET", "/v1/stats")
             assert (stats["sessions"], stats["adopted"]) == (2, 2)
 
     try:

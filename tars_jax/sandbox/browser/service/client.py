@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import itertools
+import json
 import logging
 import os
 import secrets
@@ -13,8 +14,6 @@ import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
-
-import httpx
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig
@@ -26,6 +25,8 @@ from tars_jax.sandbox.browser.service.config import folder_name
 from tars_jax.sandbox.browser.service.errors import ACCIDENT, BUSY, ENDED, FAILURE, HELD, PAGE_ERROR, QUOTA
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
 from tars_jax.sandbox.browser.site import Site
+from tars_jax.web.connections import Connections
+from tars_jax.web.protocol import to_json
 
 log = logging.getLogger(__name__)
 ADDRESS_VARIABLE, KEY_VARIABLE = "TARS_JAX_BROWSER_SERVICE", "TARS_JAX_BROWSER_KEY"
@@ -66,10 +67,8 @@ class BrowserClient:
         patience_s: float = 60.0, call_timeout_s: float = 120.0,
     ) -> None:  # fmt: skip
         self.width, self.height, self.lease_s, self.patience_s = width, height, lease_s, patience_s
-        self._http = httpx.AsyncClient(
-            base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=httpx.Timeout(call_timeout_s),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-        )  # fmt: skip
+        self._connections = Connections(address, {"Authorization": f"Bearer {key}"})
+        self._call_timeout_s = call_timeout_s
         self.stats = ManagerStats()  # of this client's pages
         self._pages: dict[str, RemotePage] = {}
         self._renewing: asyncio.Task[None] | None = None
@@ -94,7 +93,7 @@ class BrowserClient:
             self._renewing.cancel()
         with contextlib.suppress(SandboxFailure):
             await asyncio.gather(*(page.close() for page in list(self._pages.values())))
-        await self._http.aclose()
+        await self._connections.__aexit__()
 
     async def open_page(
         self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
@@ -111,32 +110,39 @@ class BrowserClient:
             "width": width, "height": height, "single_canvas": single_canvas, "network": list(network),
             "lease_seconds": self.lease_s, "record": record,
         }  # fmt: skip
-        opened = (await self.request("POST", "/v1/sessions", body)).json()
+        opened = await self.request("POST", "/v1/sessions", body)
         page = self._pages[opened["id"]] = RemotePage(self, opened["id"], opened["token"])
         self.stats.pages_opened += 1
         self.stats.pages_open = len(self._pages)
         return page
 
-    async def request(self, method: str, path: str, body: Any = None) -> httpx.Response:
-        """A response below 400. Raises what the service says; SandboxFailure("service") when it is out of reach."""
+    async def request(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON of a response. Raises what the service says; SandboxFailure("service") when it is out of reach."""
+        received = await self.fetch(method, path, body)
+        return json.loads(received) if received else None
+
+    async def fetch(self, method: str, path: str, body: Any = None) -> bytes:
+        """As `request`, the body as it is."""
+        sent = None if body is None else to_json(body)
         until = time.monotonic() + self.patience_s
         for attempt in itertools.count():
             try:
-                response = await self._http.request(method, path, json=body)
-            except httpx.TransportError as error:
+                async with asyncio.timeout(self._call_timeout_s):
+                    received = await self._connections.request(method, path, sent)
+            except OSError as error:  # a timeout among them
                 if time.monotonic() > until:
                     raise SandboxFailure("service", f"{type(error).__name__} {error}") from error
                 await asyncio.sleep(PAUSE_S)
                 continue
-            if response.status_code < 400:
-                return response
-            refusal = response.json()["error"]
+            if received.status < 400:
+                return received.body
+            refusal = json.loads(received.body)["error"]
             if refusal["code"] in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
                 await asyncio.sleep(PAUSE_S)
                 until = time.monotonic() + self.patience_s
                 continue
             if method == "DELETE" and attempt and refusal["code"] == ENDED:
-                return response
+                return b""
             raise _raised(refusal, path)
         raise AssertionError("the loop returns or raises")
 
@@ -176,11 +182,11 @@ class RemotePage:
 
     async def checkpoint(self) -> dict[str, Any]:
         """Where the page is: url, clock_ms, storage, journal."""
-        return (await self._client.request("GET", f"/v1/sessions/{self.id}/checkpoint")).json()
+        return await self._client.request("GET", f"/v1/sessions/{self.id}/checkpoint")
 
     async def recording(self) -> bytes:
         """The .zip file of a page that was opened with `record`."""
-        return (await self._client.request("GET", f"/v1/sessions/{self.id}/recording")).content
+        return await self._client.fetch("GET", f"/v1/sessions/{self.id}/recording")
 
     async def close(self) -> None:
         """Releases the session. Idempotent, safe on one that is gone."""
@@ -195,7 +201,7 @@ class RemotePage:
             raise RuntimeError("the page is closed")
         body = {"call": call_to_json(call), "once": secrets.token_hex(8)}
         try:
-            return (await self._client.request("POST", f"/v1/sessions/{self.id}/call", body)).json()
+            return await self._client.request("POST", f"/v1/sessions/{self.id}/call", body)
         except SessionEnded as error:
             self._client.stats.failures["service"] += 1
             raise SandboxFailure("service", str(error)) from error
