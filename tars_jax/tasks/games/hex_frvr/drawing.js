@@ -129,7 +129,7 @@ const drawHalo = (context, centers, hex, open) => {
 };
 
 const drawVeil = (context, centers, hex, open) => {
-  context.globalAlpha = 0.5 * open;
+  context.globalAlpha = 0.32 * open;
   centers.forEach((at) => fillHex(context, at, hex, "#2c2147"));
   context.globalAlpha = 1;
 };
