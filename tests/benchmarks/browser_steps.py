@@ -1,6 +1,7 @@
 """What a step costs: one click on the maze, 200 ms of virtual time, the state read, a picture that shows the effect.
 
-    python tests/benchmarks/browser_steps.py [--pages 1 4 8] [--steps 200] [--side 96] [--paths playwright cdp canvas]
+    PYTHONPATH=. python tests/benchmarks/browser_steps.py [--pages 1 4 8] [--steps 200] [--side 96]
+        [--paths playwright plain cdp canvas]
 
 Processor time is of this process and of all its children (driver, relays, browsers); it compares better than steps per
 second. "playwright" is what one would write first: mouse.click, evaluate, page.screenshot; the ratio is to it.
@@ -10,37 +11,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Page, Site
 from tars_jax.tasks.games.catalog import load_game
+from tests.benchmarks.peers.turns import processor_ms
 
 START = "game.start({seed: 1, level: 1})"
 READ = "({state: game.state(), verdict: window.verify()})"
-TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
-
-
-def processor_ms() -> float:
-    """Processor time so far of this process and its living descendants."""
-    parents, times = {}, {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(folder.name)] = int(fields[1])
-            times[int(folder.name)] = int(fields[11]) + int(fields[12])
-
-    def ours(pid: int) -> bool:
-        while pid not in (0, os.getpid()):
-            pid = parents.get(pid, 0)
-        return pid != 0
-
-    return TICK_MS * sum(ticks for pid, ticks in times.items() if ours(pid))
 
 
 async def playwright_step(page: Page, x: float, y: float) -> None:
