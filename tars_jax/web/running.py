@@ -37,23 +37,22 @@ def serve(
     """Serves until SIGTERM or Ctrl-C, then lets the requests under way finish; a second Ctrl-C does not wait for them.
 
     Args:
-        on_start: hears the address, http://HOST:PORT, before the first request is taken.
+        on_start: hears the address, http://HOST:PORT, when the application has started.
         say: hears what a signal leads to.
         plain: for an application that starts processes and takes WebSockets: asyncio's own event loop.
 
     Raises InputError when the address cannot be had, or the application says at its start that it cannot be.
     """
     listening = listen(config)
-    on_start(address(listening))
     with listening:
-        _run(_Server(app, config, say, plain), listening)
+        _run(_Server(app, config, say, plain, on_start), listening)
 
 
 @contextlib.contextmanager
 def serving(app: ASGIApp, config: Address, *, plain: bool = False) -> Iterator[str]:
     """Serves in a thread of its own while the block runs; yields the address, http://HOST:PORT."""
     listening = listen(config)
-    server = _Server(app, config, lambda words: None, plain)
+    server = _Server(app, config, lambda words: None, plain, lambda address: None)
     thread = threading.Thread(target=_run, args=(server, listening), name="server", daemon=True)
     with listening:
         thread.start()
@@ -70,7 +69,7 @@ def _run(server: _Server, listening: socket.socket) -> None:
     try:
         server.run([listening])
     except SystemExit as error:  # uvicorn's word for an application that did not start; its log has said why
-        raise InputError("server: it could not start") from error
+        raise InputError("server: it could not start; the line above says why") from error
 
 
 def listen(config: Address) -> socket.socket:
@@ -98,7 +97,9 @@ def address(listening: socket.socket) -> str:
 class _Server(uvicorn.Server):
     """uvicorn that says what its signals do and ends as a program that has done what it was told."""
 
-    def __init__(self, app: ASGIApp, config: Address, say: Callable[[str], None], plain: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, config: Address, say: Callable[[str], None], plain: bool, on_start: Callable[[str], None]
+    ) -> None:  # fmt: skip
         protocol: Literal["websockets-sansio", "none"] = "websockets-sansio" if plain else "none"
         super().__init__(
             uvicorn.Config(
@@ -112,7 +113,12 @@ class _Server(uvicorn.Server):
                 timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
             )
         )
-        self._say, self._seconds = say, config.stop_seconds
+        self._say, self._seconds, self._on_start = say, config.stop_seconds, on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if sockets and self.started:
+            self._on_start(address(sockets[0]))
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
