@@ -87,7 +87,9 @@ class PPOLearner:
                         value, value_metrics = self._update_value(value, value_batch(minibatch))
                         metrics = {**metrics, "value_loss": value_metrics["value_loss"]}
                     collected.append(metrics)
-            means = {name: float(np.mean([each[name] for each in collected])) for name in collected[0]}
+            # Fetched first: numpy, waiting for a device array in a list, makes a ValueError of Ctrl-C.
+            fetched = jax.device_get(collected)
+            means = {name: float(np.mean([each[name] for each in fetched])) for name in fetched[0]}
         return policy, value, {**describe(trajectories, version, self._rewards, config), **prepared, **means}
 
 
