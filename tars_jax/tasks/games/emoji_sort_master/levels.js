@@ -5,7 +5,7 @@
 // [kinds, faces of a kind, empty tubes, moves that take a sorted board apart or 0 for a deal] of levels 1, 2, ...; the
 // last one stands for all that follow
 const LEVELS = [
-  [4, 3, 2, 2], [4, 4, 2, 4], [4, 4, 1, 0], [5, 4, 1, 0], [6, 4, 1, 0], [7, 4, 1, 0], [10, 4, 2, 0], [12, 4, 2, 0],
+  [4, 3, 2, 2], [4, 4, 2, 4], [4, 4, 1, 0], [5, 4, 1, 0], [7, 4, 2, 0], [9, 4, 2, 0], [10, 4, 2, 0], [12, 4, 2, 0],
 ];
 const SEARCHED = 20000; // boards that the solver looks at before a deal is given up
 
