@@ -389,7 +389,7 @@ def test_recordings_play_again(laboratory: Any, tmp_path: Path, capsys: pytest.C
             assert len(read_journal(file).entries) == 5
             lines = file.read_text().splitlines()
             changed = json.loads(lines[3])
-            changed["call"]["advance_ms"] = 91
+            changed["call"]["advance_ms"] = 290
             file.write_text("\n".join([*lines[:3], json.dumps(changed), *lines[4:], ""]))
             with pytest.raises(SandboxFailure, match="call 3 of 5"):
                 await play(folder, laboratory.manager)
