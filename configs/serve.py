@@ -33,6 +33,7 @@ def get_config() -> ConfigDict:
                 "max_sessions": 1024,
                 "max_queue": 1024,
                 "weights": "float",
+                "layers": "auto",
             },
             "server": {
                 "max_requests": 256,  # under way at once; more are answered with 429

@@ -117,9 +117,10 @@ def _weights(policy: ModelConfig, key: jax.Array, *, quantised: bool) -> Paramet
 def _filled(policy: ModelConfig, size: Shapes) -> SlotState:
     """All slots in the middle of an answer; a cache of random numbers, which take longer than zeros."""
     state = SlotState.empty(policy, size.slots, size.cache_length)
-    keys, values = (jax.random.normal(jax.random.key(seed), state.cache.keys.shape, policy.dtype) for seed in (1, 2))
+    (cache,) = state.cache  # all layers in one group
+    keys, values = (jax.random.normal(jax.random.key(seed), cache.keys.shape, policy.dtype) for seed in (1, 2))
     drawing = dataclasses.replace(state.drawing, seed=jnp.arange(size.slots, dtype=jnp.uint32))
-    return dataclasses.replace(state, cache=Cache(keys, values), drawing=drawing, **_lengths(size))
+    return dataclasses.replace(state, cache=(Cache(keys, values),), drawing=drawing, **_lengths(size))
 
 
 def _lengths(size: Shapes) -> dict[str, Any]:

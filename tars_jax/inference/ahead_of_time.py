@@ -11,8 +11,10 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.slots import CACHE_AXES, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.policy import parameter_shapes
 from tars_jax.model.sharding import array_sharding, parameter_shardings
 
@@ -22,10 +24,12 @@ def lower_decode(
 ) -> tuple[jax.stages.Lowered, dict[str, Any], SlotState]:
     """One decode step of all slots, with the parameters in the dtype of the activations, and the state.
 
-    The state lies as the engine lays it: slots over the batch's axes, heads of the cache over the tensor axis.
+    Both are held as the engine holds them by default: layers apart where they are few, slots over the batch's axes,
+    heads of the cache over the tensor axis.
     """
     model = dataclasses.replace(model, scalar_head=False, vocabulary_head=True)
-    shapes = parameter_shapes(model)
+    groups = EngineConfig().groups(model.depth)
+    shapes = jax.eval_shape(lambda parameters: grouped_layers(parameters, groups), parameter_shapes(model))
     parameters = jax.tree.map(
         lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, model.dtype, sharding=sharding),
         shapes,
@@ -36,7 +40,7 @@ def lower_decode(
         axes = CACHE_AXES if len(shape.shape) == len(CACHE_AXES) else ()
         return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=array_sharding(mesh, shape.shape, *axes))
 
-    state = jax.tree.map(placed, jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length)))
+    state = jax.tree.map(placed, jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length, None, groups)))
     functions = make_slot_functions(model, stop=0, chunk=1, base_seed=0)
     jitted: Any = functions.decode
     return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "int32")), parameters, state

@@ -7,6 +7,8 @@ import dataclasses
 from tars_jax import InputError
 
 WEIGHTS = ("float", "w4a8")
+LAYERS = ("auto", "apart", "together")
+FEW_LAYERS = 16  # that "auto" holds apart
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +29,16 @@ class EngineConfig:
     max_sessions: int = 1024  # open at once; those without a slot wait in host memory
     max_queue: int = 1024  # requests that wait for their turn
     weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
+    layers: str = (
+        "auto"  # weights and cache held apart: faster, each layer is compiled; together: one is; auto: by depth
+    )
     record_routes: bool = False  # the experts of each token, in `Sampled.routes`
 
     def __post_init__(self) -> None:
         if self.weights not in WEIGHTS:
             raise InputError(f"engine.weights is {self.weights!r}, it takes {' or '.join(WEIGHTS)}")
+        if self.layers not in LAYERS:
+            raise InputError(f"engine.layers is {self.layers!r}, it takes {', '.join(LAYERS)}")
         for name in ("slots", "max_length", "max_new_tokens", "chunk", "picture_tokens", "max_sessions", "max_queue"):
             if getattr(self, name) < 1:
                 raise InputError(f"engine.{name} is {getattr(self, name)}, it takes 1 or more")
@@ -41,6 +48,11 @@ class EngineConfig:
                 raise InputError(f"engine.{name} is {buckets!r}, it takes sizes of 1 or more in ascending order")
         if any(not 1 <= rows < self.slots for rows in self.decode_buckets):
             raise InputError(f"engine.decode_buckets is {self.decode_buckets!r}, it takes sizes of 1 to slots - 1")
+
+    def groups(self, depth: int) -> int:
+        """In how many arrays a model of so many layers is held (`tars_jax.model.decoder`)."""
+        apart = self.layers == "apart" or (self.layers == "auto" and depth <= FEW_LAYERS)
+        return depth if apart else 1
 
 
 @dataclasses.dataclass(frozen=True)

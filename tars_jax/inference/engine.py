@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from flax.core import FrozenDict
 
@@ -31,7 +30,7 @@ from tars_jax.inference.pictures import PictureBank
 from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling
 from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
 from tars_jax.inference.session import Session
-from tars_jax.inference.slots import Drawn, SlotState, copy, make_slot_functions, put, take
+from tars_jax.inference.slots import Drawn, SlotState, copy, make_hold_fn, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Parameters
 from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
@@ -75,7 +74,9 @@ class Engine:
         )
         self._admission = Admission(model, config, image, constraints)
         self._mesh = mesh_of(parameters)
-        self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh)
+        groups = config.groups(model.depth)
+        self._hold = make_hold_fn(groups, self._mesh)
+        self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh, groups)
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
         self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
         self._device = threading.Lock()  # around everything that uses the state or the bank
@@ -112,7 +113,7 @@ class Engine:
         """
         if self.config.weights == "w4a8" and not is_quantised(parameters):
             parameters = self._quantise(parameters)
-        copied = jax.tree.map(jnp.copy, parameters)
+        copied = self._hold(parameters)
         with self._wake:
             self._weights = (copied, version, next(self._generation))
 

@@ -24,12 +24,12 @@ from jax.sharding import Mesh, NamedSharding
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.drawing import Drawing, draw
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache
+from tars_jax.model.decoder import Cache, Caches, grouped_layers
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
 from tars_jax.model.quantisation import quantised_forward
-from tars_jax.model.sharding import array_sharding, constrain
+from tars_jax.model.sharding import array_sharding, constrain, parameter_shardings
 
-CACHE_AXES = ("layers", "batch", None, "heads", None)
+CACHE_AXES = ("layers", "batch", "heads", None, None)
 BLOCK = 256  # tokens of a cache that travel to the host at a time
 
 
@@ -37,7 +37,7 @@ BLOCK = 256  # tokens of a cache that travel to the host at a time
 class SlotState:
     """What the device remembers of every slot. Positions are not the cache length: an image advances them less."""
 
-    cache: Cache
+    cache: Caches
     length: jax.Array  # [S] int32: tokens in the cache
     position: jax.Array  # [S] int32: rotary position of the next token
     last_token: jax.Array  # [S] int32: sampled, not yet in the cache
@@ -50,15 +50,18 @@ class SlotState:
         return self.length, self.position, self.last_token, self.budget, self.drawing
 
     @staticmethod
-    def empty(config: ModelConfig, slots: int, length: int, mesh: Mesh | None = None) -> SlotState:
-        """All slots idle. On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere."""
+    def empty(config: ModelConfig, slots: int, length: int, mesh: Mesh | None = None, groups: int = 1) -> SlotState:
+        """All slots idle, for parameters in so many groups of layers.
+
+        On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere.
+        """
 
         def zeros() -> jax.Array:
             return jnp.zeros(slots, jnp.int32)
 
         def fresh() -> SlotState:
             drawing = jax.tree.map(jnp.asarray, Drawing.fresh(slots))
-            return SlotState(Cache.empty(config, slots, length), zeros(), zeros(), zeros(), zeros(), drawing)
+            return SlotState(Cache.empty(config, slots, length, groups), zeros(), zeros(), zeros(), zeros(), drawing)
 
         # Outputs of a program of their own: equal constants would share a buffer, which cannot be donated twice.
         if mesh is None:
@@ -161,7 +164,7 @@ def make_slot_functions(
     def decode(
         parameters: Parameters, state: SlotState, slots: Array, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
-        num_slots, cache_length, rows = state.length.shape[0], state.cache.keys.shape[2], slots.shape[0]
+        num_slots, cache_length, rows = state.length.shape[0], state.cache[0].length, slots.shape[0]
         # With all slots in their order, the cache is read where it lies; else the rows' part of it is gathered.
         address = functools.partial(CacheAddress, slots=None if rows == num_slots else slots)
 
@@ -228,6 +231,21 @@ def make_slot_functions(
     return SlotFunctions(extend, decode)
 
 
+@functools.cache
+def make_hold_fn(groups: int, mesh: Mesh | None) -> Callable[[Parameters], Parameters]:
+    """Jitted: a copy of parameters with all layers in one group, with its layers in as many groups as the cache's."""
+
+    @jax.jit
+    def hold(parameters: Parameters) -> Parameters:
+        held = grouped_layers(jax.tree.map(jnp.copy, parameters), groups)
+        if mesh is None:
+            return held
+        placed: Parameters = jax.lax.with_sharding_constraint(held, parameter_shardings(mesh, held))
+        return placed
+
+    return hold
+
+
 def _policy_only(parameters: Parameters) -> dict[str, Any]:
     """The parameters without a value head, which decoding never reads."""
     return {name: value for name, value in parameters.items() if name != "scalar_head"}
@@ -245,32 +263,32 @@ def copy(state: SlotState, source: Array, target: Array) -> SlotState:
 
 
 @functools.partial(jax.jit, static_argnames="size")
-def _take(cache: Cache, slot: Array, start: Array, size: int) -> Cache:
+def _take(cache: Caches, slot: Array, start: Array, size: int) -> Caches:
     def block(leaf: jax.Array) -> jax.Array:
-        layers, _, _, heads, width = leaf.shape
-        return jax.lax.dynamic_slice(leaf, (0, slot, start, 0, 0), (layers, 1, size, heads, width))[:, 0]
+        layers, _, heads, _, width = leaf.shape
+        return jax.lax.dynamic_slice(leaf, (0, slot, 0, start, 0), (layers, 1, heads, size, width))[:, 0]
 
     return jax.tree.map(block, cache)
 
 
 @functools.partial(jax.jit, donate_argnums=0)
-def _put(state: SlotState, block: Cache, slot: Array, start: Array) -> SlotState:
+def _put(state: SlotState, block: Caches, slot: Array, start: Array) -> SlotState:
     def written(leaf: jax.Array, part: jax.Array) -> jax.Array:
-        return jax.lax.dynamic_update_slice(leaf, part[:, None], (0, slot, start, 0, 0))
+        return jax.lax.dynamic_update_slice(leaf, part[:, None], (0, slot, 0, start, 0))
 
     return _in_place(dataclasses.replace(state, cache=jax.tree.map(written, state.cache, block)))
 
 
-def take(state: SlotState, slot: int, length: int) -> list[Cache]:
-    """The first `length` tokens of a slot's cache in host memory: blocks [L, C, K, H], which end where the cache ends.
+def take(state: SlotState, slot: int, length: int) -> list[Caches]:
+    """The first `length` tokens of a slot's cache in host memory: blocks of [L, K, C, H] for each group.
 
-    All blocks are of one size, so that nothing is compiled for a length.
+    They end where the cache ends. All blocks are of one size, so that nothing is compiled for a length.
     """
     blocks = [_take(state.cache, slot, start, size) for start, size in _blocks(state, length)]
     return jax.device_get(blocks)
 
 
-def put(state: SlotState, slot: int, blocks: Sequence[Cache], length: int) -> SlotState:
+def put(state: SlotState, slot: int, blocks: Sequence[Caches], length: int) -> SlotState:
     """Inverse of `take`, in any slot, for as many tokens or fewer. The state is donated."""
     for block, (start, _) in zip(blocks, _blocks(state, length), strict=False):
         state = _put(state, block, slot, start)
@@ -279,6 +297,6 @@ def put(state: SlotState, slot: int, blocks: Sequence[Cache], length: int) -> Sl
 
 def _blocks(state: SlotState, length: int) -> list[tuple[int, int]]:
     """First token and size of each block; the last one may overlap the one before."""
-    whole = state.cache.keys.shape[2]
+    whole = state.cache[0].length
     size = min(BLOCK, whole)
     return [(min(start, whole - size), size) for start in range(0, length, size)]

@@ -93,9 +93,15 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
         rows = ("batch", None, "heads", None)
         return mapped(_splash, (rows, rows, rows, ("batch", None)), rows)(q, k, v, visible.segments)
     assert visible.mask is not None
-    if q.shape[1] == 1:
-        return jax.lax.platform_dependent(q, k, v, visible.mask, cpu=_one_token, default=_dense)
     return (_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask)
+
+
+def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, visible: Visible) -> jax.Array:
+    """The same with a live cache: keys and values [B, K, M, H]. It is attended in full, whatever it holds."""
+    assert visible.mask is not None
+    if q.shape[1] == 1:
+        return jax.lax.platform_dependent(q, keys, values, visible.mask, cpu=_one_token, default=_all_tokens)
+    return _all_tokens(q, keys, values, visible.mask)
 
 
 def _dense(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
@@ -111,17 +117,18 @@ def _dense_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) 
     return jnp.concatenate(parts, axis=1)
 
 
-def _one_token(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
-    """The same for one new token of each row, as a processor decodes it faster: values are summed where they lie.
+def _all_tokens(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array) -> jax.Array:
+    return _dense(q, jnp.swapaxes(keys, 1, 2), jnp.swapaxes(values, 1, 2), mask)
 
-    A product over the keys' axis would first transpose all values of the cache.
-    """
+
+def _one_token(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array) -> jax.Array:
+    """For one new token of each row, as a processor decodes it faster: no operand of a product is transposed for it."""
     rows, _, query_heads, head_dim = q.shape
-    heads = k.shape[2]
+    heads = keys.shape[1]
     q = (q * head_dim**-0.5).reshape(rows, heads, query_heads // heads, head_dim)
-    scores = jnp.einsum("BKGH,BMKH->BKGM", q, k, preferred_element_type=jnp.float32)
-    weights = jax.nn.softmax(jnp.where(mask[:, None], scores, jnp.finfo(jnp.float32).min)).astype(v.dtype)
-    y = (jnp.moveaxis(weights, 3, 1)[..., None] * v[:, :, :, None]).sum(1)  # [B, M, K, G, H], never held
+    scores = jnp.einsum("BKGH,BKMH->BKGM", q, keys, preferred_element_type=jnp.float32)
+    weights = jax.nn.softmax(jnp.where(mask[:, None], scores, jnp.finfo(jnp.float32).min)).astype(values.dtype)
+    y = jnp.einsum("BKGM,BKMH->BKGH", weights, values)
     return y.reshape(rows, 1, query_heads, head_dim)
 
 

@@ -2,12 +2,17 @@
 
 Axes: B rows, T new tokens, M cache length, S slots, L layers, D width, N query heads, K key-value heads, H head
 dimension, F features of an image token that are added after the first layers.
+
+Layers come in groups, each a scan over arrays of all its layers. The learner has one group, so that one layer is
+compiled and not L. An engine may have one for each layer (`grouped_layers`): nothing is then taken out of larger
+arrays, which is half of the time of a decode step on a processor. How a live cache is grouped says how the
+parameters are.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import flax.linen as nn
 import flax.struct
@@ -15,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
-from tars_jax.model.attention import Visible, attend
+from tars_jax.model.attention import Visible, attend, attend_cache
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import ATTENTION_OUT, REMAT
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
@@ -26,15 +31,23 @@ from tars_jax.model.sharding import constrain
 
 @flax.struct.dataclass
 class Cache:
-    """Keys and values of all layers. It travels in the carry of the layer scan, so a donated cache is never copied."""
+    """Keys and values of a group. It travels in the carry of the layer scan, so a donated cache is never copied."""
 
-    keys: jax.Array  # [L, S, M, K, H]
-    values: jax.Array  # [L, S, M, K, H]
+    keys: jax.Array  # [L, S, K, M, H]
+    values: jax.Array  # [L, S, K, M, H]
+
+    @property
+    def length(self) -> int:
+        """M, tokens that a slot has room for."""
+        return self.keys.shape[3]
 
     @staticmethod
-    def empty(config: ModelConfig, slots: int, length: int) -> Cache:
-        shape = (config.depth, slots, length, config.kv_heads, config.head_dim)
-        return Cache(jnp.zeros(shape, config.dtype), jnp.zeros(shape, config.dtype))
+    def empty(config: ModelConfig, slots: int, length: int, groups: int = 1) -> Caches:
+        shape = (config.depth // groups, slots, config.kv_heads, length, config.head_dim)
+        return tuple(Cache(jnp.zeros(shape, config.dtype), jnp.zeros(shape, config.dtype)) for _ in range(groups))
+
+
+Caches = tuple[Cache, ...]  # of all groups, which have equally many layers
 
 
 @flax.struct.dataclass
@@ -58,6 +71,7 @@ class Layer(NamedTuple):
     """What differs between layers, apart from their parameters; a leading axis L in the scan."""
 
     number: jax.Array  # scalar int32
+    place: jax.Array  # scalar int32, in its group
     routes: jax.Array | None  # [B, T, K] experts to take, -1 where the router is free
 
 
@@ -68,7 +82,7 @@ class Attention(nn.Module):
 
     @nn.compact
     def __call__(
-        self, x: jax.Array, attending: Attending, cache: Cache | None, layer: jax.Array
+        self, x: jax.Array, attending: Attending, cache: Cache | None, place: jax.Array
     ) -> tuple[jax.Array, Cache | None]:
         config = self.config
         dense = functools.partial(nn.DenseGeneral, dtype=config.dtype, dot_general=dot_general(config.execution))
@@ -82,14 +96,16 @@ class Attention(nn.Module):
             q, k = norm(config, "query_norm")(q), norm(config, "key_norm")(k)
         q, k = (rotate(each, attending.cosine, attending.sine) for each in (q, k))
         v = projected(config.kv_heads, "value")
-        if cache is not None:
+        if cache is None:
+            y = checkpoint_name(attend(q, k, v, attending.visible), ATTENTION_OUT)
+        else:
             slots = jnp.arange(x.shape[0]) if attending.slots is None else attending.slots
-            at = (layer, slots[:, None], attending.write_at)
+            at = (place, slots[:, None], slice(None), attending.write_at)
             cache = Cache(cache.keys.at[at].set(k, mode="drop"), cache.values.at[at].set(v, mode="drop"))
-            k, v = cache.keys[layer], cache.values[layer]
+            keys, values = cache.keys[place], cache.values[place]
             if attending.slots is not None:
-                k, v = k[slots], v[slots]
-        y = checkpoint_name(attend(q, k, v, attending.visible), ATTENTION_OUT)
+                keys, values = keys[slots], values[slots]
+            y = attend_cache(q, keys, values, attending.visible)
         return dense(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
 
 
@@ -104,9 +120,7 @@ class Block(nn.Module):
     ) -> tuple[tuple[jax.Array, Cache | None], RouterStatistics]:
         config, (x, cache) = self.config, carry
         x = constrain(x, "batch", "sequence", None)
-        y, cache = Attention(config, name="attention")(
-            norm(config, "attention_norm")(x), attending, cache, layer.number
-        )
+        y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), attending, cache, layer.place)
         x = x + y
         if config.experts:
             normed = norm(config, "experts_norm")(x)
@@ -127,16 +141,44 @@ class Decoder(nn.Module):
 
     @nn.compact
     def __call__(
-        self, x: jax.Array, attending: Attending, cache: Cache | None = None, routes: jax.Array | None = None
-    ) -> tuple[jax.Array, Cache | None, RouterStatistics]:
-        remat = self.config.execution.remat
+        self, x: jax.Array, attending: Attending, caches: Caches | None = None, routes: jax.Array | None = None
+    ) -> tuple[jax.Array, Caches | None, RouterStatistics]:
+        config, remat = self.config, self.config.execution.remat
         block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
-        layers = nn.scan(
-            block,
-            variable_axes={"params": 0},
-            split_rngs={"params": True},
-            in_axes=(0, nn.broadcast),
-            length=self.config.depth,
-        )(self.config, name="layers")
-        (x, cache), statistics = layers((x, cache), Layer(jnp.arange(self.config.depth), routes), attending)
-        return norm(self.config, "norm")(x), cache, statistics
+        groups = 1 if caches is None else len(caches)
+        size = config.depth // groups
+        every = Layer(jnp.arange(config.depth), jnp.arange(config.depth) % size, routes)
+        after, statistics = list[Any](), list[RouterStatistics]()
+        for group, name in enumerate(group_names(groups)):
+            layers = nn.scan(
+                block,
+                variable_axes={"params": 0},
+                split_rngs={"params": True},
+                in_axes=(0, nn.broadcast),
+                length=size,
+            )(config, name=name)
+            carry = x, None if caches is None else caches[group]
+            (x, cache), of_group = layers(carry, _group(every, group, size), attending)
+            after.append(cache)
+            statistics.append(of_group)
+        joined = jax.tree.map(lambda *parts: jnp.concatenate(parts), *statistics)
+        return norm(config, "norm")(x), None if caches is None else tuple(after), joined
+
+
+def group_names(groups: int) -> tuple[str, ...]:
+    """Of the parameters of each group, in those of the decoder."""
+    return ("layers",) if groups == 1 else tuple(f"layers_{group}" for group in range(groups))
+
+
+def grouped_layers(parameters: dict[str, Any], groups: int) -> dict[str, Any]:
+    """A policy's parameters, whose layers are one group, with the layers in so many groups."""
+    decoder = dict(parameters["decoder"])
+    layers = decoder.pop("layers")
+    size = jax.tree.leaves(layers)[0].shape[0] // groups
+    parts = {name: _group(layers, group, size) for group, name in enumerate(group_names(groups))}
+    return {**parameters, "decoder": {**decoder, **parts}}
+
+
+def _group(layers: Any, group: int, size: int) -> Any:
+    """Of a tree with a leading axis of all layers, those of a group."""
+    return jax.tree.map(lambda leaf: leaf[group * size : (group + 1) * size], layers)

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from tars_jax.model.attention import up_to, within_segments
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Attending, Cache, Decoder
+from tars_jax.model.decoder import Attending, Caches, Decoder
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
@@ -59,7 +59,7 @@ class Output:
     logits: Array  # [B, T, V] fp32, of the next token; None without a vocabulary head
     values: Array  # [B, T] fp32; None without a scalar head
     hidden: jax.Array  # [B, T, D] after the last norm
-    cache: Cache | Any  # None without a live cache
+    cache: Caches | Any  # None without a live cache
     routers: RouterStatistics  # every field with a leading layer axis
 
 
@@ -69,7 +69,7 @@ class Policy(nn.Module):
     config: ModelConfig
 
     @nn.compact
-    def __call__(self, inputs: Inputs, cache: Cache | None = None, address: CacheAddress | None = None) -> Output:
+    def __call__(self, inputs: Inputs, cache: Caches | None = None, address: CacheAddress | None = None) -> Output:
         config = self.config
         embed = nn.Embed(
             config.vocabulary,
@@ -94,7 +94,7 @@ class Policy(nn.Module):
             attending = Attending(cosine, sine, visible, valid, deepstack)
         else:
             assert cache is not None
-            visible = up_to(address.write_at, cache.keys.shape[2])
+            visible = up_to(address.write_at, cache[0].length)
             attending = Attending(cosine, sine, visible, valid, deepstack, address.slots, address.write_at)
         replayed = None if inputs.routes is None else jnp.moveaxis(jnp.asarray(inputs.routes), 2, 0)
         hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache, replayed)
@@ -169,7 +169,7 @@ def forward(
     config: ModelConfig,
     parameters: Parameters,
     inputs: Inputs,
-    cache: Cache | None = None,
+    cache: Caches | None = None,
     address: CacheAddress | None = None,
 ) -> Output:
     """`Policy.apply` with the type of what it returns."""

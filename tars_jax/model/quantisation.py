@@ -25,7 +25,7 @@ from jax.sharding import Mesh
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache
+from tars_jax.model.decoder import Caches
 from tars_jax.model.policy import Array, CacheAddress, Eyes, Inputs, Output, Parameters, Policy, dummy_inputs
 from tars_jax.model.sharding import leaf_name, mesh_of, parameter_shardings
 
@@ -99,7 +99,7 @@ def quantised_forward(
     config: ModelConfig,
     parameters: Parameters,
     inputs: Inputs,
-    cache: Cache | None = None,
+    cache: Caches | None = None,
     address: CacheAddress | None = None,
 ) -> Output:
     """`tars_jax.model.policy.forward` on what `quantise` returned. Raises InputError where qwix is not installed."""

@@ -66,8 +66,11 @@ def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None)
 
 
 def _axes(path: str) -> tuple[str | None, ...]:
-    """Logical axes of a parameter; integers and scales of a quantised kernel have those of the kernel."""
-    path = re.sub("/(int4|scale)$", "", path)
+    """Logical axes of a parameter; integers and scales of a quantised kernel have those of the kernel.
+
+    Groups of layers lie as all layers in one do.
+    """
+    path = re.sub(r"layers_\d+/", "layers/", re.sub("/(int4|scale)$", "", path))
     return next((axes for pattern, axes in PARAMETER_RULES if re.search(pattern, path)), ())
 
 

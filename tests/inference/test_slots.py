@@ -12,7 +12,7 @@ import pytest
 from tars_jax.inference.drawing import Drawing
 from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, _put, copy, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache
+from tars_jax.model.decoder import Cache, Caches, grouped_layers
 from tars_jax.model.policy import CacheAddress, Inputs, Output, Parameters, forward, init_parameters
 from tars_jax.model.positions import rope_positions
 
@@ -92,7 +92,7 @@ def uncached(
 def append(forward_cached: Callable[..., Output], tiny_parameters: Parameters) -> Callable[..., Any]:
     """Appends runs to contexts in one padded batch of 3 rows: their logits and the new cache."""
 
-    def run(cache: Cache, contexts: list[Context], runs: list[Run]) -> tuple[list[np.ndarray], Cache]:
+    def run(cache: Caches, contexts: list[Context], runs: list[Run]) -> tuple[list[np.ndarray], Caches]:
         rows, write_at, slots = [], np.full((3, PADDED), LENGTH, np.int32), np.full(3, SLOTS, np.int32)
         for row, (context, (tokens, images)) in enumerate(zip(contexts, runs, strict=True)):
             inputs, context.position = pack(tokens, images, context.position, PADDED)
@@ -145,9 +145,9 @@ def test_slots_do_not_touch_each_other(tiny_model: ModelConfig, append: Any, unc
 
 
 def test_padding_writes_nothing(tiny_model: ModelConfig, append: Any) -> None:
-    full = Cache(*(jnp.full_like(each, 7.0) for each in jax.tree.leaves(Cache.empty(tiny_model, SLOTS, LENGTH))))
+    full = jax.tree.map(lambda leaf: jnp.full_like(leaf, 7.0), Cache.empty(tiny_model, SLOTS, LENGTH))
     _, cache = append(full, [Context(1, length=4)], [([1, 2, 3], [])])
-    written = np.asarray(cache.keys != 7.0).any(axis=(0, 3, 4))  # [S, M]
+    written = np.asarray(cache[0].keys != 7.0).any(axis=(0, 2, 4))  # [S, M]
     assert np.argwhere(written).tolist() == [[1, 4], [1, 5], [1, 6]]
 
 
@@ -179,15 +179,18 @@ def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> E
     )
 
 
+@pytest.mark.parametrize("groups", [1, 2])
 def test_decode_moves_only_the_slots_that_answer(
-    tiny_model: ModelConfig, tiny_parameters: Parameters, uncached: Any
+    groups: int, tiny_model: ModelConfig, tiny_parameters: Parameters, uncached: Any
 ) -> None:
-    functions = slot_functions(tiny_model)
-    state = SlotState.empty(tiny_model, SLOTS, LENGTH)
-    state, first = functions.extend(tiny_parameters, state, extension([1, 2, 4], slot=2, budget=4), None)
+    """With both layers in one group, and each in its own."""
+    functions, parameters = slot_functions(tiny_model), grouped_layers(tiny_parameters, groups)
+    state = SlotState.empty(tiny_model, SLOTS, LENGTH, groups=groups)
+    assert len(state.cache) == groups and tiny_model.depth == 2
+    state, first = functions.extend(parameters, state, extension([1, 2, 4], slot=2, budget=4), None)
     before = jax.tree.map(np.asarray, state)
     assert before.budget.tolist() == [0, 0, 3, 0]  # no slot answers for the padding row
-    state, record = functions.decode(tiny_parameters, state, ALL, None)
+    state, record = functions.decode(parameters, state, ALL, None)
     tokens = np.asarray(record.tokens)
     assert (tokens[[0, 1, 3]] == -1).all()
     answer = [int(first.tokens[0]), *tokens[2][tokens[2] >= 0].tolist()]
@@ -201,7 +204,8 @@ def test_decode_moves_only_the_slots_that_answer(
     for name in ("length", "position", "budget", "last_token"):
         np.testing.assert_array_equal(np.asarray(getattr(state, name))[[0, 1, 3]], getattr(before, name)[[0, 1, 3]])
     np.testing.assert_array_equal(np.asarray(state.drawing.drawn), [0, 0, len(answer), 0])
-    np.testing.assert_array_equal(np.asarray(state.cache.keys)[:, [0, 1, 3]], before.cache.keys[:, [0, 1, 3]])
+    for now, then in zip(state.cache, before.cache, strict=True):
+        np.testing.assert_array_equal(np.asarray(now.keys)[:, [0, 1, 3]], then.keys[:, [0, 1, 3]])
     assert int(state.length[2]) == 3 + len(answer) - 1  # the last token is not in the cache yet
     assert int(state.budget[2]) == 0
 
@@ -220,14 +224,12 @@ def test_the_image_token_is_never_written(tiny_model: ModelConfig, tiny_paramete
     assert len(seen) > 20  # of 31 tokens, all alike
 
 
-def memory(model: ModelConfig) -> tuple[int, dict[str, Any]]:
+def memory(model: ModelConfig, groups: int) -> tuple[int, dict[str, Any]]:
     """Bytes of a long cache, and what the compiler says of each program that changes it. Shapes are enough."""
     functions = slot_functions(model)
-    parameters = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
-    state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096))
-    block = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct((model.depth, 256, *leaf.shape[3:]), leaf.dtype), state.cache
-    )
+    parameters = jax.eval_shape(lambda: grouped_layers(init_parameters(model, jax.random.key(0)), groups))
+    state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096, groups=groups))
+    block = jax.eval_shape(lambda cache: jax.tree.map(lambda leaf: leaf[:, 0, :, :256], cache), state.cache)
     programs: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "extend": (functions.extend, (parameters, state, extension([1], 0))),
         "decode": (functions.decode, (parameters, state, ALL)),
@@ -239,10 +241,12 @@ def memory(model: ModelConfig) -> tuple[int, dict[str, Any]]:
     return size, {name: program.memory_analysis() for name, program in found.items()}
 
 
-def test_the_cache_is_donated_and_never_copied(tiny_model: ModelConfig) -> None:
+@pytest.mark.parametrize("together", [True, False])
+def test_the_cache_is_donated_and_never_copied(together: bool, tiny_model: ModelConfig) -> None:
     """With four times the layers, what is read and written needs no more room; a copy that of one slot at most."""
-    _, small = memory(tiny_model)
-    size, large = memory(dataclasses.replace(tiny_model, depth=4 * tiny_model.depth))
+    depth = tiny_model.depth
+    _, small = memory(tiny_model, 1 if together else depth)
+    size, large = memory(dataclasses.replace(tiny_model, depth=4 * depth), 1 if together else 4 * depth)
     for name, analysis in large.items():
         assert analysis.alias_size_in_bytes >= size, name
         if name in ("extend", "decode"):
@@ -255,29 +259,30 @@ def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Paramet
     functions = slot_functions(tiny_model)
     old = SlotState.empty(tiny_model, SLOTS, LENGTH)
     new, _ = functions.extend(tiny_parameters, old, extension([1, 2], 0), None)
-    assert old.cache.keys.is_deleted() and old.cache.values.is_deleted()
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(old.cache))
     functions.decode(tiny_parameters, new, ALL, None)
-    assert new.cache.keys.is_deleted()
+    assert all(leaf.is_deleted() for leaf in jax.tree.leaves(new.cache))
 
 
 def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """Blocks of 256 tokens, the last of which overlaps the one before."""
     length, used = 600, 590
-    state = SlotState.empty(tiny_model, 3, length)
-    keys = jax.random.normal(jax.random.key(0), state.cache.keys.shape)
-    cache = Cache(keys, keys + 1)
+    state = SlotState.empty(tiny_model, 3, length, groups=tiny_model.depth)
+    leaves, tree = jax.tree.flatten(state.cache)
+    assert len(leaves) == 2 * tiny_model.depth
+    filled = [jax.random.normal(jax.random.key(seed), leaf.shape) for seed, leaf in enumerate(leaves)]
+    cache = jax.tree.unflatten(tree, filled)
     expected = jax.tree.map(np.asarray, cache)
     state = copy(dataclasses.replace(state, cache=cache), 1, 2)
-    for name in ("keys", "values"):
-        before, now = getattr(expected, name), np.asarray(getattr(state.cache, name))
-        np.testing.assert_array_equal(now, before[:, [0, 1, 1]])
+    jax.tree.map(lambda now, then: np.testing.assert_array_equal(now, then[:, [0, 1, 1]]), state.cache, expected)
     blocks = take(state, 1, used)
-    assert [block.keys.shape[1] for block in blocks] == [256] * 3
+    assert [block[0].keys.shape[2] for block in blocks] == [256] * 3
     assert len(take(state, 1, 256)) == 1
     state = put(state, 0, blocks, used)
-    np.testing.assert_array_equal(np.asarray(state.cache.values)[:, 0, :used], expected.values[:, 1, :used])
+    for now, then in zip(jax.tree.leaves(state.cache), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(now[:, 0, :, :used], then[:, 1, :, :used])
     state = put(state, 2, blocks, 10)  # fewer blocks than there are
-    np.testing.assert_array_equal(np.asarray(state.cache.keys)[:, 1], expected.keys[:, 1])
+    jax.tree.map(lambda now, then: np.testing.assert_array_equal(now[:, 1], then[:, 1]), state.cache, expected)
 
 
 def test_a_few_slots_are_decoded_as_all_are(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:

@@ -11,7 +11,15 @@ from jax._src.cudnn import fused_attention_stablehlo as fused
 from jax.experimental.pallas import tpu as pltpu
 
 from tars_jax import InputError
-from tars_jax.model.attention import CUDNN_WINDOWS, Visible, attend, find_runs, up_to, within_segments
+from tars_jax.model.attention import (
+    CUDNN_WINDOWS,
+    Visible,
+    attend,
+    attend_cache,
+    find_runs,
+    up_to,
+    within_segments,
+)
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import REMAT, Execution
 from tars_jax.model.grouped import bucket_size
@@ -180,16 +188,17 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
 def test_one_token_with_a_live_cache_sees_what_it_may_and_no_more(heads: int) -> None:
     """In float64 by hand, with 4 query heads: row 0 sees 3 of 7 keys, row 1 all."""
     rng = np.random.default_rng(0)
-    q, k, v = (rng.standard_normal(shape) for shape in ((2, 1, 4, 8), (2, 7, heads, 8), (2, 7, heads, 8)))
+    q, k, v = (rng.standard_normal(shape) for shape in ((2, 1, 4, 8), (2, heads, 7, 8), (2, heads, 7, 8)))
     expected = np.zeros((2, 1, 4, 8))
     for row, seen in enumerate((3, 7)):
         for head in range(4):
             own = head // (4 // heads)
-            weights = np.exp(k[row, :seen, own] @ q[row, 0, head] / np.sqrt(8))
-            expected[row, 0, head] = weights @ v[row, :seen, own] / weights.sum()
-    unseen = np.arange(7)[None, :, None, None] >= np.array([3, 7])[:, None, None, None]
+            weights = np.exp(k[row, own, :seen] @ q[row, 0, head] / np.sqrt(8))
+            expected[row, 0, head] = weights @ v[row, own, :seen] / weights.sum()
+    unseen = np.arange(7)[:, None] >= np.array([3, 7])[:, None, None, None]
     k, v = (np.where(unseen, 1e3, each) for each in (k, v))
-    got = jax.jit(attend)(*(jnp.asarray(each, jnp.float32) for each in (q, k, v)), up_to(jnp.array([[2], [6]]), 7))
+    rows = (jnp.asarray(each, jnp.float32) for each in (q, k, v))
+    got = jax.jit(attend_cache)(*rows, up_to(jnp.array([[2], [6]]), 7))
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 

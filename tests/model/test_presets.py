@@ -102,7 +102,7 @@ def test_bfloat16_is_near_and_keeps_its_type(
     narrow = dataclasses.replace(family_model, dtype="bfloat16")
     output = jax.jit(lambda inputs: forward(narrow, parameters, inputs))(window())
     assert output.hidden.dtype == "bfloat16" and output.logits.dtype == "float32"
-    assert Cache.empty(narrow, slots=1, length=4).keys.dtype == "bfloat16"
+    assert Cache.empty(narrow, slots=1, length=4)[0].keys.dtype == "bfloat16"
     assert 0 < np.abs(np.asarray(output.hidden, np.float32) - hidden).mean() < 0.05
 
 

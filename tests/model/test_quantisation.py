@@ -158,5 +158,5 @@ def test_activations_keep_their_type(tiny_model: ModelConfig, quantised: Paramet
     cache = Cache.empty(model, slots=1, length=4)
     address = CacheAddress(write_at=np.zeros((1, 2), np.int32))
     output = jax.eval_shape(lambda: quantised_forward(model, quantised, inputs, cache, address))
-    assert (output.hidden.dtype, output.cache.keys.dtype) == (jnp.bfloat16, jnp.bfloat16)
+    assert (output.hidden.dtype, output.cache[0].keys.dtype) == (jnp.bfloat16, jnp.bfloat16)
     assert output.logits.dtype == jnp.float32

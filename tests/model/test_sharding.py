@@ -173,8 +173,8 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
     inputs, slots = batch().rows.inputs, 8
     whole = SlotState.empty(MODEL, slots, 32, mesh)
     if mesh.size > 1:
-        shard = whole.cache.keys.addressable_shards[0].data.size
-        assert shard * mesh.size == whole.cache.keys.size
+        keys = whole.cache[0].keys
+        assert keys.addressable_shards[0].data.size * mesh.size == keys.size
     full = np.full(slots, LENGTH, np.int32)
     extension = Extension(
         slots=np.arange(slots, dtype=np.int32),
@@ -188,9 +188,10 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
     )
     functions = make_slot_functions(MODEL, stop=3, chunk=6, base_seed=0)
     state, first = functions.extend(parameters, whole, extension, None)
-    assert whole.cache.keys.is_deleted()
+    assert whole.cache[0].keys.is_deleted()
     last, rest = functions.decode(parameters, state, np.arange(slots, dtype=np.int32), None)
-    assert state.cache.keys.is_deleted() and last.cache.keys.sharding == state.cache.keys.sharding
+    before, after = state.cache[0].keys, last.cache[0].keys
+    assert before.is_deleted() and after.sharding == before.sharding
     return [np.asarray(column) for drawn in (first, rest) for column in (drawn.tokens, drawn.log_probs)]
 
 
