@@ -1,4 +1,7 @@
-"""Makes picture.png of every game while its reference player plays: `python -m tars_jax.tasks.games.pictures`."""
+"""Makes picture.png of every game while its reference player plays, and pictures.jpg of all on one sheet.
+
+python -m tars_jax.tasks.games.pictures
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,13 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tars_jax import InputError
-from tars_jax.tasks.games.catalog import Game, game_names, load_game
+from tars_jax.tasks.games.catalog import GAMES_FOLDER, Game, game_names, load_game
 from tars_jax.tasks.games.moves import Move
 from tars_jax.trajectory import write_atomic
 
 EXECUTABLES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PICTURE_SIZE = (640, 360)
+COLUMNS = 5  # of the sheet
 
 
 @contextlib.contextmanager
@@ -76,6 +80,20 @@ def make_picture(browser: Browser, game: Game) -> bytes:
     return packed.getvalue()
 
 
+def make_sheet() -> bytes:
+    """All pictures on one sheet, as a JPEG."""
+    names = game_names()
+    width, height = PICTURE_SIZE[0] // 2, PICTURE_SIZE[1] // 2
+    sheet = Image.new("RGB", (width * COLUMNS, height * -(-len(names) // COLUMNS)))
+    for number, name in enumerate(names):
+        with Image.open(GAMES_FOLDER / name / "picture.png") as picture:
+            small = picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS)
+        sheet.paste(small, (number % COLUMNS * width, number // COLUMNS * height))
+    packed = io.BytesIO()
+    sheet.save(packed, "JPEG", quality=88)
+    return packed.getvalue()
+
+
 def main() -> None:
     with chromium() as browser:
         for name in game_names():
@@ -83,6 +101,7 @@ def main() -> None:
             picture = make_picture(browser, game)
             write_atomic(game.folder / "picture.png", picture)
             print(f"{name}: picture.png, {len(picture) / 1024:.0f} KiB")
+    write_atomic(GAMES_FOLDER / "pictures.jpg", make_sheet())
 
 
 if __name__ == "__main__":
