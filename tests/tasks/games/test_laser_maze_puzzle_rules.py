@@ -110,7 +110,7 @@ def test_levels_can_be_lit_and_ask_for_more_and_more_clicks(page: Page) -> None:
             plan = reference.solve(state)
             assert plan is not None
             clicks.append(sum(plan.values()))
-            assert clicks[-1] > 0 and state["lit"] == 0
+            assert sum(count > 0 for count in plan.values()) >= 2 and state["lit"] == 0
             turned = {cell: (turn + plan.get(cell, 0)) % 4 for cell, turn in mirrors_of(state).items()}
             board = {**state, "mirrors": [{"at": list(cell), "turn": turn} for cell, turn in turned.items()]}
             board["source"]["direction"] = list(reference.DIRECTIONS).index(state["source"]["direction"])

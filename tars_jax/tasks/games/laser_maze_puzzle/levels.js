@@ -55,6 +55,11 @@ const addSplitter = (random, level, way, empty) => {
   return false;
 };
 
+const oneMirrorIsEnough = (level) => level.mirrors.some((_, index) => [1, 2, 3].some((clicks) => {
+  const turned = ({ at, turn }, i) => ({ at, turn: i === index ? (turn + clicks) % 4 : turn });
+  return litTargets({ ...level, mirrors: level.mirrors.map(turned) }).length === level.targets.length;
+}));
+
 // A level: {size, source, mirrors, splitters, walls, targets}. The mirrors stand turned away from the drawn beam.
 const makeLevel = (random, [size, count, targets, splitters, further, walls]) => {
   for (let attempt = 0; attempt < 400; attempt++) {
@@ -85,7 +90,7 @@ const makeLevel = (random, [size, count, targets, splitters, further, walls]) =>
       mirror.turn = (mirror.turn + random.between(1, count > 2 ? 3 : 2)) % 4;
     });
     random.shuffle(level.mirrors);
-    if (!litTargets(level).length) return level;
+    if (!litTargets(level).length && !oneMirrorIsEnough(level)) return level;
   }
   throw new RangeError(`option mirrors: no beam over ${count} mirrors was found on a board of ${size}`);
 };
