@@ -1,6 +1,23 @@
 """One nano agent learns several games together, supervised and then by PPO.
 
 Command:  ./launch/local.sh games --config.seed=SEED [--config.games=maze_path_of_light,infinity_loop,...]
+
+Any of our games, and folders of synthesised ones. Measured only once, cut short, on a machine busy with other work:
+
+  ./launch/local.sh games --config.demonstrations.episodes=2400 --config.value.episodes=1600 --config.ppo.updates=9
+
+Held-out success of seed 0, 100 episodes a game, before and after PPO, the difference in points with its 95% interval:
+
+| game               | before | after | points         |
+|--------------------|--------|-------|----------------|
+| Maze               | 77%    | 78%   | +1 [-11, +13]  |
+| Infinity-Loop      | 9%     | 11%   | +2 [-7, +11]   |
+| 2048               | 38%    | 40%   | +2 [-11, +15]  |
+| Tiles Master       | 41%    | 40%   | -1 [-14, +12]  |
+
+So supervised training alone brings all that is shown here; nine updates of PPO change nothing that 100 episodes can
+tell. The value model explains .31 of the variance of held-out returns, a table over game, level, score and remaining
+steps .26. The defaults below (3,000 demonstrations, 40 updates) have not been run to their end.
 """
 
 import ml_collections

@@ -19,7 +19,7 @@ check() {
 check "ruff check" ruff check .
 check "ruff format" ruff format --check .
 check "mypy" mypy
-check "pytest" pytest -n 2 --dist loadfile "$@" # two cores are what CI has; a file stays in one process
+check "pytest" pytest -n 2 --dist loadfile --no-loadscope-reorder "$@" # two cores are what CI has; a file stays in one process
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'test: failed:%s\n' "$(printf ' %s,' "${failed[@]}" | sed 's/,$//')" >&2

@@ -24,6 +24,7 @@ from tars_jax.model.presets import preset
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-miniwob", action="store_true", help="test_miniwob.py goes through every task")
     parser.addoption("--chaos-seeds", type=int, default=1, help="histories of kills that test_chaos.py goes through")
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
+import types
 from collections import Counter
 from typing import Any
 
 import pytest
 
+from experiments.agent_job import STAGES, Evaluated
 from experiments.config import load_config
-from experiments.games import RULES, Games
+from experiments.games import RULES, Games, finish
 from tars_jax import InputError
-from tars_jax.training.metrics import read_metrics
 from tars_jax.trajectory import Outcome, Trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -68,41 +66,26 @@ def test_games_are_known_and_different(games: str) -> None:
         load_config("games", [f"--config.games={games}"], root=ROOT, rules=RULES)
 
 
-@pytest.mark.browser
-@pytest.mark.multiprocess
-def test_the_job_scores_every_game(tmp_path: pathlib.Path) -> None:
-    run = tmp_path / "run"
-    tiny = {
-        "games": "infinity_loop,game_2048",
-        "demonstrations.episodes": 12,
-        "supervised.updates": 20,
-        "supervised.batch_rows": 8,
-        "value.episodes": 12,
-        "value.max_updates": 12,
-        "value.batch_rows": 8,
-        "ppo.updates": 1,
-        "ppo.min_batch": 6,
-        "ppo.minibatch_rows": 8,
-        "task.evaluation_episodes": 6,
-        "task.max_steps": 4,
-        "browser.pages": 4,
-    }
-    flags = [f"--config.{name}={value}" for name, value in tiny.items()]
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments", "games", *flags, f"--config.run={run}"],
-        cwd=ROOT,
-        env={**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=400,
+def test_the_result_scores_every_game(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The job itself is the main job's; what is its own is the table."""
+    (tmp_path / "metrics.jsonl").write_text("")
+    stages = {name: {"seconds": 6.0, "success": 0.5, "consumed": 7} for name in STAGES}
+    stages["value"] |= {"explained_variance": 0.2, "simulator_explained_variance": 0.3}
+    lab: Any = types.SimpleNamespace(
+        config=config(),
+        path=tmp_path,
+        run=types.SimpleNamespace(finished=stages.get),
+        rollouts=types.SimpleNamespace(infrastructure={}),
     )
-    assert done.returncode == 0, done.stderr
-    result = json.loads((run / "result.json").read_text())
-    assert {game: scores["after"][1] for game, scores in result["games"].items()} == {
-        "infinity_loop": 3,
-        "game_2048": 3,
-    }
-    [row] = [row for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
-    assert {"infinity_loop_success", "game_2048_success"} <= set(row.values)
-    page = (run / "report.html").read_text()
-    assert "Infinity-Loop" in page and "Each game while PPO trains" in page
+    before = [episode(game, 1, float(number < 3)) for game in GAMES for number in range(12)]
+    after = [
+        episode(game, 1, float(number < (12 if game == "game_2048" else 3))) for game in GAMES for number in range(12)
+    ]
+    finish(lab, Evaluated(before, after))
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["games"]["game_2048"]["before"] == [3, 12] and result["games"]["game_2048"]["after"] == [12, 12]
+    assert result["minutes"] == pytest.approx(0.6) and result["episodes"] == 36
+    said = capsys.readouterr().out
+    assert "2048" in said and "improved" in said and "no change shown" in said
+    page = (tmp_path / "report.html").read_text()
+    assert "Infinity-Loop" in page and "Each part" in page

@@ -85,13 +85,13 @@ def test_the_reference_player_wins_within_the_budget(
 ) -> None:
     game = load_game(name)
     page = opened(browser, watched, game)
-    for seed in (1, 2):
+    for seed in (1, 2) if level == 1 else (1,):
         start(page, seed=seed, level=level)
         verdict = play_to_the_end(page, game, random.Random(seed), game.steps_of_level(level))
         assert verdict["success"] and verdict["score"] > 0 and verdict["lives"] == 1
 
 
-@pytest.mark.parametrize(("width", "height"), [(320, 320), (1280, 720), (360, 640)])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (360, 640)])
 @pytest.mark.parametrize("name", game_names())
 def test_points_and_keys_are_right_at_any_size(
     browser: Browser, watched: list[Page], name: str, width: int, height: int
@@ -141,7 +141,7 @@ def test_random_play(browser: Browser, watched: list[Page], name: str) -> None:
         score = verdict["score"]
 
 
-@pytest.mark.parametrize(("width", "height"), [(96, 96), (1280, 720)])
+@pytest.mark.parametrize(("width", "height"), [(96, 96), (640, 360)])
 @pytest.mark.parametrize("name", game_names())
 def test_start_begins_from_nothing(browser: Browser, watched: list[Page], name: str, width: int, height: int) -> None:
     """After other episodes, one left in the middle of a press and a tween, the same seed gives the same bytes."""
@@ -167,7 +167,7 @@ def test_start_begins_from_nothing(browser: Browser, watched: list[Page], name: 
 @pytest.mark.parametrize("name", game_names())
 def test_the_picture_rests_after_settle_ms(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
-    page = opened(browser, watched, game, 1280, 720)
+    page = opened(browser, watched, game, 640, 360)
     page.clock.install(time=0)
     page.reload()
     page.clock.pause_at(1000)

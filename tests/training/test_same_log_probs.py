@@ -92,7 +92,7 @@ def model() -> ModelConfig:
 def parameters(model: ModelConfig) -> Parameters:
     """Random, and far from uniform: answers, experts and the places that attention looks at are all decided."""
     fresh = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(1))
-    fresh["vocabulary_head"]["kernel"] *= 3
+    fresh["vocabulary_head"]["kernel"] *= 2
     fresh["vocabulary_head"]["kernel"] = fresh["vocabulary_head"]["kernel"].at[:, TOKENIZER.end].multiply(2)
     fresh["decoder"]["layers"]["experts"]["router"] *= 5
     fresh["decoder"]["layers"]["attention"]["query_norm"]["scale"] *= 3

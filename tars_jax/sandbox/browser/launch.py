@@ -33,8 +33,6 @@ FLAGS = (
     # Pages that nobody looks at run as fast as the others; a small /dev/shm crashes renderers.
     "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding", "--disable-dev-shm-usage",
-    # Frames come as soon as they are asked for, instead of each 1/60 s: pages ask only for what a step needs.
-    "--disable-frame-rate-limit", "--disable-gpu-vsync",
     # The same pixels on every machine.
     "--disable-gpu", "--disable-partial-raster", "--force-color-profile=srgb", "--force-device-scale-factor=1",
     "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",
