@@ -120,7 +120,7 @@ def test_browsers_killed_while_training_cost_time_and_nothing_else(
     for trajectory in used:  # every episode came to an end of its own
         steps, success = len(trajectory.steps), trajectory.reward > 0
         assert trajectory.outcome.carries_reward
-        assert success == (trajectory.outcome is Outcome.FINISHED)
+        assert not success or trajectory.outcome is Outcome.FINISHED  # a policy may also say that it is done
         assert trajectory.outcome is not Outcome.TRUNCATED or steps == trajectory.task["max_steps"]
 
 

@@ -26,7 +26,7 @@ SAMPLED_LEVELS = {  # where the later ones take many moves
     "tiles_master": (1, 3, 5),
     "wood_blocks_3d": (1, 3, 5),
 }
-LEVELS_WON = [(name, level) for name in game_names() for level in SAMPLED_LEVELS.get(name, (1, 3, 5, 8))]
+LEVELS_WON = [(name, level) for name in game_names() for level in SAMPLED_LEVELS.get(name, (1, 3, 8))]
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_the_reference_player_wins_within_the_budget(
         assert verdict["success"] and verdict["score"] > 0 and verdict["lives"] == 1
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (360, 640)])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720)])
 @pytest.mark.parametrize("name", game_names())
 def test_points_and_keys_are_right_at_any_size(
     browser: Browser, watched: list[Page], name: str, width: int, height: int
@@ -124,7 +124,7 @@ def test_random_play(browser: Browser, watched: list[Page], name: str) -> None:
     rng = random.Random(5)
     start(page, seed=5, level=6)
     score = 0
-    for _ in range(80):
+    for _ in range(40):
         kind = rng.choice(("click", "click", "drag", "key", "right"))
         x, y = rng.uniform(0, 96), rng.uniform(0, 96)
         if kind == "key":
