@@ -102,6 +102,7 @@ def common(played: Episodes, references: Episodes) -> tuple[dict[str, list[Traje
 
 
 def finish(config: Any, run_directory: RunDirectory, played: Episodes, references: Episodes) -> None:
+    lost = config.episodes * len(played) - sum(map(len, played.values()))
     played = {name: episodes for name, episodes in played.items() if episodes}
     most = config.max_steps
     raw = {name: estimate_mean(scores(episodes, most)) for name, episodes in played.items()}
@@ -131,7 +132,7 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
         "raw": {name: each._asdict() for name, each in raw.items()},
         "successes": {name: (solved[name], len(episodes)) for name, episodes in played.items()},
         "step_budgets": {str(budget): each._asdict() for budget, each in curve.items()},
-        "lost_to_infrastructure": config.episodes * len(played) - sum(map(len, played.values())),
+        "lost_to_infrastructure": lost,
     }
     write_json(run_directory.path / "result.json", result)
     draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}").savefig(run_directory.path / "budget.svg")

@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from experiments.config import Rule, at_least, more_than, one_of
-from experiments.stages import well_formed
+from experiments.stages import run_config, well_formed
 from tars_jax import InputError
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference import Engine, EngineConfig
@@ -32,7 +32,7 @@ from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.model.tokenizer import Tokenizer, load_tokenizer
 from tars_jax.training.checkpoint import load_parameters
-from tars_jax.training.run_directory import RunDirectory, read_object
+from tars_jax.training.run_directory import RunDirectory
 
 RULES = {
     "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
@@ -111,16 +111,16 @@ def described(config: Any, checkpoint: Path) -> tuple[str, tuple[int, int] | Non
         raise InputError(
             f"config.checkpoint got {str(checkpoint)!r}, which is no folder; it takes one like RUN/policy."
         )
-    file = checkpoint.absolute().parent / "config.json"
-    if (not name or size is None) and file.exists():
-        stored = read_object(file, "config")["config"]
+    if not name or size is None:
+        stored = run_config(checkpoint)
         sections = {section: stored.get(section) or {} for section in ("model", "browser")}
         name = name or sections["model"].get("preset", "")
         if size is None and "size" in sections["browser"]:
             size = (sections["browser"]["size"],) * 2
     if not name:
         raise InputError(
-            f"config.model.preset is empty, and there is no {file} that says it; it takes one of {', '.join(PRESETS)}."
+            f"config.model.preset is empty, and there is no {checkpoint.absolute().parent / 'config.json'} that says "
+            f"it; it takes one of {', '.join(PRESETS)}."
         )
     return name, size
 

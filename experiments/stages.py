@@ -42,7 +42,7 @@ from tars_jax.training.metrics import MetricsWriter, Progress
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig, select_rows
 from tars_jax.training.rewards import RewardConfig
-from tars_jax.training.run_directory import RunDirectory
+from tars_jax.training.run_directory import RunDirectory, read_object
 from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import fresh_parameters, start
 from tars_jax.training.supervised import make_supervised_update
@@ -89,6 +89,26 @@ def decaying(config: Any, updates: int) -> OptimiserConfig:
     )
 
 
+def agent_config(agent: Mapping[str, Any], engine: EngineConfig | None) -> AgentConfig:
+    """The loop that a config's section `agent` describes; `engine` bounds its prompts."""
+    memory = MemoryConfig(agent["min_steps"], agent["max_steps"], agent["max_summaries"])
+    longest = None if engine is None else engine.max_length - engine.max_new_tokens
+    return AgentConfig(agent["grammar"], memory, max_prompt=longest)
+
+
+def engine_config(config: Any, constraint: str | None = None) -> EngineConfig:
+    """A slot for each page of the browsers."""
+    pages = config.browser.pages
+    return EngineConfig(slots=pages, row_buckets=(2, max(2, pages)), constraint=constraint, **config.engine.to_dict())
+
+
+def run_config(folder: Path) -> Mapping[str, Any]:
+    """The config of the run that a folder of weights lies in; empty where it lies in none."""
+    file = folder.absolute().parent / "config.json"
+    found: Mapping[str, Any] = read_object(file, "config")["config"] if file.exists() else {}
+    return found
+
+
 class Lab:
     """Everything that is opened once and closed at the end, whatever happens. Use as a context manager."""
 
@@ -109,12 +129,7 @@ class Lab:
         self.engine = Engine(
             self.model,
             self.parameters,
-            EngineConfig(
-                slots=config.browser.pages,
-                row_buckets=(2, max(2, config.browser.pages)),
-                constraint=constraint,
-                **engine.to_dict(),
-            ),
+            engine_config(config, constraint),
             constraints=well_formed([constraint] if constraint else [], tokenizer),
             image=tokenizer.image,
             stop=tokenizer.end,
@@ -122,8 +137,7 @@ class Lab:
         )
         pages = -(-config.browser.pages // config.browser.browsers)
         browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
-        memory = MemoryConfig(agent.min_steps, agent.max_steps, agent.max_summaries)
-        loop = AgentConfig(agent.grammar, memory, max_prompt=engine.max_length - engine.max_new_tokens)
+        loop = agent_config(agent, self.engine.config)
         self._timeline = Timeline(run.path)
         self.activity = Activity(self._timeline)
         self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages, activity=self.activity)

@@ -18,8 +18,8 @@ import tars_jax
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections
 from tars_jax.evaluation.replays import replays_html
-from tars_jax.evaluation.scores import Score, scores_html
-from tars_jax.evaluation.statistics import success_difference, wilson_interval
+from tars_jax.evaluation.scores import Score, percent, points, scores_html
+from tars_jax.evaluation.statistics import wilson_interval
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Trajectory, write_atomic
 
@@ -108,16 +108,17 @@ def verdict(result: Mapping[str, Any]) -> tuple[str, str]:
     """
     n = int(result["episodes"])
     before, after = (round(result[name] * n) for name in ("score_before", "score_after"))
-    difference = success_difference((before, n), (after, n))
+    score = Score("", (before, n), (after, n))
+    difference = score.change
     scores = (
-        f"it solved {_percent(before / n)} of {n} held-out episodes before reinforcement learning "
-        f"and {_percent(after / n)} after"
+        f"it solved {percent(before / n)} of {n} held-out episodes before reinforcement learning "
+        f"and {percent(after / n)} after"
     )
-    interval = f"95% interval {_points(difference.low)} to {_points(difference.high)}"
-    change = f"{_points(difference.value)} points ({interval})"
-    if difference.low > 0:
+    interval = f"95% interval {points(difference.low)} to {points(difference.high)}"
+    change = f"{points(difference.value)} points ({interval})"
+    if score.kind == "better":
         return "better", f"The agent improved: {scores}, {change}."
-    if difference.high < 0:
+    if score.kind == "worse":
         return "worse", f"The agent got worse: {scores}, {change}."
     chance = f"{change}, which {n} episodes cannot tell from chance"
     if difference.value > 0:
@@ -132,11 +133,11 @@ def _headline_html(data: ReportData) -> str:
     for side, label in (("before", "Before"), ("after", "After")):
         score = data.result[f"score_{side}"]
         low, high = wilson_interval(round(score * n), n)
-        interval = f"left: {_percent(low)}; width: {_percent(high - low)}"
+        interval = f"left: {percent(low)}; width: {percent(high - low)}"
         rows.append(
-            f'<div class="score {side}"><span class="name">{label}</span><span class="value">{_percent(score)}</span>'
+            f'<div class="score {side}"><span class="name">{label}</span><span class="value">{percent(score)}</span>'
             f'<span class="track"><span class="interval" style="{interval}"></span>'
-            f'<span class="dot" style="left: {_percent(score)}"></span></span>'
+            f'<span class="dot" style="left: {percent(score)}"></span></span>'
             f'<span class="range">{100 * low:.0f} to {100 * high:.0f}%</span></div>'
         )
     facts = [
@@ -189,11 +190,3 @@ def _flatten(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]
             yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, default=str)
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.1f}%"
-
-
-def _points(fraction: float) -> str:
-    return f"{100 * fraction:+.1f}".replace("-", "−")

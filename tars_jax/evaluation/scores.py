@@ -43,8 +43,8 @@ class Score:
         )
 
     def _shown(self) -> tuple[str, str, str, str]:
-        before, after = (f"{successes / episodes:.1%}" for successes, episodes in (self.before, self.after))
-        value, low, high = (f"{100 * number:+.1f}".replace("-", "−") for number in self.change)
+        before, after = (percent(successes / episodes) for successes, episodes in (self.before, self.after))
+        value, low, high = map(points, self.change)
         return before, after, value, f"{low} to {high}"
 
 
@@ -56,3 +56,11 @@ def scores_html(scores: Sequence[Score]) -> str:
     head = "".join(f"<td>{name}</td>" for name in names)
     rows = "".join(score.row() for score in scores)
     return f'<section class="parts"><h2>Each part</h2><table><tr class="head">{head}</tr>{rows}</table></section>'
+
+
+def percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}%"
+
+
+def points(fraction: float) -> str:
+    return f"{100 * fraction:+.1f}".replace("-", "−")

@@ -52,7 +52,7 @@ def normalise(
         if not y.mean():
             raise ZeroDivisionError(f"{game}: the reference scored nothing")
         rows = rng.integers(0, x.size, (RESAMPLES, x.size))
-        below = y[rows].mean(1)
+        below = y[rows].mean(1)  # where a resample holds no score at all, the mean of all levels stands in
         ratios = 100 * x[rows].mean(1) / np.where(below, below, y.mean())
         games[game] = _estimate(float(100 * x.mean() / y.mean()), ratios)
         resampled.append(ratios)

@@ -12,7 +12,6 @@ from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.game_2048.reference import slide
 from tars_jax.tasks.games.maze_path_of_light.reference import DIRECTIONS, distances_to
 from tars_jax.tasks.games.pictures import chromium, open_game
-from tars_jax.tasks.sampling import sample_task
 
 pytestmark = pytest.mark.browser
 
@@ -137,24 +136,6 @@ def test_maze_impossible_distance_is_a_sentence(maze: Page) -> None:
     ]:
         script = "options => { try { game.start(options) } catch (error) { return error.message } }"
         assert words in maze.evaluate(script, {"seed": 1, "distance": distance})
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "count"),
-    [("maze_path_of_light", {"distance": [2, 4]}, 400), ("infinity_loop", {"level": 4}, 200)],
-)
-def test_no_evaluation_level_occurs_in_training(
-    pages: dict[str, Page], name: str, options: dict[str, Any], count: int
-) -> None:
-    """The levels themselves differ, not only their seeds."""
-    splits: dict[str, set[str]] = {}
-    for split in ("train", "eval"):
-        seeds = [sample_task(name, split, index, seed, options).seed for index in range(count) for seed in (0, 1)]
-        states = levels(pages[name], name, seeds, **options)
-        keys = ("walls", "start", "exit") if name == "maze_path_of_light" else ("tiles",)
-        splits[split] = {str([state[key] for key in keys]) for state in states}
-        assert len(splits[split]) == len(seeds)
-    assert not splits["train"] & splits["eval"]
 
 
 def test_2048_slides_by_key_drag_and_click_alike(pages: dict[str, Page]) -> None:

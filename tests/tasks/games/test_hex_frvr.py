@@ -12,7 +12,6 @@ from playwright.sync_api import Page
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.hex_frvr import reference
 from tars_jax.tasks.games.pictures import chromium, open_game, perform
-from tars_jax.tasks.sampling import sample_task
 
 START = "options => { game.start(options); return game.state() }"
 SEEDED = "([seeds, options]) => seeds.map(seed => { game.start({...options, seed}); return game.state() })"
@@ -135,17 +134,6 @@ def test_what_the_page_gave_away_changes_nothing(page: Page) -> None:
     )
     assert verdict == {"score": 0, "level": 4, "lives": 1, "done": False, "success": False}
     assert page.evaluate("game.state()") == before
-
-
-@pytest.mark.browser
-def test_no_evaluation_level_occurs_in_training(page: Page) -> None:
-    splits: dict[str, set[str]] = {}
-    for split in ("train", "eval"):
-        seeds = [sample_task("hex_frvr", split, index, 0, {"level": 1}).seed for index in range(100)]
-        states = page.evaluate(SEEDED, [seeds, {"level": 1}])
-        splits[split] = {str([state["places"], state["tray"]]) for state in states}
-        assert len(splits[split]) == 100
-    assert not splits["train"] & splits["eval"]
 
 
 @pytest.mark.browser

@@ -12,7 +12,6 @@ from playwright.sync_api import Page
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.games.pictures import chromium, open_game, perform
 from tars_jax.tasks.games.wood_blocks_3d.reference import Board, Plan, deepest_plan, play
-from tars_jax.tasks.sampling import sample_task
 
 START = "options => { game.start(options); return game.state() }"
 CROWDED = "x.xx x.x. xxx. .x.x"  # a column of three fits only after a single block has cleared a line
@@ -133,19 +132,6 @@ def test_whoever_puts_all_pieces_down_is_always_dealt_pieces_that_fit(page: Page
       })"""
     for level in (1, 3, 5):
         assert page.evaluate(play_on, [level, list(range(60))])
-
-
-@pytest.mark.browser
-def test_no_evaluation_level_occurs_in_training(page: Page) -> None:
-    script = (
-        "seeds => seeds.map(seed => { game.start({seed, level: 3});"
-        " const {blocks, offered} = game.state(); return JSON.stringify([blocks, offered]) })"
-    )
-    levels: dict[str, set[str]] = {}
-    for split in ("train", "eval"):
-        seeds = [sample_task("wood_blocks_3d", split, index, 0, {"level": 3}).seed for index in range(100)]
-        levels[split] = set(page.evaluate(script, seeds))
-    assert len(levels["train"]) == len(levels["eval"]) == 100 and not levels["train"] & levels["eval"]
 
 
 def state_of(rows: str, *pieces: list[list[int]] | None) -> dict[str, Any]:
