@@ -20,9 +20,9 @@ The first row is today's code in a clean clone with an empty home and no compile
 same lengths): the second and the third are clean clones as well, the rest shared the two cores with other work. Runs of
 one seed differ where rounding or the order of finished episodes does.
 
-What PPO changes: a demonstration follows its own plan in half of its moves and wanders in the others; in the older runs the
-supervised policy follows its plan in 71 to 75% of its moves, the trained one in 90 to 93%. What helped on the way here,
-each seen once:
+What PPO changes: a demonstration follows its own plan in half of its moves and wanders in the others; in the older runs
+the supervised policy follows its plan in 71 to 75% of its moves, the trained one in 90 to 93%. What helped on the way
+here, each seen once:
 
 - Thoughts that name the way instead of the distance, together with Muon for supervised training: the value model
   explains .23 to .28 where it explained .14 to .18.
