@@ -77,18 +77,23 @@ class PPOBatch:
     old_values: Array
 
 
-def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """Jitted: log-probabilities [B, T] of the sampled tokens under given parameters; 0 elsewhere."""
+def score_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
+    """Log-probabilities [B, T] of the sampled tokens under given parameters; 0 elsewhere. Pure, to be traced."""
 
     def score(parameters: Parameters, rows: Rows) -> jax.Array:
         hidden = forward(headless(model), parameters, rows.inputs).hidden
         return token_statistics(model, parameters, hidden, rows.inputs.tokens, rows.action_mask).log_probs
 
-    return jax.jit(score)
+    return score
 
 
-def make_advantage_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
-    """Jitted: (rewards, values, valid), each [N, A], to advantages and value targets [N, A]."""
+def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
+    """`score_of`, jitted."""
+    return jax.jit(score_of(model))
+
+
+def advantages_of(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
+    """(rewards, values, valid), each [N, A], to advantages and value targets [N, A]. Pure, to be traced."""
 
     def one(rewards: jax.Array, values: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
         lambda_policy = (
@@ -105,7 +110,12 @@ def make_advantage_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.A
             lambda_critic=config.lambda_critic,
         )
 
-    return jax.jit(jax.vmap(one))
+    return jax.vmap(one)
+
+
+def make_advantage_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
+    """`advantages_of`, jitted."""
+    return jax.jit(advantages_of(config))
 
 
 def prepare(
@@ -141,10 +151,10 @@ def prepare(
     return batch, metrics
 
 
-def make_policy_update(
+def policy_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
-) -> Update[PPOBatch]:
-    """Step 4 for the policy: one minibatch. Jitted; the state is donated."""
+) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
+    """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced."""
 
     def loss_fn(parameters: Parameters, batch: PPOBatch) -> tuple[jax.Array, Metrics]:
         rows, mask = batch.rows, batch.rows.action_mask
@@ -195,7 +205,14 @@ def make_policy_update(
         state, norm = apply_gradients(state, gradients, optimiser)
         return state, {**metrics, "gradient_norm": norm}
 
-    return Update(update)
+    return update
+
+
+def make_policy_update(
+    model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
+) -> Update[PPOBatch]:
+    """`policy_update`, jitted; the state is donated."""
+    return Update(policy_update(model, optimiser, config))
 
 
 def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterator[PPOBatch]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import optax
@@ -14,8 +16,10 @@ from tars_jax.training.packing import Rows
 from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
 
 
-def make_supervised_update(model: ModelConfig, optimiser: optax.GradientTransformation, balance: float) -> Update[Rows]:
-    """The jitted update; the state is donated. `balance` weighs the routers' load-balancing loss."""
+def supervised_update(
+    model: ModelConfig, optimiser: optax.GradientTransformation, balance: float
+) -> Callable[[TrainState, Rows], tuple[TrainState, Metrics]]:
+    """(state, rows) to (state, metrics); `balance` weighs the routers' load-balancing loss. Pure, to be traced."""
 
     def loss_fn(parameters: Parameters, rows: Rows) -> tuple[jax.Array, Metrics]:
         output = forward(headless(model), parameters, rows.inputs)
@@ -34,4 +38,9 @@ def make_supervised_update(model: ModelConfig, optimiser: optax.GradientTransfor
         state, norm = apply_gradients(state, gradients, optimiser)
         return state, {**metrics, "gradient_norm": norm}
 
-    return Update(update)
+    return update
+
+
+def make_supervised_update(model: ModelConfig, optimiser: optax.GradientTransformation, balance: float) -> Update[Rows]:
+    """`supervised_update`, jitted; the state is donated."""
+    return Update(supervised_update(model, optimiser, balance))

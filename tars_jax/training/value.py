@@ -45,10 +45,10 @@ def value_model(model: ModelConfig) -> ModelConfig:
     return dataclasses.replace(model, scalar_head=True, vocabulary_head=False)
 
 
-def make_value_update(
+def value_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, clip: float | None
-) -> Update[ValueBatch]:
-    """The jitted update of a separate value model; the state is donated."""
+) -> Callable[[TrainState, ValueBatch], tuple[TrainState, Metrics]]:
+    """The update of a separate value model: (state, minibatch) to (state, metrics). Pure, to be traced."""
     model = value_model(model)
 
     def loss_fn(parameters: Parameters, batch: ValueBatch) -> tuple[jax.Array, jax.Array]:
@@ -63,13 +63,25 @@ def make_value_update(
         explained = explained_variance(batch.targets, values, batch.rows.action_mask)
         return state, {"value_loss": loss, "explained_variance": explained, "value_gradient_norm": norm}
 
-    return Update(update)
+    return update
+
+
+def make_value_update(
+    model: ModelConfig, optimiser: optax.GradientTransformation, clip: float | None
+) -> Update[ValueBatch]:
+    """`value_update`, jitted; the state is donated."""
+    return Update(value_update(model, optimiser, clip))
+
+
+def values_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
+    """Values [B, T] read before each token. Pure, to be traced."""
+    model = value_model(model)
+    return lambda parameters, rows: shift_values(forward(model, parameters, rows.inputs).values)
 
 
 def make_value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """Jitted: values [B, T] read before each token."""
-    model = value_model(model)
-    return jax.jit(lambda parameters, rows: shift_values(forward(model, parameters, rows.inputs).values))
+    """`values_of`, jitted."""
+    return jax.jit(values_of(model))
 
 
 def scatter_actions(batch: PackedBatch, values: np.ndarray) -> np.ndarray:

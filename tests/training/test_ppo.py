@@ -6,29 +6,35 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
+import chex
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward, init_parameters
+from tars_jax.model.sharding import make_mesh
 from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
-from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.packing import Packer, PackingConfig, Rows
 from tars_jax.training.ppo import (
     PPOBatch,
     PPOConfig,
+    advantages_of,
     make_advantage_fn,
     make_policy_update,
     make_score_fn,
     minibatches,
+    policy_update,
     prepare,
+    score_of,
     value_batch,
 )
 from tars_jax.training.rewards import RewardConfig
-from tars_jax.training.state import start
-from tars_jax.training.value import make_value_fn
+from tars_jax.training.state import TrainState, abstract_state, start
+from tars_jax.training.value import make_value_fn, value_model, value_update, values_of
 from tars_jax.trajectory import Trajectory
 
 Episode = Callable[..., Trajectory]
@@ -163,6 +169,37 @@ def test_stale_batches(tiny_model: ModelConfig, tiny_parameters: Parameters, epi
     np.testing.assert_allclose(decoupled["policy_loss"], -(1.5 - np.exp(-0.5)) / 2, atol=1e-4)
     np.testing.assert_allclose(decoupled["importance"], (1.5 + np.exp(-0.5)) / 2, atol=1e-4)
     assert decoupled["clip_fraction"] == 0 and decoupled["gradient_norm"] > 0.01
+
+
+def test_a_whole_loop_is_one_program(tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode) -> None:
+    """Values, scores, advantages and both updates, three times over in one scan: everything can be traced, and the
+    states come back as they went in."""
+    config, critic = PPOConfig(), value_model(tiny_model)
+    batch = bandit(tiny_model, tiny_parameters, episode, config)
+    score, values_fn, advantages_fn = score_of(tiny_model), values_of(tiny_model), advantages_of(config)
+    policy_step, value_step = policy_update(tiny_model, OPTIMISER, config), value_update(tiny_model, OPTIMISER, 0.2)
+    policy = abstract_state(tiny_model, OPTIMISER, make_mesh({}))
+    value = abstract_state(critic, OPTIMISER, make_mesh({}))
+
+    def once(states: tuple[TrainState, TrainState], rows: Rows) -> tuple[tuple[TrainState, TrainState], Any]:
+        policy, value = states
+        values, log_probs = values_fn(value.parameters, rows), score(policy.parameters, rows)
+        advantages, targets = advantages_fn(rows.versions * 1.0, values, rows.action_mask)  # a row is a trajectory here
+        minibatch = PPOBatch(rows, log_probs, advantages, rows.action_mask, targets, values)
+        policy, metrics = policy_step(policy, minibatch)
+        value, value_metrics = value_step(value, value_batch(minibatch))
+        return (policy, value), {**metrics, **value_metrics}
+
+    three = jax.tree.map(lambda leaf: np.stack([leaf] * 3), batch.rows)
+    states, metrics = jax.eval_shape(
+        lambda: jax.lax.scan(once, (zeros_like_state(policy), zeros_like_state(value)), three)
+    )
+    chex.assert_trees_all_equal_shapes(states, (policy, value))
+    assert {each.shape for each in metrics.values()} == {(3,)}
+
+
+def zeros_like_state(state: TrainState) -> TrainState:
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
 
 
 def test_a_shared_trunk_learns_policy_and_value(tiny_model: ModelConfig, episode: Episode) -> None:
