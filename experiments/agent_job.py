@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from experiments.config import Rule, at_least, between, more_than, one_of
-from experiments.stages import FROM_NANO, Lab, decaying, supervise
+from experiments.stages import FROM_NANO, Lab, decaying, start_from, supervise
 from tars_jax import InputError
 from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout.players import engine_player, reference_player
@@ -138,10 +138,11 @@ def check(config: Any) -> None:
 
 def train_agent(lab: Lab, work: Work) -> Evaluated:
     """All stages, into the lab's run directory: RUN/supervised, RUN/value and RUN/policy hold the weights."""
+    start, value = lab.path / "supervised", lab.path / "value"
     supervise(lab, "supervised", collect(lab, work), lab.config.supervised)
-    before = evaluate(lab, work, "before", lab.path / "supervised")
-    pretrain(lab, work)
-    improve(lab, work)
+    before = evaluate(lab, work, "before", start)
+    pretrain(lab, work, start)
+    improve(lab, work, start, value)
     return Evaluated(before, evaluate(lab, work, "after", lab.path / "policy"))
 
 
@@ -171,7 +172,7 @@ def collect(lab: Lab, work: Work) -> list[Trajectory]:
 
 def evaluate(lab: Lab, work: Work, stage: str, parameters: Path) -> list[Trajectory]:
     """The same held-out levels and random streams before and after."""
-    lab.engine.set_weights(load_parameters(parameters, lab.parameters), 0)
+    lab.engine.set_weights(start_from(parameters, lab.parameters), 0)
     held_out = work.held_out(lab.config.task.evaluation_episodes)
     found = lab.play(stage, held_out, engine_player(lab.engine, lab.config.seed))
     lab.record(stage, {"success": _success(found), "episodes": len(found)})
@@ -179,11 +180,12 @@ def evaluate(lab: Lab, work: Work, stage: str, parameters: Path) -> list[Traject
     return found
 
 
-def pretrain(lab: Lab, work: Work) -> None:
+def pretrain(lab: Lab, work: Work, start_at: Path) -> None:
+    """The value model of the policy whose weights lie in `start_at`; exports RUN/value."""
     if lab.run.finished("value"):
         return
     config = lab.config.value
-    policy = load_parameters(lab.path / "supervised", lab.parameters)
+    policy = start_from(start_at, lab.parameters)
     lab.engine.set_weights(policy, 0)
     training = work.value_episodes(config.episodes)
     episodes = lab.play("value_episodes", training, engine_player(lab.engine, lab.config.seed))
@@ -192,8 +194,10 @@ def pretrain(lab: Lab, work: Work) -> None:
     optimiser = make_optimiser(decaying(config, config.max_updates))
     if lab.model.scalar_head:
         optimiser = only_value_head(optimiser)
-    lab.metrics.truncate_after("value", 0)
-    progress = Progress("value", config.max_updates, "updates")
+    checkpoints = Checkpoints(lab.path / "checkpoints" / "value")
+    done = checkpoints.latest() or 0
+    lab.metrics.truncate_after("value", done)
+    progress = Progress("value", config.max_updates, "updates", done=done)
 
     def on_evaluation(updates: int, values: dict[str, float]) -> None:
         lab.metrics.write("value", updates, values)
@@ -212,32 +216,40 @@ def pretrain(lab: Lab, work: Work) -> None:
             evaluate_every=config.evaluate_every,
             patience=config.patience,
         ),
+        checkpoints,
         known=work.known,
         seed=lab.config.seed,
         on_evaluation=on_evaluation,
     )
-    save_parameters(lab.path / "value", result.parameters, parent=lab.path / "supervised", model=model)
-    explained = {
-        "explained_variance": result.explained_variance,
-        "simulator_explained_variance": result.simulator_explained_variance,
-        "updates": result.updates,
-    }
+    save_parameters(lab.path / "value", result.parameters, parent=start_at, model=model)
+    best = result.best
     print(
-        f"value: explains {result.explained_variance:.2f} of the variance of held-out returns; "
-        f"the simulator's state and the remaining steps explain {result.simulator_explained_variance:.2f}"
+        f"value: explains {best.explained_variance:.2f} of the variance of held-out returns; "
+        f"the simulator's state and the remaining steps explain {result.simulator_explained_variance:.2f}; "
+        f"correlation of value and return {best.correlation:.2f}, at the first token {best.correlation_at_start:.2f}"
     )
-    lab.record("value", explained)
+    lab.record(
+        "value",
+        {
+            **dataclasses.asdict(best),
+            "simulator_explained_variance": result.simulator_explained_variance,
+            "updates": result.updates,
+            "best_at": best.updates,
+            "levelled_off": result.levelled_off,
+        },
+    )
 
 
-def improve(lab: Lab, work: Work) -> None:
+def improve(lab: Lab, work: Work, start_at: Path, value_at: Path) -> None:
+    """PPO from the policy in `start_at` with the value model in `value_at`; exports RUN/policy."""
     if lab.run.finished("ppo"):
         return
     config, seed = lab.config.ppo, lab.config.seed
     optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
     learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
     fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
-    policy_parameters = load_parameters(lab.path / "supervised", lab.parameters)
-    value_model_parameters = load_parameters(lab.path / "value", fresh)
+    policy_parameters = start_from(start_at, lab.parameters)
+    value_model_parameters = load_parameters(value_at, fresh)
     if lab.model.scalar_head:
         policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
     policy, value = learner.start(policy_parameters, value_model_parameters)
@@ -282,7 +294,7 @@ def improve(lab: Lab, work: Work) -> None:
             lab.metrics.write("ppo", version, metrics)
             shown = ("success", "entropy", "think_tokens", "explained_variance", "clip_fraction", "staleness", *picked)
             progress.update(version, **{name: metrics[name] for name in shown})
-    save_parameters(lab.path / "policy", policy.parameters, parent=lab.path / "supervised")
+    save_parameters(lab.path / "policy", policy.parameters, parent=start_at)
     lab.record("ppo", {"updates": version, **pool.counts()})
 
 

@@ -74,7 +74,24 @@ DEFAULT_CURVES = (
         bound="simulator_explained_variance",
         bound_label="what the simulator’s state explains",
     ),
-    Curve(VALUE, "Value loss", (Series("value", "loss"),), "squared error against the returns", "update"),
+    Curve(
+        VALUE,
+        "Value loss",
+        (Series("value", "heldout_loss", "held-out episodes"), Series("value", "loss", "training episodes")),
+        "half the squared error against the returns",
+        x_label="update",
+    ),
+    Curve(
+        VALUE,
+        "Correlation",
+        (
+            Series("value", "correlation", "all tokens"),
+            Series("value", "correlation_at_start", "first token of an episode"),
+        ),
+        "of value and return on held-out episodes",
+        x_label="update",
+        floor=-1,
+    ),
     Curve(
         SUPERVISED,
         "Loss",

@@ -67,6 +67,37 @@ def explained_variance(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | 
     return jnp.where(variance > 0, 1 - error / jnp.where(variance > 0, variance, 1), 0.0)
 
 
+def correlation(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | None = None) -> jax.Array:
+    """Pearson's correlation: whether the critic orders the returns, whatever its scale and offset.
+
+        Cov(R, V) / sqrt(Var(R) Var(V))
+
+    The report saw values negatively correlated with rewards where the value model was not pretrained (UI-TARS-2,
+    "Impact of Value Model Pretraining").
+
+    Args:
+      returns: R, any shape.
+      values: V, the same shape.
+      mask: the same shape or None for everything. What stands outside is never read and may be NaN.
+
+    Returns:
+      A scalar from -1 to 1; 0 where returns or values do not vary.
+    """
+    chex.assert_equal_shape([returns, values])
+    mask = jnp.ones(jnp.shape(returns), bool) if mask is None else jnp.asarray(mask, bool)
+    chex.assert_equal_shape([returns, mask])
+    r, v = _centred(returns, mask), _centred(values, mask)
+    product = jnp.sqrt(token_mean(r * r, mask)) * jnp.sqrt(token_mean(v * v, mask))
+    return jnp.where(product > 0, token_mean(r * v, mask) / jnp.where(product > 0, product, 1), 0.0)
+
+
+def _centred(x: ArrayLike, mask: jax.Array) -> jax.Array:
+    """Minus its mean, 0 outside the mask. Measured from the maximum first, so that equal numbers are exact zeros."""
+    x = jnp.where(mask, x, -jnp.inf)
+    x = jnp.where(mask, x - x.max(initial=-jnp.inf), 0.0)
+    return jnp.where(mask, x - token_mean(x, mask), 0.0)
+
+
 def _masked_variance(x: jax.Array, mask: jax.Array) -> jax.Array:
     return token_mean(jnp.square(x - token_mean(x, mask)), mask)
 

@@ -1,7 +1,10 @@
 """Value pretraining: the value model learns the returns of a fixed policy before PPO trusts it (VC-PPO, VAPO).
 
-It is fitted to Monte-Carlo returns of many short episodes. Some are held out: their explained variance decides when to
-stop and which parameters to keep, since a value model memorises the outcomes of its training episodes quickly.
+Axes: N trajectories, A action tokens of a trajectory, R rows, T tokens of a row.
+
+It is fitted to Monte-Carlo returns of many short episodes. Some are held out, since a value model memorises the
+outcomes of its training episodes quickly: training ends when on these neither the value loss nor the explained variance
+gets better any more, and the parameters with the highest explained variance are kept.
 """
 
 from __future__ import annotations
@@ -14,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from tars_jax.model.policy import Parameters
-from tars_jax.rl import explained_variance
+from tars_jax.rl import correlation, explained_variance, token_mean, value_loss
+from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows, select_rows
 from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
 from tars_jax.training.schedule import rows_of_update
@@ -37,14 +41,26 @@ class ValuePretrainingConfig:
     batch_rows: int = 64
     held_out: float = 0.2  # share of the episodes
     evaluate_every: int = 20  # updates
-    patience: int = 4  # evaluations without a better held-out explained variance
+    patience: int = 4  # evaluations in which neither the held-out value loss nor the explained variance gets better
+
+
+@dataclasses.dataclass(frozen=True)
+class ValueEvaluation:
+    """A value model on held-out episodes."""
+
+    updates: int
+    value_loss: float  # half the mean squared error
+    explained_variance: float
+    correlation: float  # of value and return, over all action tokens
+    correlation_at_start: float  # the same over the first action token of each episode
 
 
 @dataclasses.dataclass(frozen=True)
 class ValuePretrainingResult:
-    parameters: Parameters  # the best on held-out episodes
-    updates: int
-    explained_variance: float  # held out, best
+    parameters: Parameters  # those of `best`
+    best: ValueEvaluation
+    updates: int  # made in all
+    levelled_off: bool  # or else the updates ran out
     simulator_explained_variance: float  # held out, of a table over what the simulator knows
 
 
@@ -56,12 +72,16 @@ def pretrain_value(
     packer: Packer,
     rewards: RewardConfig,
     config: ValuePretrainingConfig,
+    checkpoints: Checkpoints,
     *,
     known: Known,
     seed: int,
     on_evaluation: Callable[[int, dict[str, float]], None],
 ) -> ValuePretrainingResult:
-    """Fits a fresh value state; `on_evaluation(updates, metrics)` sees each evaluation, `known` is the baseline's."""
+    """Fits a fresh value state, or goes on from the newest of `checkpoints`, which keep every evaluation.
+
+    `on_evaluation(updates, metrics)` sees each evaluation that is made, `known` is the baseline's.
+    """
     num_held_out = max(1, round(config.held_out * len(trajectories)))
     training, held_out = trajectories[num_held_out:], trajectories[:num_held_out]
     batch, targets = _with_returns(training, packer, rewards, config.batch_rows)
@@ -70,9 +90,13 @@ def pretrain_value(
     baseline = StateBaseline(known, training, [_returns_of_steps(each, rewards) for each in training])
     bound = baseline.explained_variance(held_out, [_returns_of_steps(each, rewards) for each in held_out])
 
-    best, best_updates, best_parameters = -np.inf, 0, state.parameters
-    updates = 0
-    while updates < config.max_updates:
+    best_parameters = state.parameters
+    history: list[ValueEvaluation] = []
+    updates = checkpoints.latest() or 0
+    if updates:
+        (state, best_parameters), extra = checkpoints.restore(updates, (state, best_parameters))
+        history = [ValueEvaluation(**each) for each in extra["history"]]
+    while updates < config.max_updates and not levelled_off(history, config.patience):
         chosen = rows_of_update(updates, target_rows.shape[0], config.batch_rows, seed)
         state, metrics = update(
             state, ValueBatch(select_rows(batch.rows, chosen), target_rows[chosen], target_rows[chosen])
@@ -81,20 +105,50 @@ def pretrain_value(
         if updates % config.evaluate_every and updates < config.max_updates:
             continue
         values = gather_actions(check, map_rows(value_fn, state.parameters, check.rows, config.batch_rows))
-        explained = float(explained_variance(check_targets, values, check.action_valid))
+        found = evaluate_values(updates, check_targets, values, check.action_valid)
+        if not history or found.explained_variance > best_of(history).explained_variance:
+            best_parameters = jax.tree.map(jnp.copy, state.parameters)
+        history.append(found)
         on_evaluation(
             updates,
             {
                 "loss": float(metrics["value_loss"]),
                 "explained_variance": float(metrics["explained_variance"]),
-                "heldout_explained_variance": explained,
+                "heldout_loss": found.value_loss,
+                "heldout_explained_variance": found.explained_variance,
+                "correlation": found.correlation,
+                "correlation_at_start": found.correlation_at_start,
             },
         )
-        if explained > best:
-            best, best_updates, best_parameters = explained, updates, jax.tree.map(jnp.copy, state.parameters)
-        elif updates - best_updates >= config.patience * config.evaluate_every:
-            break
-    return ValuePretrainingResult(best_parameters, updates, best, bound)
+        checkpoints.save(updates, (state, best_parameters), {"history": list(map(dataclasses.asdict, history))})
+    stopped = levelled_off(history, config.patience)
+    return ValuePretrainingResult(best_parameters, best_of(history), updates, stopped, bound)
+
+
+def levelled_off(history: Sequence[ValueEvaluation], patience: int) -> bool:
+    """Whether the last `patience` evaluations bettered neither the value loss nor the explained variance."""
+    losses = [-each.value_loss for each in history]
+    explained = [each.explained_variance for each in history]
+    return all(
+        len(scores) > patience and max(scores[-patience:]) <= max(scores[:-patience]) for scores in (losses, explained)
+    )
+
+
+def best_of(history: Sequence[ValueEvaluation]) -> ValueEvaluation:
+    """The first with the highest explained variance."""
+    return max(history, key=lambda each: each.explained_variance)
+
+
+def evaluate_values(updates: int, returns: np.ndarray, values: np.ndarray, valid: np.ndarray) -> ValueEvaluation:
+    """What values [N, A] are worth, given the returns [N, A] of valid action tokens."""
+    first = (slice(None), slice(0, 1))
+    return ValueEvaluation(
+        updates,
+        value_loss=float(token_mean(jax.vmap(value_loss)(values, returns, valid), valid)),
+        explained_variance=float(explained_variance(returns, values, valid)),
+        correlation=float(correlation(returns, values, valid)),
+        correlation_at_start=float(correlation(returns[first], values[first], valid[first])),
+    )
 
 
 def _with_returns(

@@ -1,5 +1,8 @@
 """Aggregation, shaping and run statistics against values derived by hand."""
 
+import hypothesis
+import hypothesis.extra.numpy
+import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -51,6 +54,35 @@ def test_explained_variance_reads_the_mask() -> None:
 @pytest.mark.parametrize("mask", [None, np.zeros(5)])
 def test_explained_variance_of_constant_returns_is_zero(mask: np.ndarray | None) -> None:
     assert rl.explained_variance(np.full(5, 0.1), np.arange(5.0), mask) == 0
+
+
+def test_correlation() -> None:
+    # R - mean = .5, -.5, .5, -.5; V - mean = .35, -.35, .25, -.25: Cov = .15, Var(R) = .25, Var(V) = .0925.
+    returns, values = np.array([1.0, 0, 1, 0]), np.array([0.9, 0.2, 0.8, 0.3])
+    golden = 0.15 / np.sqrt(0.25 * 0.0925)
+    assert float(rl.correlation(returns, values)) == pytest.approx(golden, abs=1e-6)
+    assert float(rl.correlation(returns, 7 - 3 * values)) == pytest.approx(-golden, abs=1e-6)  # no scale, no offset
+    holes = np.array([[1, np.nan, 0], [np.nan, 1, 0]]), np.array([[0.9, np.nan, 0.2], [np.nan, 0.8, 0.3]])
+    assert float(rl.correlation(*holes, np.isfinite(holes[0]))) == pytest.approx(golden, abs=1e-6)
+
+
+@pytest.mark.parametrize("mask", [None, np.zeros(5)])
+def test_correlation_is_zero_where_nothing_varies(mask: np.ndarray | None) -> None:
+    assert rl.correlation(np.full(5, 0.1), np.arange(5.0), mask) == 0
+    assert rl.correlation(np.arange(5.0), np.full(5, 0.1), mask) == 0
+
+
+jitted_correlation = jax.jit(rl.correlation)
+
+
+@hypothesis.settings(deadline=None, max_examples=50)
+@hypothesis.given(hypothesis.extra.numpy.arrays(np.float32, (2, 12), elements=st.floats(-100, 100, width=16)))
+def test_correlation_is_numpys(drawn: np.ndarray) -> None:
+    returns, values = drawn
+    found = float(jitted_correlation(returns, values))
+    if np.std(returns) > 1e-2 and np.std(values) > 1e-2:
+        assert found == pytest.approx(np.corrcoef(returns, values)[0, 1], abs=1e-3)
+    assert -1.001 <= found <= 1.001
 
 
 def test_entropy() -> None:

@@ -1,0 +1,101 @@
+"""When value pretraining stops, what it keeps, and that a killed one goes on."""
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.packing import Packer, PackingConfig, Rows
+from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.state import TrainState
+from tars_jax.training.value import ValueBatch
+from tars_jax.training.value_pretraining import (
+    ValueEvaluation,
+    ValuePretrainingConfig,
+    ValuePretrainingResult,
+    best_of,
+    evaluate_values,
+    levelled_off,
+    pretrain_value,
+)
+from tars_jax.trajectory import Trajectory
+
+
+def history(*pairs: tuple[float, float]) -> list[ValueEvaluation]:
+    return [ValueEvaluation(number, loss, explained, 0, 0) for number, (loss, explained) in enumerate(pairs)]
+
+
+def test_it_stops_when_both_have_levelled_off() -> None:
+    getting_better = history((0.5, 0.0), (0.4, 0.1), (0.3, 0.2))
+    both_flat = [*getting_better, *history((0.3, 0.2), (0.35, 0.1))]
+    loss_still_falls = [*getting_better, *history((0.3, 0.2), (0.29, 0.1))]
+    variance_still_rises = [*getting_better, *history((0.4, 0.21), (0.4, 0.1))]
+    assert not levelled_off([], 2) and not levelled_off(getting_better, 2)
+    assert levelled_off(both_flat, 2) and not levelled_off(both_flat, 3)
+    assert not levelled_off(loss_still_falls, 2) and not levelled_off(variance_still_rises, 2)
+    assert best_of(both_flat).updates == 2
+
+
+def test_an_evaluation_by_hand() -> None:
+    """Episodes of returns 1, 1 and 0; values .9, .5 and .1: half of (.01 + .25 + .01) / 3, and Var(R) = 2 / 9.
+
+    R - V = .1, .5, -.1: mean 1/6, variance .09 - 1/36. At the start R = 1, 0 and V = .9, .1 agree.
+    """
+    returns, values = np.array([[1.0, 1, 0], [0, 0, 0]]), np.array([[0.9, 0.5, np.nan], [0.1, np.nan, np.nan]])
+    found = evaluate_values(7, returns, values, np.array([[True, True, False], [True, False, False]]))
+    assert found.updates == 7 and found.value_loss == pytest.approx(0.045)
+    assert found.explained_variance == pytest.approx(1 - (0.09 - 1 / 36) / (2 / 9), abs=1e-6)
+    assert found.correlation == pytest.approx(np.corrcoef([1, 1, 0], [0.9, 0.5, 0.1])[0, 1], abs=1e-6)
+    assert found.correlation_at_start == pytest.approx(1, abs=1e-6)
+
+
+def test_a_killed_pretraining_goes_on_to_the_same_weights(
+    tiny_model: ModelConfig, episode: Callable[..., Trajectory], tmp_path: pathlib.Path
+) -> None:
+    """The model is one number, the value after an 8, which wins; it goes a tenth of the way to the returns it sees."""
+    episodes = [episode([[(0, [8 + number % 2, 3])]], [float(number % 2 == 0)]) for number in range(20)]
+
+    def values(parameters: Parameters, rows: Rows) -> Any:
+        return np.where(rows.inputs.tokens == 8, np.asarray(parameters["won"]), 0.0)
+
+    def update(state: TrainState, batch: ValueBatch) -> tuple[TrainState, Any]:
+        errors = (batch.targets - values(state.parameters, batch.rows))[batch.rows.inputs.tokens == 8]
+        won = state.parameters["won"] + 0.1 * errors.mean()
+        return TrainState({"won": won}, (), state.step + 1), {"value_loss": errors[0], "explained_variance": 0.0}
+
+    def run(folder: str, on_evaluation: Callable[[int, dict[str, float]], None]) -> ValuePretrainingResult:
+        return pretrain_value(
+            TrainState({"won": jnp.float32(0)}, (), jnp.int32(0)),
+            update,
+            values,
+            episodes,
+            Packer(tiny_model, PackingConfig(8, 1), image=5),
+            RewardConfig(),
+            ValuePretrainingConfig(max_updates=12, batch_rows=4, evaluate_every=4, patience=8),
+            Checkpoints(tmp_path / folder),
+            known=lambda task, step: 0,
+            seed=0,
+            on_evaluation=on_evaluation,
+        )
+
+    def killed_at_8(updates: int, metrics: dict[str, float]) -> None:
+        if updates == 8:
+            raise KeyboardInterrupt
+
+    seen: dict[str, list[Any]] = {"whole": [], "resumed": []}
+    whole = run("whole", lambda updates, metrics: seen["whole"].append((updates, metrics)))
+    with pytest.raises(KeyboardInterrupt):
+        run("killed", killed_at_8)
+    resumed = run("killed", lambda updates, metrics: seen["resumed"].append((updates, metrics)))
+    assert seen["resumed"] == seen["whole"][1:] and resumed.best == whole.best
+    assert float(resumed.parameters["won"]) == float(whole.parameters["won"]) == pytest.approx(1 - 0.9**12, abs=1e-5)
+    assert not whole.levelled_off and whole.updates == 12
+    # Over the tokens returns are 1, 1 and 0, 0, and values .7, 0 and 0, 0.
+    assert whole.best.correlation == pytest.approx(1 / np.sqrt(3), abs=1e-5)
+    assert whole.best.correlation_at_start == pytest.approx(1, abs=1e-5)
