@@ -1,7 +1,8 @@
 """The mathematics of the update: pure functions on `[T]` arrays that callers vmap. See README.md."""
 
-from tars_jax.rl.advantages import decoupled_gae, group_advantages, length_adaptive_lambda
-from tars_jax.rl.losses import PolicyLoss, positive_language_model_loss, ppo_policy_loss, value_loss
+from tars_jax.rl.advantages import decoupled_gae, length_adaptive_lambda, turn_level_gae
+from tars_jax.rl.groups import group_advantages, informative_group
+from tars_jax.rl.losses import PolicyLoss, positive_language_model_loss, ppo_policy_loss, reference_kl, value_loss
 from tars_jax.rl.shaping import soft_overlong_penalty
 from tars_jax.rl.statistics import correlation, entropy, explained_variance, sequence_mean, token_mean
 
@@ -12,11 +13,14 @@ __all__ = [
     "entropy",
     "explained_variance",
     "group_advantages",
+    "informative_group",
     "length_adaptive_lambda",
     "positive_language_model_loss",
     "ppo_policy_loss",
+    "reference_kl",
     "sequence_mean",
     "soft_overlong_penalty",
     "token_mean",
+    "turn_level_gae",
     "value_loss",
 ]

@@ -1,6 +1,6 @@
-"""How much better an action token did than expected: GAE for a critic, group comparison without one.
+"""How much better an action did than a critic expected: GAE whose unit is a token, or a whole turn.
 
-Axes: T tokens of one trajectory, G trajectories of one task.
+Axes: T tokens of one trajectory.
 """
 
 from __future__ import annotations
@@ -70,8 +70,71 @@ def decoupled_gae(
     return advantages.astype(dtype), targets.astype(dtype)
 
 
+def turn_level_gae(
+    rewards: ArrayLike,
+    values: ArrayLike,
+    mask: ArrayLike,
+    turns: ArrayLike,
+    *,
+    lambda_policy: ArrayLike,
+    lambda_critic: ArrayLike = 1.0,
+    gamma: ArrayLike = 1.0,
+    bootstrap_value: ArrayLike = 0.0,
+) -> tuple[jax.Array, jax.Array]:
+    """`decoupled_gae` over turns: a turn, thought and action together, is one action of the agent.
+
+        r_k      = sum of r_t over the action tokens t of turn k
+        V_k      = V_t at the first of them: what the critic says before the turn begins
+        delta_k  = r_k + gamma V_{k+1} - V_k
+        A_t      = A_k      = sum_l (gamma lambda_policy)^l delta_{k+l}        for every action token t of turn k
+        target_t = target_k = V_k + sum_l (gamma lambda_critic)^l delta_{k+l}  for every action token t of turn k
+
+    Values inside a turn are not read, so a critic that is unsure half-way through a thought does not divide its credit.
+    With one token a turn it is `decoupled_gae`. Where a turn's reward comes with its last token, lambda_critic = 1 and
+    gamma = 1 make the target the Monte-Carlo return of each of its tokens.
+
+    Source: Turn-PPO (arXiv 2512.17008), and the upper level of VAGEN's "Bi-Level GAE" (arXiv 2510.16907), whose lower
+    level over the tokens of a turn is left out; two lambdas as in VC-PPO.
+
+    Args:
+      rewards, values, mask: [T] as for `decoupled_gae`.
+      turns: [T] integers, read at action tokens only; a turn is a run of equal ones, whatever stands between them.
+      lambda_policy, lambda_critic: scalars in [0, 1], per turn.
+      gamma: scalar in [0, 1], the discount per turn.
+      bootstrap_value: scalar, the value after the last turn: 0 for an episode that ended.
+
+    Returns:
+      (advantages [T], value targets [T]), both 0 outside the mask. They are not whitened.
+    """
+    chex.assert_rank([rewards, values, mask, turns], 1)
+    chex.assert_equal_shape([rewards, values, mask, turns])
+    mask, turns = jnp.asarray(mask, bool), jnp.asarray(turns)
+    size = mask.shape[0]
+    if not size:
+        return decoupled_gae(rewards, values, mask, lambda_policy=lambda_policy)
+
+    place = jnp.arange(size)
+    latest = jax.lax.cummax(jnp.where(mask, place, -1))  # action token, up to and with t
+    previous = jnp.concatenate([jnp.full(1, -1), latest[:-1]])
+    first = mask & ((previous < 0) | (turns != turns[previous]))
+    turn = jnp.cumsum(first) - 1  # of each action token
+    r_k = jax.ops.segment_sum(jnp.where(mask, rewards, 0), jnp.maximum(turn, 0), num_segments=size)[turn]
+    found = decoupled_gae(
+        r_k,
+        values,
+        first,
+        lambda_policy=lambda_policy,
+        lambda_critic=lambda_critic,
+        gamma=gamma,
+        bootstrap_value=bootstrap_value,
+    )
+    beginning = jnp.maximum(jax.lax.cummax(jnp.where(first, place, -1)), 0)
+    advantages, targets = (jnp.where(mask, each[beginning], 0) for each in found)
+    return advantages, targets
+
+
 def length_adaptive_lambda(length: ArrayLike, alpha: ArrayLike = 0.05) -> jax.Array:
-    """The policy's lambda for a trajectory of `length` action tokens.
+    """The policy's lambda for a trajectory of `length` action tokens, or of turns where these are the unit.
 
         lambda = 1 - 1 / (alpha l), clamped to [0, 1)
 
@@ -81,7 +144,7 @@ def length_adaptive_lambda(length: ArrayLike, alpha: ArrayLike = 0.05) -> jax.Ar
     Source: VAPO (arXiv 2504.05118) and UI-TARS-2, "Length-adaptive GAE".
 
     Args:
-      length: any shape, number of action tokens.
+      length: any shape, number of action tokens, or of turns.
       alpha: positive scalar.
 
     Returns:
@@ -90,30 +153,3 @@ def length_adaptive_lambda(length: ArrayLike, alpha: ArrayLike = 0.05) -> jax.Ar
     one = jnp.float32(1)
     formula = one - one / (alpha * jnp.asarray(length, jnp.float32))
     return jnp.clip(formula, 0.0, jnp.nextafter(one, jnp.float32(0)))
-
-
-def group_advantages(rewards: ArrayLike, ddof: int = 1, eps: float = 1e-6) -> jax.Array:
-    """Outcome rewards of one task's trajectories, relative to each other: GRPO's replacement for a critic.
-
-        A_i = (r_i - mean(r)) / (std(r) + eps)
-
-    A group of one has nothing to compare with: mean 0 and std 1 stand in, so its advantage is its reward.
-
-    Source: GRPO (arXiv 2402.03300), outcome supervision; ddof = 1 and eps as in common code.
-
-    Args:
-      rewards: [G] one outcome reward per trajectory.
-      ddof: 1 for the sample standard deviation, 0 for the population's.
-      eps: keeps a group of equal rewards at exactly 0.
-
-    Returns:
-      [G] advantages, one per trajectory.
-    """
-    chex.assert_rank(rewards, 1)
-    r = jnp.asarray(rewards, jnp.float32)
-    if r.shape[0] == 1:
-        return r / (1 + eps)
-    # Measured from the first reward, equal rewards are exact zeros; their float mean may miss them by a last bit, which
-    # the division by eps would blow up.
-    r = r - r[0]
-    return (r - r.mean()) / (r.std(ddof=ddof) + eps)

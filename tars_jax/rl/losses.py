@@ -49,13 +49,19 @@ def ppo_policy_loss(
         loss_t = -w_t min(rho_t A_t, clip(rho_t, 1 - clip_low, 1 + clip_high) A_t)
         w_t    = min(pi_prox(token_t) / pi_behaviour(token_t), max_importance)
 
-    Plain PPO has w_t = 1 and pi_prox = pi_old, the policy that sampled. The decoupled objective keeps the two apart
-    when the data is stale: the ratio is clipped around a recent, recomputed pi_prox, and w_t, through which no
-    gradient flows, corrects for the behaviour policy. Dual clip bounds the loss of a negative advantage: the objective
-    is at least dual_clip A_t where A_t < 0.
+    Plain PPO has w_t = 1 and pi_prox = pi_old, the policy that sampled. The decoupled objective keeps the two apart:
+    the ratio is clipped around a recent, recomputed pi_prox, and w_t, through which no gradient flows, corrects for the
+    behaviour policy. That has two readings, which may hold at once:
+
+    - stale data: pi_behaviour is an older version of the weights (AReaL);
+    - truncated importance sampling: the weights are the same, but the engine that sampled computes them otherwise than
+      the learner, by quantisation or other kernels. Then w_t = min(pi_learner / pi_engine, C), C = `max_importance`.
+
+    Dual clip bounds the loss of a negative advantage: the objective is at least dual_clip A_t where A_t < 0.
 
     Source: UI-TARS-2, equation 4; DAPO (arXiv 2503.14476), "Clip-Higher"; AReaL (arXiv 2505.24298), "Decoupled PPO
-    objective"; dual clip: arXiv 1912.09729.
+    objective"; truncated importance sampling: Ionides 2008, between engine and learner Yao et al. 2025, "Your Efficient
+    RL Framework Secretly Brings You Off-Policy RL Training"; dual clip: arXiv 1912.09729.
 
     Args:
       log_probs: [T] log pi of the sampled tokens; the only argument that gradients flow through.
@@ -88,7 +94,9 @@ def ppo_policy_loss(
     if behaviour_log_probs is not None:
         chex.assert_equal_shape([behaviour_log_probs, mask])
         behaviour = jax.lax.stop_gradient(jnp.where(mask, behaviour_log_probs, 0.0))
-        importance = importance * jnp.minimum(_bounded_exp(old - behaviour), max_importance or jnp.inf)
+        importance = importance * jnp.minimum(
+            _bounded_exp(old - behaviour), jnp.inf if max_importance is None else max_importance
+        )
 
     return PolicyLoss(
         loss=-importance * objective,
@@ -98,6 +106,33 @@ def ppo_policy_loss(
         clipped_dual=clipped_dual,
         importance=importance,
     )
+
+
+def reference_kl(log_probs: ArrayLike, reference_log_probs: ArrayLike, mask: ArrayLike) -> jax.Array:
+    """How far the policy has gone from a fixed one, per token: the "k3" estimator of KL(pi || pi_ref).
+
+        x_t  = log pi_ref(token_t) - log pi(token_t)
+        kl_t = exp(x_t) - x_t - 1
+
+    Never negative, and its mean over tokens that pi sampled is the KL. Of tokens that an older policy sampled it is an
+    estimate only, as in GRPO. Where |x_t| is above `MAX_LOG_RATIO` it no longer grows and has no gradient.
+
+    Source: http://joschu.net/blog/kl-approx.html; GRPO (arXiv 2402.03300), equation 4.
+
+    Args:
+      log_probs: [T] log pi of the sampled tokens; the only argument that gradients flow through.
+      reference_log_probs: [T] log pi_ref of the same tokens.
+      mask: [T] true at action tokens. What stands elsewhere is never read and may be NaN.
+
+    Returns:
+      [T] in nats, 0 outside the mask.
+    """
+    chex.assert_rank([log_probs, reference_log_probs, mask], 1)
+    chex.assert_equal_shape([log_probs, reference_log_probs, mask])
+    mask = jnp.asarray(mask, bool)
+    reference = jax.lax.stop_gradient(jnp.where(mask, reference_log_probs, 0.0))
+    x = jnp.clip(reference - jnp.where(mask, log_probs, 0.0), -MAX_LOG_RATIO, MAX_LOG_RATIO)
+    return jnp.expm1(x) - x
 
 
 def _bounded_exp(log_ratio: jax.Array) -> jax.Array:
@@ -158,4 +193,4 @@ def positive_language_model_loss(log_probs: ArrayLike, mask: ArrayLike, positive
       A scalar.
     """
     chex.assert_equal_shape([log_probs, mask])
-    return token_mean(-jnp.asarray(log_probs), jnp.asarray(mask, bool) & jnp.asarray(positive, bool))
+    return -token_mean(log_probs, jnp.asarray(mask, bool) & jnp.asarray(positive, bool))

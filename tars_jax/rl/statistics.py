@@ -8,21 +8,32 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 
-def token_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:
+def token_mean(values: ArrayLike, mask: ArrayLike, weights: ArrayLike | None = None) -> jax.Array:
     """Mean over all action tokens of a batch: every token weighs the same, so long trajectories weigh more.
+
+        sum_t w_t x_t / sum_t w_t
+
+    With w_t = 1 / |o_i| for the |o_i| action tokens of trajectory i it is the mean over trajectories of their means,
+    wherever their tokens lie: in several windows, in rows that they share.
 
     Source: DAPO (arXiv 2503.14476), "Token-level policy gradient loss".
 
     Args:
       values: any shape.
       mask: the same shape, true at action tokens. What stands elsewhere is never read and may be NaN.
+      weights: the same shape, w_t, not negative; None for 1.
 
     Returns:
       A scalar; 0 for an empty mask.
     """
     chex.assert_equal_shape([values, mask])
     mask = jnp.asarray(mask, bool)
-    return jnp.where(mask, values, 0).sum() / jnp.maximum(mask.sum(), 1)
+    if weights is None:
+        return jnp.where(mask, values, 0).sum() / jnp.maximum(mask.sum(), 1)
+    chex.assert_equal_shape([weights, mask])
+    w = jnp.where(mask, weights, 0)
+    total = w.sum()
+    return (w * jnp.where(mask, values, 0)).sum() / jnp.where(total > 0, total, 1)
 
 
 def sequence_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:
@@ -61,9 +72,10 @@ def explained_variance(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | 
     mask = jnp.ones(jnp.shape(returns), bool) if mask is None else jnp.asarray(mask, bool)
     chex.assert_equal_shape([returns, mask])
     # Measured from their maximum, equal returns are exact zeros, and so is their variance.
-    r = jnp.where(mask, returns, -jnp.inf)
-    variance = _masked_variance(r - r.max(), mask)
-    error = _masked_variance(jnp.where(mask, returns, 0.0) - jnp.where(mask, values, 0.0), mask)
+    r = jnp.where(mask, returns, 0.0)
+    highest = jax.lax.stop_gradient(jnp.where(mask, r, -jnp.inf).max(initial=-jnp.inf))
+    variance = _masked_variance(jnp.where(mask, r - highest, 0.0), mask)
+    error = _masked_variance(r - jnp.where(mask, values, 0.0), mask)
     return jnp.where(variance > 0, 1 - error / jnp.where(variance > 0, variance, 1), 0.0)
 
 

@@ -119,7 +119,7 @@ def trajectories() -> st.SearchStrategy[Columns]:
 
 
 scalars = st.floats(0, 1, width=32)
-gae = jax.jit(rl.decoupled_gae)
+gae, turn_gae = jax.jit(rl.decoupled_gae), jax.jit(rl.turn_level_gae)
 
 
 @hypothesis.settings(deadline=None, max_examples=100)
@@ -208,21 +208,40 @@ def test_length_adaptive_lambda_stays_in_its_range() -> None:
     assert (got < 1).all()
 
 
-@pytest.mark.parametrize(
-    ("rewards", "ddof", "advantages"),
-    [
-        ([1, 0, 0, 0], 1, [1.5, -0.5, -0.5, -0.5]),  # mean .25, squares .75: std sqrt(.75 / 3) = .5
-        ([1, 0, 0, 0], 0, [1.73205, -0.57735, -0.57735, -0.57735]),  # std sqrt(.75 / 4) = .433013
-        ([1, 1, 0, 0], 1, [0.866025, 0.866025, -0.866025, -0.866025]),  # mean .5, std sqrt(1 / 3)
-        ([1, 1, 0, 0], 0, [1, 1, -1, -1]),  # std .5
-        ([0.1, 0.1, 0.1], 1, [0, 0, 0]),
-        ([0.7], 1, [0.7]),  # mean 0 and std 1 stand in
-    ],
-)
-def test_group_advantages(rewards: list[float], ddof: int, advantages: list[float]) -> None:
-    np.testing.assert_allclose(rl.group_advantages(np.array(rewards), ddof=ddof), advantages, atol=1e-5)
+def test_turns() -> None:
+    # Two turns of two tokens, a screenshot between them. V_k = .2, .6; delta = [0 + .6 - .2, 1 - .6] = [.4, .4];
+    # A_1 = .4, A_0 = .4 + .5 * .4 = .6. The values 9 inside the turns are not read.
+    rewards, values = np.array([0, 0, np.nan, 0, 1]), np.array([0.2, 9, np.nan, 0.6, 9])
+    mask, turns = np.array([1, 1, 0, 1, 1]), np.array([0, 0, 7, 1, 1])
+    advantages, targets = rl.turn_level_gae(rewards, values, mask, turns, lambda_policy=0.5)
+    np.testing.assert_allclose(advantages, [0.6, 0.6, 0, 0.4, 0.4], atol=1e-6)
+    np.testing.assert_allclose(targets, [1, 1, 0, 1, 1], atol=1e-6)
+    # gamma .9 a turn: delta = [.54 - .2, .4]; A_0 = .34 + .45 * .4 = .52; target_0 = .2 + .34 + .9 * .4 = .9
+    advantages, targets = rl.turn_level_gae(rewards, values, mask, turns, gamma=0.9, lambda_policy=0.5)
+    np.testing.assert_allclose(advantages, [0.52, 0.52, 0, 0.4, 0.4], atol=1e-6)
+    np.testing.assert_allclose(targets, [0.9, 0.9, 0, 1, 1], atol=1e-6)
 
 
-@pytest.mark.parametrize("reward", [0.1, 0.3, 1e4 / 3])
-def test_equal_rewards_give_exact_zeros(reward: float) -> None:
-    np.testing.assert_array_equal(rl.group_advantages(np.full(7, reward)), np.zeros(7))
+@hypothesis.settings(deadline=None, max_examples=30)
+@hypothesis.given(trajectories(), scalars, scalars)
+def test_turns_of_one_token_are_tokens(trajectory: Columns, gamma: float, lambda_policy: float) -> None:
+    rewards, values, mask = trajectory
+    tokens = gae(rewards, values, mask, gamma=gamma, lambda_policy=lambda_policy)
+    turns = turn_gae(rewards, values, mask, np.arange(len(mask)), gamma=gamma, lambda_policy=lambda_policy)
+    chex.assert_trees_all_close(tokens, turns, atol=1e-5)
+
+
+@hypothesis.settings(deadline=None, max_examples=30)
+@hypothesis.given(trajectories(), scalars, st.lists(st.integers(0, 3), min_size=12, max_size=12).map(sorted))
+def test_a_turn_has_one_advantage_that_its_inner_values_do_not_change(
+    trajectory: Columns, lambda_policy: float, turns: list[int]
+) -> None:
+    rewards, values, mask = trajectory
+    number = np.array(turns)
+    first = np.array([m and not any(mask[i] and turns[i] == turns[t] for i in range(t)) for t, m in enumerate(mask)])
+    one = turn_gae(rewards, values, mask, number, lambda_policy=lambda_policy)
+    other = turn_gae(rewards, np.where(first, values, np.nan), mask, number, lambda_policy=lambda_policy)
+    chex.assert_trees_all_equal(one, other)
+    for found in one:
+        for turn in set(turns):
+            assert len(set(np.asarray(found)[mask & (number == turn)])) <= 1

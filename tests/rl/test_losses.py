@@ -80,6 +80,38 @@ def test_decoupled_objective_of_fresh_data_is_plain_ppo() -> None:
     chex.assert_trees_all_close(plain, decoupled)
 
 
+def test_truncated_importance_between_engine_and_learner() -> None:
+    """One version of the weights, in two programs: no ratio to clip, and a gradient that w_t alone scales."""
+    learner, engine = np.log([0.5, 0.5, 0.3]), np.log([0.1, 0.25, 0.6])  # learner / engine: 5, 2, .5
+    advantages = np.array([1.0, 1.0, -2.0])
+
+    def total(now: jax.Array) -> jax.Array:
+        return rl.ppo_policy_loss(
+            now, learner, advantages, np.ones(3), behaviour_log_probs=engine, max_importance=3.0
+        ).loss.sum()
+
+    # d/d(log pi) of -w rho A at rho = 1 is -w A, w = min(5, 3), 2, .5.
+    np.testing.assert_allclose(jax.grad(total)(jnp.asarray(learner)), [-3, -2, 1], atol=1e-5)
+
+
+def test_reference_kl() -> None:
+    # pi .5, reference .25: x = -log 2, 1/2 + log 2 - 1; the same: 0; pi .25, reference .5: 2 - log 2 - 1.
+    now, reference = np.log([0.5, 0.5, 0.25, 0.1]), np.log([0.25, 0.5, 0.5, 0.9])
+    mask = np.array([1, 1, 1, 0])
+    np.testing.assert_allclose(rl.reference_kl(now, reference, mask), [np.log(2) - 0.5, 0, 1 - np.log(2), 0], atol=1e-6)
+    # d/d(log pi) = 1 - pi_ref / pi
+    gradient = jax.grad(lambda now: rl.reference_kl(now, reference, mask).sum())(jnp.asarray(now))
+    np.testing.assert_allclose(gradient, [0.5, 0, -1, 0], atol=1e-6)
+
+
+def test_reference_kl_is_the_divergence_on_average_and_bounded() -> None:
+    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.3, 0.3, 0.4])
+    kl = (p * np.asarray(rl.reference_kl(np.log(p), np.log(q), np.ones(3)))).sum()
+    np.testing.assert_allclose(kl, (p * np.log(p / q)).sum(), atol=1e-6)
+    far, slope = jax.value_and_grad(lambda now: rl.reference_kl(now, np.zeros(1), np.ones(1)).sum())(-jnp.full(1, 1e3))
+    assert np.isfinite(far) and slope == 0
+
+
 def test_gradients_flow_through_the_current_policy_only() -> None:
     def total(now: jax.Array, old: jax.Array, advantages: jax.Array, behaviour: jax.Array) -> jax.Array:
         return rl.ppo_policy_loss(now, old, advantages, jnp.ones(4), behaviour_log_probs=behaviour).loss.sum()

@@ -29,6 +29,16 @@ def test_aggregation() -> None:
     assert float(rl.token_mean(losses, mask)) == pytest.approx(0.2)
 
 
+def test_a_weighted_mean_is_over_trajectories_wherever_their_tokens_lie() -> None:
+    # Three tokens of one trajectory, losses 1, 1, 4, lie in two rows beside the two of another, 0 and 3: (2 + 1.5) / 2.
+    losses = np.array([[1, 1, 0], [4, np.nan, 3]])
+    weights = np.array([[1 / 3, 1 / 3, 1 / 2], [1 / 3, np.nan, 1 / 2]])
+    mask = np.array([[1, 1, 1], [1, 0, 1]])
+    assert float(rl.token_mean(losses, mask, weights)) == pytest.approx(1.75)
+    assert float(rl.token_mean(losses, mask)) == pytest.approx(1.8)
+    assert rl.token_mean(losses, np.zeros((2, 3)), weights) == 0
+
+
 def test_aggregation_skips_masked_tokens_and_empty_sequences() -> None:
     values = np.array([[1.0, np.nan], [3.0, 5.0], [np.nan, np.nan]])
     mask = np.array([[1, 0], [1, 1], [0, 0]])
