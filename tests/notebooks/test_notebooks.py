@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TARS_JAX_RUN", raising=False)
+    monkeypatch.setenv("TARS_JAX_NOTEBOOK", "small")  # what is committed is the full size
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8")
     notebook = nbformat.read(path, as_version=4)
