@@ -13,7 +13,10 @@ from pathlib import Path
 # The TPU compiler is installed for its own tests; asked for a TPU that is not there, it complains on stderr.
 if not any(map(glob.glob, ("/dev/accel*", "/dev/vfio/[0-9]*", "/dev/nvidia[0-9]*", "/dev/dxg", "/dev/kfd"))):
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false",
+)
 
 import jax
 import pytest
