@@ -111,6 +111,10 @@ class Work(Protocol):
 
     def value_episodes(self, count: int) -> list[Task]: ...
 
+    def practice(self, count: int) -> list[Task]:
+        """Tasks that a policy attempts several times each, to learn from its best attempts."""
+        ...
+
     def held_out(self, count: int) -> list[Task]: ...
 
     def training(self, state: Mapping[str, Any] | None) -> TaskStream:
@@ -170,9 +174,9 @@ def collect(lab: Lab, work: Work) -> list[Trajectory]:
     return found
 
 
-def evaluate(lab: Lab, work: Work, stage: str, parameters: Path) -> list[Trajectory]:
-    """The same held-out levels and random streams before and after."""
-    lab.engine.set_weights(start_from(parameters, lab.parameters), 0)
+def evaluate(lab: Lab, work: Work, stage: str, weights: Path | None) -> list[Trajectory]:
+    """The same held-out levels and random streams before and after; without `weights` those of nobody yet."""
+    lab.engine.set_weights(lab.parameters if weights is None else start_from(weights, lab.parameters), 0)
     held_out = work.held_out(lab.config.task.evaluation_episodes)
     found = lab.play(stage, held_out, engine_player(lab.engine, lab.config.seed))
     lab.record(stage, {"success": _success(found), "episodes": len(found)})
@@ -240,8 +244,11 @@ def pretrain(lab: Lab, work: Work, start_at: Path) -> None:
     )
 
 
-def improve(lab: Lab, work: Work, start_at: Path, value_at: Path) -> None:
-    """PPO from the policy in `start_at` with the value model in `value_at`; exports RUN/policy."""
+def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None:
+    """PPO from the policy in `start_at` with the value model in `value_at`; exports RUN/policy.
+
+    Without `value_at` the value model begins as the policy's trunk with a head that says 0.
+    """
     if lab.run.finished("ppo"):
         return
     config, seed = lab.config.ppo, lab.config.seed
@@ -249,7 +256,9 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path) -> None:
     learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
     fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
     policy_parameters = start_from(start_at, lab.parameters)
-    value_model_parameters = load_parameters(value_at, fresh)
+    value_model_parameters = (
+        value_parameters(policy_parameters, fresh) if value_at is None else load_parameters(value_at, fresh)
+    )
     if lab.model.scalar_head:
         policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
     policy, value = learner.start(policy_parameters, value_model_parameters)

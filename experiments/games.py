@@ -48,7 +48,7 @@ RULES = JOB_RULES | {
     "levels": each(at_least(1)),
     "task.max_steps": at_least(1),
 }
-DEMONSTRATIONS, HELD_OUT, VALUE, TRAINING = range(4)  # streams of tasks; no two share a level
+DEMONSTRATIONS, HELD_OUT, VALUE, TRAINING, PRACTICE = range(5)  # streams of tasks; no two share a level
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
@@ -68,6 +68,9 @@ class Games:
 
     def value_episodes(self, count: int) -> list[Task]:
         return self._even("train", VALUE, count)
+
+    def practice(self, count: int) -> list[Task]:
+        return self._even("train", PRACTICE, count)
 
     def held_out(self, count: int) -> list[Task]:
         return self._even("eval", HELD_OUT, count)

@@ -48,6 +48,9 @@ class Maze:
     def value_episodes(self, count: int) -> list[Task]:
         return tasks(self._config, "train", 2, count, self._config.task.evaluation_distances)
 
+    def practice(self, count: int) -> list[Task]:
+        return tasks(self._config, "train", 4, count, self._config.task.evaluation_distances)
+
     def held_out(self, count: int) -> list[Task]:
         return tasks(self._config, "eval", 1, count, self._config.task.evaluation_distances)
 

@@ -110,10 +110,13 @@ def run_config(folder: Path) -> Mapping[str, Any]:
 
 
 class Lab:
-    """Everything that is opened once and closed at the end, whatever happens. Use as a context manager."""
+    """Everything that is opened once and closed at the end, whatever happens. Use as a context manager.
 
-    def __init__(self, config: Any, run: RunDirectory) -> None:
-        self.config, self.run, self.path = config, run, run.path
+    `plays`: it opens browsers; a stage that learns from recorded trajectories alone needs none.
+    """
+
+    def __init__(self, config: Any, run: RunDirectory, *, plays: bool = True) -> None:
+        self.config, self.run, self.path, self._plays = config, run, run.path, plays
         model, tokenizer, self.parent = starting_point(config.model.preset)
         self.model, self.tokenizer = dataclasses.replace(model, scalar_head=config.model.shared_value), tokenizer
         self.mesh = make_mesh(config.mesh.to_dict())
@@ -150,7 +153,8 @@ class Lab:
             stack.enter_context(jax.set_mesh(self.mesh))
             stack.enter_context(self.metrics)
             stack.enter_context(self._timeline)
-            stack.enter_context(self.rollouts)
+            if self._plays:
+                stack.enter_context(self.rollouts)
             stack.enter_context(self.engine)
             self._open = stack.pop_all()
         return self
@@ -158,16 +162,16 @@ class Lab:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def play(self, stage: str, tasks: Sequence[Task], player: Player) -> list[Trajectory]:
-        """Plays tasks into the run directory, with a progress line; those already played are read back."""
-        progress = Progress(stage, len(tasks), "episodes")
+    def play(self, stage: str, tasks: Sequence[Task], player: Player, samples: int = 1) -> list[Trajectory]:
+        """Plays each task so often into the run directory, with a progress line; what was played is read back."""
+        progress = Progress(stage, len(tasks) * samples, "episodes")
         solved: list[bool] = []
 
         def on_finish(done: int, trajectory: Trajectory) -> None:
             solved.append(trajectory.reward > 0)
             progress.update(done, success=sum(solved) / len(solved))
 
-        return self.rollouts.play(tasks, player, self.path / "trajectories" / stage, on_finish)
+        return self.rollouts.play(tasks, player, self.path / "trajectories" / stage, on_finish, samples)
 
     def record(self, stage: str, result: Mapping[str, Any]) -> None:
         """Marks a stage as finished, once, with the time that it took."""
@@ -185,18 +189,30 @@ def start_from(path: Path, fresh: Parameters) -> Parameters:
 
 
 def supervise(
-    lab: Lab, stage: str, demonstrations: Sequence[Trajectory], config: Any, parent: Path | None = None
+    lab: Lab,
+    stage: str,
+    demonstrations: Sequence[Trajectory],
+    config: Any,
+    parent: Path | None = None,
+    *,
+    loss_on: str = "agent",
+    epochs: int | None = None,
+    output: Path | None = None,
 ) -> None:
     """Supervised training on demonstrations, from the weights in `parent`, else from those that the lab starts from
-    or, without any, from fresh ones; exports RUN/stage.
+    or, without any, from fresh ones; exports `output`, which is RUN/stage unless given.
 
-    `config` has the fields of the quickstart's `supervised`. Goes on where a killed run stopped.
+    `config` has the fields of the quickstart's `supervised`; `epochs` takes the place of its `updates`. `loss_on` as
+    `make_supervised_update` takes it. Goes on where a killed run stopped.
     """
     if lab.run.finished(stage):
         return
-    seed, parent = lab.config.seed, parent or lab.parent
-    optimiser = make_optimiser(decaying(config, config.updates))
-    update = make_supervised_update(lab.model, optimiser, config.balance)
+    seed, parent, output = lab.config.seed, parent or lab.parent, output or lab.path / stage
+    rows = lab.packer.pack(demonstrations, config.batch_rows).rows
+    num_rows = rows.action_mask.shape[0]
+    updates = config.updates if epochs is None else epochs * num_rows // config.batch_rows
+    optimiser = make_optimiser(decaying(config, updates))
+    update = make_supervised_update(lab.model, optimiser, config.balance, loss_on)
     fresh = fresh_parameters(lab.model, jax.random.key(seed), lab.mesh)
     state = start(fresh if parent is None else start_from(parent, fresh), optimiser)
     checkpoints = Checkpoints(lab.path / "checkpoints" / stage)
@@ -204,10 +220,9 @@ def supervise(
     if done:
         state, _ = checkpoints.restore(done, state)
     lab.metrics.truncate_after(stage, done)
-    rows = lab.packer.pack(demonstrations, config.batch_rows).rows
-    progress = Progress(stage, config.updates, "updates", done=done)
-    for number in range(done, config.updates):
-        chosen = rows_of_update(number, rows.action_mask.shape[0], config.batch_rows, seed)
+    progress = Progress(stage, updates, "updates", done=done)
+    for number in range(done, updates):
+        chosen = rows_of_update(number, num_rows, config.batch_rows, seed)
         state, metrics = update(state, select_rows(rows, chosen))
         if (number + 1) % 20 == 0:
             values = {name: float(value) for name, value in metrics.items()}
@@ -215,5 +230,5 @@ def supervise(
             progress.update(number + 1, loss=values["loss"], accuracy=values["accuracy"])
         if (number + 1) % config.save_every == 0:
             checkpoints.save(number + 1, state, {})
-    save_parameters(lab.path / stage, state.parameters, parent=parent, model=lab.model)
-    lab.record(stage, {"updates": config.updates})
+    save_parameters(output, state.parameters, parent=parent, model=lab.model)
+    lab.record(stage, {"updates": updates})

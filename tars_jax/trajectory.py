@@ -76,6 +76,7 @@ class Trajectory:
     outcome: Outcome
     reward: float  # the verifier's verdict on the whole episode, without shaping
     metadata: dict[str, Any] = dataclasses.field(default_factory=dict)
+    final_screenshot: bytes = b""  # PNG, what the last action led to: for who judges; empty where it was not kept
 
     @property
     def num_action_tokens(self) -> int:
@@ -123,7 +124,8 @@ def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
 def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> bytes:
     """The content of a trajectory file. `source` stands in error messages."""
     _check(trajectory, source)
-    screenshots = list(dict.fromkeys(step.screenshot for step in trajectory.steps))
+    final = [trajectory.final_screenshot] if trajectory.final_screenshot else []
+    screenshots = list(dict.fromkeys([*(step.screenshot for step in trajectory.steps), *final]))
     number = {screenshot: index for index, screenshot in enumerate(screenshots)}
     header = {
         "format": FORMAT,
@@ -140,6 +142,7 @@ def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> byt
             }
             for step in trajectory.steps
         ],
+        **({"final_screenshot": number[trajectory.final_screenshot]} if final else {}),
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -187,13 +190,11 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
     for index, record in enumerate(_field(source, header, "steps", list)):
         where = f"steps[{index}]."
         fields = {name: _field(source, record, name, kind, where) for name, kind in _STEP_FIELDS.items()}
-        picture = _screenshot_name(_field(source, record, "screenshot", int, where))
-        if picture not in members:
-            raise InputError(f"{source}: field {where}screenshot names {picture}, which the file does not hold.")
+        screenshot = _screenshot(source, record, "screenshot", members, where)
         point = None if record.get("point") is None else tuple(_field(source, record, "point", list, where))
         if point is not None and [type(x) in (int, float) for x in point] != [True, True]:
             raise InputError(f"{source}: field {where}point is {point!r:.60}, it takes two numbers.")
-        steps.append(Step(screenshot=members[picture], point=point, **fields))
+        steps.append(Step(screenshot=screenshot, point=point, **fields))
 
     windows, start = [], 0
     for index, record in enumerate(_field(source, header, "windows", list)):
@@ -220,6 +221,8 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
     if fields["outcome"] not in outcomes:
         raise InputError(f"{source}: field outcome is {fields['outcome']!r}, it takes one of {', '.join(outcomes)}.")
     fields["outcome"] = Outcome(fields["outcome"])
+    if "final_screenshot" in header:
+        fields["final_screenshot"] = _screenshot(source, header, "final_screenshot", members)
     trajectory = Trajectory(windows=tuple(windows), steps=tuple(steps), **fields)
     _check(trajectory, source)
     return trajectory
@@ -236,6 +239,13 @@ def _routes_name(index: int) -> str:
 
 def _screenshot_name(index: int) -> str:
     return f"screenshots/{index:04d}.png"
+
+
+def _screenshot(source: str, record: Any, name: str, members: dict[str, bytes], where: str = "") -> bytes:
+    picture = _screenshot_name(_field(source, record, name, int, where))
+    if picture not in members:
+        raise InputError(f"{source}: field {where}{name} names {picture}, which the file does not hold.")
+    return members[picture]
 
 
 def _field(source: str, record: Any, name: str, kind: type, where: str = "") -> Any:

@@ -99,6 +99,20 @@ def test_round_trip_is_exact(tmp_path: pathlib.Path) -> None:
     assert_same(load_trajectory(tmp_path / "a.npz"), example())
 
 
+def test_the_final_screenshot_is_kept_once_and_need_not_be_there() -> None:
+    for final in (picture(9), example().steps[1].screenshot):  # a new picture, or one that a step has already
+        kept = dataclasses.replace(example(), final_screenshot=final)
+        data = trajectory.encode_trajectory(kept)
+        assert_same(trajectory.decode_trajectory(data), kept)
+        pictures = [content for name, content in members_of(data).items() if name.startswith("screenshots/")]
+        assert pictures.count(final) == 1
+    assert "final_screenshot" not in json.loads(members_of(trajectory.encode_trajectory(example()))["header.json"])
+    with pytest.raises(InputError, match=r"field final_screenshot names screenshots/0007.png, which the file does not"):
+        members = members_of(data)
+        header = json.loads(members["header.json"]) | {"final_screenshot": 7}
+        trajectory.decode_trajectory(sealed(members | {"header.json": json.dumps(header).encode()}))
+
+
 def test_equal_trajectories_give_equal_bytes() -> None:
     assert trajectory.encode_trajectory(example()) == trajectory.encode_trajectory(example())
     shuffled = dataclasses.replace(example(), task={"options": {"distance": [2, 4]}, "id": "maze-7"})

@@ -228,4 +228,5 @@ async def play_episode(
         outcome=outcome,
         reward=sum(step.reward for step in steps),
         metadata={"final": frame.info},
+        final_screenshot=frame.png,
     )

@@ -62,6 +62,11 @@ class PromptWriter:
         image = self.chat.image_start + self.chat.image * self.image_tokens + self.chat.image_end
         return self.codec.encode(("" if first else self.chat.user) + budget + image + self.chat.agent)
 
+    def question(self, text: str, images: int) -> list[int]:
+        """A whole conversation in one user turn, with so many screenshots, that the agent is to answer."""
+        image = self.chat.image_start + self.chat.image * self.image_tokens + self.chat.image_end
+        return self.codec.encode(f"{self.chat.user}{self._plain(text)}\n" + image * images + self.chat.agent)
+
     def response(self, text: str) -> list[int]:
         """An agent turn that somebody else wrote (a reference player, an annotator)."""
         return self.codec.encode(self._plain(text) + self.chat.end)

@@ -1,6 +1,6 @@
 """Measured scores and what is said about them. See README.md."""
 
-from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, Series
+from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, Series, supervised_curves
 from tars_jax.evaluation.report import ReportData, render_report, verdict, write_report
 from tars_jax.evaluation.scores import Score
 from tars_jax.evaluation.statistics import (
@@ -22,6 +22,7 @@ __all__ = [
     "mean_normalised_score",
     "render_report",
     "success_difference",
+    "supervised_curves",
     "verdict",
     "wilson_interval",
     "write_report",

@@ -42,7 +42,16 @@ class Curve:
     bound_label: str = ""
 
 
-IMPROVEMENT, VALUE, SUPERVISED = "Improvement by PPO", "Value pretraining", "Supervised start"
+IMPROVEMENT, VALUE = "Improvement by PPO", "Value pretraining"
+
+
+def supervised_curves(stage: str, section: str) -> tuple[Curve, Curve]:
+    """Of one stage of supervised training."""
+    return (
+        Curve(section, "Loss", (Series(stage, "loss"),), "nats per token", x_label="update"),
+        Curve(section, "Accuracy", (Series(stage, "accuracy"),), "next token", "update", percent=True),
+    )
+
 
 DEFAULT_CURVES = (
     Curve(IMPROVEMENT, "Success", (Series("ppo", "success"),), "episodes of the batch that were solved", percent=True),
@@ -92,14 +101,7 @@ DEFAULT_CURVES = (
         x_label="update",
         floor=-1,
     ),
-    Curve(
-        SUPERVISED,
-        "Loss",
-        (Series("supervised", "heldout_loss", "held-out episodes"), Series("supervised", "loss", "training episodes")),
-        "nats per action token",
-        x_label="update",
-    ),
-    Curve(SUPERVISED, "Accuracy", (Series("supervised", "accuracy"),), "next action token", "update", percent=True),
+    *supervised_curves("supervised", "Supervised start"),
 )
 
 # Matplotlib knows no CSS variables: it draws in these colours, and the page's names replace them in the SVG.

@@ -111,7 +111,7 @@ def verdict(result: Mapping[str, Any]) -> tuple[str, str]:
     score = Score("", (before, n), (after, n))
     difference = score.change
     scores = (
-        f"it solved {percent(before / n)} of {n} held-out episodes before reinforcement learning "
+        f"it solved {percent(before / n)} of {n} held-out episodes before "
         f"and {percent(after / n)} after"
     )
     interval = f"95% interval {points(difference.low)} to {points(difference.high)}"

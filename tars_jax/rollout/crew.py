@@ -85,15 +85,17 @@ class Crew(abc.ABC):
         player: Player,
         folder: Path,
         on_finish: Callable[[int, Trajectory], None] = lambda done, trajectory: None,
+        samples: int = 1,
     ) -> list[Trajectory]:
         """Plays all tasks to their ends, in order of `tasks`; those already in `folder` are read back.
 
-        FAILED episodes are left out. `on_finish(done, trajectory)` is called from the rollouts' thread.
+        Each task is played `samples` times, one after the other in the result. FAILED episodes are left out.
+        `on_finish(done, trajectory)` is called from the rollouts' thread.
         """
-        source = ListSource(tasks, folder, on_finish)
+        source = ListSource(tasks, folder, on_finish, samples)
         with self._working(source, player) as running:
             running.result()
-        ordered = (source.done[index] for index in range(len(tasks)))
+        ordered = (source.done[index] for index in range(len(source)))
         return [trajectory for trajectory in ordered if trajectory.outcome.carries_reward]
 
     @contextlib.contextmanager

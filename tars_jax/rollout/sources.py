@@ -38,24 +38,32 @@ class Source(Protocol):
 
 
 class ListSource:
-    """A fixed list of tasks, each kept as a file when it is finished and not played again after a restart."""
+    """A fixed list of tasks, each kept as a file when it is finished and not played again after a restart.
 
-    def __init__(self, tasks: Sequence[Task], folder: Path, on_finish: Callable[[int, Trajectory], None]) -> None:
-        self._tasks, self._folder, self._on_finish = tasks, folder, on_finish
+    Each task is played `samples` times: its episodes have numbers in a row and sample differently.
+    """
+
+    def __init__(
+        self, tasks: Sequence[Task], folder: Path, on_finish: Callable[[int, Trajectory], None], samples: int = 1
+    ) -> None:
+        self._tasks, self._folder, self._on_finish, self._samples = tasks, folder, on_finish, samples
         self.done: dict[int, Trajectory] = {}
         folder.mkdir(parents=True, exist_ok=True)
-        for index in range(len(tasks)):
+        for index in range(len(self)):
             if trajectory_path(folder, index).exists():
                 self.done[index] = load_trajectory(trajectory_path(folder, index))
-        self._open = [index for index in reversed(range(len(tasks))) if index not in self.done]
+        self._open = [index for index in reversed(range(len(self))) if index not in self.done]
         self._in_flight: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks) * self._samples
 
     def claim(self) -> Assignment | None:
         if not self._open:
             return None
         index = self._open.pop()
         self._in_flight.add(index)
-        return Assignment(index, self._tasks[index])
+        return Assignment(index, self._tasks[index // self._samples], index % self._samples)
 
     def exhausted(self) -> bool:
         return not self._open and not self._in_flight  # what is in flight may come back

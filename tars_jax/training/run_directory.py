@@ -78,6 +78,10 @@ class RunDirectory:
         """The result of a finished stage; None while it is to do."""
         return self._stages.get(stage)
 
+    def results(self) -> dict[str, dict[str, Any]]:
+        """The results of all finished stages, in the order in which they finished."""
+        return dict(self._stages)
+
     def finish(self, stage: str, result: Mapping[str, Any]) -> None:
         """Record that `stage` is finished. What the stage keeps must be on disk before."""
         stages = {**self._stages, stage: dict(result)}

@@ -155,7 +155,7 @@ def test_finished_by_the_environment() -> None:
     trajectory = play(Script(CLICK), environment)
     assert (trajectory.outcome, trajectory.reward) == (Outcome.FINISHED, 1.0)
     assert [step.reward for step in trajectory.steps] == [0.0, 1.0]
-    assert trajectory.metadata == {"final": {"number": 2}}
+    assert trajectory.metadata == {"final": {"number": 2}} and trajectory.final_screenshot == b"png 2"
     first = trajectory.steps[0]
     assert (first.screenshot, first.info) == (b"png 0", {"number": 0})  # as it was before the action
     assert (first.thought, first.point, first.valid) == ("to the door, right", (500.0, 250.0), True)

@@ -14,7 +14,7 @@ from tars_jax.model.positions import rope_positions
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Rows
 from tars_jax.training.state import TrainState, start
-from tars_jax.training.supervised import Metrics, make_supervised_update
+from tars_jax.training.supervised import Metrics, make_supervised_update, text_mask
 
 IMAGE = 5
 OPTIMISER = make_optimiser(OptimiserConfig(1e-2, warmup=0))
@@ -66,6 +66,24 @@ def test_what_was_only_read_is_no_target(tiny_parameters: Parameters, update: Up
     assert float(metrics["loss"]) == float(changed["loss"])
     head, other_head = (np.asarray(state.parameters["vocabulary_head"]["kernel"]) for state in (first, second))
     np.testing.assert_allclose(head, other_head, atol=1e-6)
+
+
+def test_the_loss_on_text_reads_everything_that_can_be_predicted(
+    tiny_model: ModelConfig, tiny_parameters: Parameters
+) -> None:
+    """No image, no first token of a window, no padding. Each row has two windows, the second one of three tokens."""
+    rows = small_set()
+    segments = np.tile([1] * 8 + [2] * 3 + [0], (4, 1))
+    rows = dataclasses.replace(rows, inputs=dataclasses.replace(rows.inputs, segments=segments))
+    targets = np.tile([False, True] + [False] * 7 + [True, True, False], (4, 1))
+    np.testing.assert_array_equal(text_mask(rows), targets)
+    update = make_supervised_update(tiny_model, OPTIMISER, balance=0.01, loss_on="text")
+    _, metrics = update(start(tiny_parameters, OPTIMISER), rows)
+    logits = jax.jit(lambda inputs: forward(tiny_model, tiny_parameters, inputs).logits)(rows.inputs)
+    log_probs = jnp.take_along_axis(jax.nn.log_softmax(logits[:, :-1]), rows.inputs.tokens[:, 1:, None], axis=-1)[
+        ..., 0
+    ]
+    np.testing.assert_allclose(metrics["loss"], -np.asarray(log_probs)[targets[:, 1:]].mean(), rtol=1e-5)
 
 
 def test_a_small_set_is_learnt(tiny_parameters: Parameters, update: Update) -> None:

@@ -1,0 +1,97 @@
+"""An outcome reward model in the agent's own words: a whole trajectory as one question, the verdict as its answer.
+
+The question is the task, the full history of thoughts and actions, and the last screenshots; the answer is a call of
+the agent's grammar, finished(content='1') or finished(content='0'), with whatever thought goes before it (UI-TARS-2,
+2.5.2: "the full text history together with the last five screenshots"). So whoever acts can judge, and learns it by the
+same learner: a judged trajectory is an episode of a single turn.
+
+Axes: T tokens of the window, S screenshots of the question.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from tars_jax.agent.actions import Finished
+from tars_jax.agent.grammar import format_response, parse_response
+from tars_jax.agent.loop import Sampled
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.response import ParseError, Response
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+
+SCREENSHOTS = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What the judge reads."""
+
+    id: str  # of the judged trajectory
+    task: dict[str, Any]
+    tokens: tuple[int, ...]
+    screenshots: tuple[bytes, ...]  # [S] PNG, the last one is the newest
+    steps: int  # of the judged trajectory
+    solved: bool  # the verifier's verdict: what the judge's answer is compared with
+
+
+def question_about(
+    trajectory: Trajectory, instruction: str, writer: PromptWriter, screenshots: int = SCREENSHOTS
+) -> Question:
+    """The question whether `trajectory`, which was to follow `instruction`, did."""
+    final = (trajectory.final_screenshot,) if trajectory.final_screenshot else ()
+    shown = (*(step.screenshot for step in trajectory.steps), *final)[-screenshots:]
+    text = "\n".join([instruction, *(step.response for step in trajectory.steps), "1 or 0?"])
+    tokens = writer.question(text, len(shown))
+    return Question(trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), trajectory.reward > 0)
+
+
+def verdict_of(text: str, grammar: str) -> bool | None:
+    """What an answer says; None for one that says neither 1 nor 0."""
+    parsed = parse_response(text, grammar=grammar)
+    if isinstance(parsed, ParseError) or not isinstance(call := parsed.actions[0], Finished):
+        return None
+    return {"1": True, "0": False}.get(call.content.strip())
+
+
+def right_answer(question: Question, writer: PromptWriter, grammar: str) -> tuple[int, ...]:
+    """The tokens of the verifier's verdict, as an annotator would have written it."""
+    response = Response(f"{question.steps} steps", (Finished(str(int(question.solved))),))
+    return tuple(writer.response(format_response(response, grammar=grammar)))
+
+
+def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, grammar: str) -> Trajectory:
+    """The judgement as an episode of one turn, whose reward is 1 where the verdict is the verifier's.
+
+    Its screenshots are steps that nobody answered; the last one's answer is the verdict.
+    """
+    text = writer.read(sampled.tokens)
+    parsed, verdict = parse_response(text, grammar=grammar), verdict_of(text, grammar)
+    thought = "" if isinstance(parsed, ParseError) else parsed.thought
+    reward = float(verdict is question.solved)
+    last = len(question.screenshots) - 1
+    looked_at = [Step(screenshot, "", "", "", None, 0.0, 0, True, {}) for screenshot in question.screenshots[:-1]]
+    judged = Step(
+        screenshot=question.screenshots[-1],
+        response=text,
+        thought=thought,
+        action="" if verdict is None else str(int(verdict)),
+        point=None,
+        reward=reward,
+        think_tokens=len(writer.codec.encode(thought)),
+        valid=verdict is not None,
+        info={"solved": question.solved},
+    )
+    read, wrote = len(question.tokens), len(sampled.tokens)
+    window = ContextWindow(
+        tokens=np.array([*question.tokens, *sampled.tokens], np.int32),
+        action_mask=np.arange(read + wrote) >= read,
+        log_probs=np.array([*[0.0] * read, *sampled.log_probs], np.float32),
+        versions=np.array([*[-1] * read, *sampled.versions], np.int32),
+        steps=np.full(read + wrote, last, np.int32),
+        images=tuple(range(len(question.screenshots))),
+    )
+    task = {**question.task, "max_steps": 1}
+    return Trajectory(question.id, task, (window,), (*looked_at, judged), Outcome.FINISHED, reward)

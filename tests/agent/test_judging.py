@@ -1,0 +1,87 @@
+"""A trajectory as a question, and its verdict as an episode of one turn."""
+
+import dataclasses
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, verdict_of
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.inference import Sampled
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.trajectory import Outcome, Step, Trajectory, decode_trajectory, encode_trajectory
+
+TOKENIZER = load_tokenizer()
+WRITER = PromptWriter(TOKENIZER, 2)
+IMAGE = "<|vision_start|><|image|><|image|><|vision_end|>"
+
+
+def png(shade: int) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), (shade,) * 3).save(file, "PNG")
+    return file.getvalue()
+
+
+def played(steps: int, reward: float = 1.0) -> Trajectory:
+    seen = tuple(
+        Step(png(number), f"Thought: {number}\nAction: wait()", str(number), "wait()", None, 0.0, 1, True, {})
+        for number in range(steps)
+    )
+    return Trajectory("made", {"game": "maze"}, (), seen, Outcome.FINISHED, reward, final_screenshot=png(99))
+
+
+def sampled(text: str) -> Sampled:
+    tokens = tuple(TOKENIZER.encode(text + "<|end|>"))
+    return Sampled(tokens, tuple(-0.5 for _ in tokens), tuple(3 for _ in tokens))
+
+
+def test_the_question_holds_the_whole_text_and_the_last_screenshots() -> None:
+    question = question_about(played(3), "Do it.", WRITER, screenshots=2)
+    assert TOKENIZER.decode(question.tokens) == (
+        "<|user|>Do it.\nThought: 0\nAction: wait()\nThought: 1\nAction: wait()\nThought: 2\nAction: wait()\n1 or 0?\n"
+        + IMAGE * 2
+        + "<|agent|>"
+    )
+    assert question.screenshots == (png(2), png(99)) and question.solved and question.steps == 3
+    assert len(question_about(played(9), "", WRITER).screenshots) == 5
+    without = dataclasses.replace(played(1, reward=0.0), final_screenshot=b"")
+    assert question_about(without, "", WRITER).screenshots == (png(0),)
+    assert not question_about(without, "", WRITER).solved
+
+
+@pytest.mark.parametrize("grammar", ["text", "tool"])
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_the_right_answer_says_the_verifiers_verdict(grammar: str, reward: float) -> None:
+    question = question_about(played(4, reward), "", WRITER)
+    text = WRITER.read(right_answer(question, WRITER, grammar))
+    assert verdict_of(text, grammar) is (reward > 0) and "4 steps" in text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1", "Action: wait()", "Action: finished(content='')", "Action: finished(content='yes')"]
+)
+def test_what_says_neither_is_no_verdict_and_never_right(text: str) -> None:
+    assert verdict_of(text, "text") is None
+    for reward in (0.0, 1.0):
+        episode = judged_episode(question_about(played(2, reward), "", WRITER), sampled(text), WRITER, "text")
+        assert episode.reward == 0 and not episode.steps[-1].valid
+
+
+@pytest.mark.parametrize(("solved", "said", "reward"), [(1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+def test_a_judged_episode_is_one_turn_rewarded_for_agreement(solved: int, said: int, reward: int) -> None:
+    question: Question = question_about(played(3, float(solved)), "Do it.", WRITER)
+    answer: Any = sampled(f"Thought: well\nAction: finished(content='{said}')")
+    episode = judged_episode(question, answer, WRITER, "text")
+    (window,) = episode.windows
+    assert tuple(window.tokens) == (*question.tokens, *answer.tokens)
+    assert (
+        tuple(window.tokens[window.action_mask]) == answer.tokens and (window.versions[window.action_mask] == 3).all()
+    )
+    np.testing.assert_array_equal(window.log_probs, np.where(window.action_mask, np.float32(-0.5), 0))
+    assert window.images == (0, 1, 2, 3) and [step.screenshot for step in episode.steps] == list(question.screenshots)
+    assert episode.reward == reward == sum(step.reward for step in episode.steps)
+    assert set(window.steps[window.action_mask]) == {3} and episode.steps[3].thought == "well"
+    assert decode_trajectory(encode_trajectory(episode)).steps == episode.steps
