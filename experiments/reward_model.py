@@ -148,8 +148,8 @@ def reinforce(lab: Lab, weights: Path, questions: Sequence[Question]) -> None:
         policy, value, metrics = learner.update(policy, value, episodes, version, seed)
         version += 1
         lab.engine.set_weights(policy.parameters, version)
-        checkpoints.save(version, (policy, value), {})
         lab.metrics.write("ppo", version, metrics)
+        checkpoints.save(version, (policy, value), {})
         shown = ("success", "valid", "entropy", "explained_variance", "clip_fraction")
         progress.update(version, **{name: metrics[name] for name in shown})
     save_parameters(lab.path / "policy", policy.parameters, parent=weights)

@@ -83,9 +83,13 @@ def well_formed(grammars: Iterable[str], tokenizer: Tokenizer) -> Constraints | 
 
 
 def decaying(config: Any, updates: int) -> OptimiserConfig:
-    """The optimiser of a stage that ends after so many updates."""
+    """The optimiser of a stage that ends after so many updates; a short one warms up in half of them at most."""
     return OptimiserConfig(
-        config.learning_rate, algorithm=config.optimiser, decay=updates, weight_decay=config.weight_decay
+        config.learning_rate,
+        algorithm=config.optimiser,
+        warmup=min(OptimiserConfig.warmup, updates // 2),
+        decay=updates,
+        weight_decay=config.weight_decay,
     )
 
 

@@ -110,10 +110,7 @@ def verdict(result: Mapping[str, Any]) -> tuple[str, str]:
     before, after = (round(result[name] * n) for name in ("score_before", "score_after"))
     score = Score("", (before, n), (after, n))
     difference = score.change
-    scores = (
-        f"it solved {percent(before / n)} of {n} held-out episodes before "
-        f"and {percent(after / n)} after"
-    )
+    scores = f"it solved {percent(before / n)} of {n} held-out episodes before and {percent(after / n)} after"
     interval = f"95% interval {points(difference.low)} to {points(difference.high)}"
     change = f"{points(difference.value)} points ({interval})"
     if score.kind == "better":
