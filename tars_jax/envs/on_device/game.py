@@ -1,0 +1,77 @@
+"""A game as pure functions: what the loop on the device asks of it.
+
+Axes: H, W pixels of a screenshot, N words of a thought.
+
+A state is any pytree of arrays. Everything here is for one episode; callers vmap. The policy sees `draw` alone, and
+acts by the GUI calls of `tars_jax.agent`; what a game does not understand changes nothing and takes a step all the
+same.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from tars_jax.agent.actions import Action
+
+State = Any
+NOTHING = -1  # no function, key or word
+
+
+@flax.struct.dataclass
+class Act:
+    """One GUI call as numbers; all NOTHING where there is no call."""
+
+    function: jax.Array  # [] int32: index into the game's `functions`
+    point: jax.Array  # [2] int32: x and y of 0..1000, of a call with a point
+    key: jax.Array  # [] int32: index into the game's `keys`, of a hotkey; NOTHING for any other key
+
+    @staticmethod
+    def nothing() -> Act:
+        return Act(jnp.int32(NOTHING), jnp.full(2, NOTHING, jnp.int32), jnp.int32(NOTHING))
+
+
+@flax.struct.dataclass
+class Plan:
+    """What an expert says and does."""
+
+    words: jax.Array  # [N] int32: indices into the game's `words`; NOTHING is skipped
+    call: jax.Array  # [] int32: index into the game's `calls`
+
+
+class Game(Protocol):
+    """One kind of episode. Instances are hashable: compiled programs are kept for each."""
+
+    instruction: str
+    size: tuple[int, int]  # H, W
+    functions: tuple[str, ...]  # the GUI calls that do something: click, hotkey
+    keys: tuple[str, ...]  # what hotkey may press, as `parse_response` spells it
+    words: tuple[str, ...]  # of the expert's thoughts, each with the space before it
+    calls: tuple[Action, ...]  # what the expert may do
+
+    def reset(self, key: jax.Array) -> State:
+        """The first state of the level that the key stands for."""
+        ...
+
+    def step(self, state: State, act: Act) -> tuple[State, jax.Array, jax.Array]:
+        """The next state, the reward of this step (float32), and whether the episode is over."""
+        ...
+
+    def draw(self, state: State) -> jax.Array:
+        """The screenshot, uint8 [H, W, 3]."""
+        ...
+
+    def succeeded(self, state: State) -> jax.Array:
+        """Whether what the instruction asks for is done."""
+        ...
+
+    def known(self, state: State) -> jax.Array:
+        """[] int32 from 0 to 31: the simulator's own measure of how far there is to go, the value model's yardstick."""
+        ...
+
+    def expert(self, state: State, key: jax.Array, skill: jax.Array) -> Plan:
+        """Something sensible; with probability 1 - skill the call is any legal one, and the thought ends with it."""
+        ...
