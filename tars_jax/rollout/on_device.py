@@ -1,0 +1,222 @@
+"""Rollouts inside a program: games, prompts, the engine's own functions and the reading of answers, all traced.
+
+Axes: E episodes, S steps, P tokens of a prompt, N tokens of an answer at most, T = P + N, H, W pixels.
+
+All episodes begin together and take their steps together; one that has ended waits. Its rows are computed, masked,
+and left out by the learner. The engine's `extend` reads the prompts, its `decode` writes the answers: the tokens and
+log-probabilities are those that a policy server would have sampled from the same seeds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from tars_jax.envs.on_device.game import Game, State
+from tars_jax.episodes import Episodes
+from tars_jax.inference.drawing import Drawing
+from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Inputs, Parameters
+from tars_jax.rollout.device_prompts import EMPTY, Prompts, Sayings
+from tars_jax.rollout.reading import Reading
+
+
+@dataclasses.dataclass(frozen=True)
+class PlayConfig:
+    """Shapes and rules of an episode."""
+
+    steps: int  # S, the step budget
+    max_new_tokens: int  # N
+    max_malformed: int = 2  # this many unreadable answers in a row end the episode, as in the agent loop
+
+
+class Turn(NamedTuple):
+    """What an answer is made from; every field [E, ...]."""
+
+    inputs: Inputs  # [E, P], one screenshot each
+    length: jax.Array  # [E] tokens of the prompt
+    position: jax.Array  # [E] of the answer's first token
+    states: State
+    alive: jax.Array  # [E] bool
+    number: jax.Array  # of the step
+
+
+Memory = Any  # of who answers, from step to step
+Answer = tuple[Memory, jax.Array, jax.Array]  # memory, tokens [E, N] with EMPTY behind the end, log-probabilities
+Respond = Callable[[Memory, Turn], Answer]
+
+
+def play(
+    game: Game,
+    prompts: Prompts,
+    reading: Reading,
+    config: PlayConfig,
+    stop: int,
+    level_keys: jax.Array,
+    memory: Memory,
+    respond: Respond,
+) -> Episodes:
+    """Plays one episode for each of `level_keys` [E]; pure, for use under jit.
+
+    Args:
+      stop: the token that ends an answer.
+      memory: what `respond` starts with.
+    """
+    size, answer_length = prompts.tokens.shape[1], config.max_new_tokens
+    if len(prompts.tokens) != config.steps:
+        raise ValueError(f"{len(prompts.tokens)} prompts for {config.steps} steps")
+    num_episodes = level_keys.shape[0]
+    each_step = jax.vmap(game.step)
+
+    class Carry(NamedTuple):
+        states: State
+        alive: jax.Array
+        malformed: jax.Array
+        succeeded: jax.Array
+        memory: Memory
+
+    def step(carry: Carry, number: jax.Array) -> tuple[Carry, dict[str, jax.Array]]:
+        at = config.steps - 1 - number
+
+        def row(table: Any) -> jax.Array:
+            return jnp.broadcast_to(jnp.asarray(table)[at], (num_episodes, *table.shape[1:]))
+
+        images = jax.vmap(game.draw)(carry.states)
+        inputs = Inputs(
+            tokens=row(prompts.tokens),
+            positions=jnp.moveaxis(row(prompts.positions), 1, 0),
+            segments=row(prompts.segments),
+            images=images[:, None],
+            image_tokens=row(prompts.image_tokens),
+        )
+        turn = Turn(
+            inputs,
+            row(prompts.length),
+            row(prompts.next_position),
+            carry.states,
+            carry.alive,
+            number,
+        )
+        memory, tokens, log_probs = respond(carry.memory, turn)
+        tokens = jnp.where(carry.alive[:, None], tokens, EMPTY)
+        read = jax.vmap(reading)(jnp.where(tokens == stop, EMPTY, tokens))
+        states, rewards, done = each_step(carry.states, read.act)
+        acts = carry.alive & read.valid
+        states = jax.tree.map(lambda new, old: _where(acts, new, old), states, carry.states)
+        malformed = jnp.where(read.valid, 0, carry.malformed + 1)
+        goes_on = carry.alive & ~(acts & done) & (malformed < config.max_malformed)
+
+        written = tokens != EMPTY
+        after = turn.position[:, None] + jnp.arange(answer_length)
+        joined = {
+            "tokens": jnp.concatenate([inputs.tokens, jnp.where(written, tokens, 0)], 1),
+            "positions": jnp.concatenate(
+                [row(prompts.positions), jnp.broadcast_to(after[:, None], (num_episodes, 3, answer_length))], 2
+            ),
+            "segments": jnp.concatenate([inputs.segments, written.astype(jnp.int32)], 1),
+            "image_tokens": jnp.pad(inputs.image_tokens, ((0, 0), (0, answer_length)), constant_values=EMPTY),
+            "action_mask": jnp.pad(written, ((0, 0), (size, 0))),
+            "log_probs": jnp.pad(jnp.where(written, log_probs, 0.0), ((0, 0), (size, 0))),
+        }
+        record = joined | {
+            "images": images,
+            "rewards": jnp.where(acts, rewards, 0.0),
+            "played": carry.alive,
+            "valid": acts,
+            "think_tokens": jnp.where(acts, read.think_tokens, 0),
+            "known": jax.vmap(game.known)(carry.states),
+        }
+        return Carry(states, goes_on, malformed, jax.vmap(game.succeeded)(states), memory), record
+
+    states = jax.vmap(game.reset)(level_keys)
+    never = jnp.zeros(num_episodes, bool)
+    start = Carry(states, ~never, jnp.zeros(num_episodes, jnp.int32), never, memory)
+    last, record = jax.lax.scan(step, start, jnp.arange(config.steps))
+    record = {name: jnp.moveaxis(each, 0, 1) for name, each in record.items()}
+    return Episodes(**record, succeeded=last.succeeded)
+
+
+def _where(chosen: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
+    """[E, ...] with the new leaf where `chosen` [E]; keys are leaves, too."""
+    if jnp.issubdtype(new.dtype, jax.dtypes.prng_key):
+        data = _where(chosen, jax.random.key_data(new), jax.random.key_data(old))
+        return jax.random.wrap_key_data(data, impl=jax.random.key_impl(new))
+    return jnp.where(chosen.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+
+def rollout(
+    model: ModelConfig,
+    parameters: Parameters,
+    game: Game,
+    prompts: Prompts,
+    reading: Reading,
+    config: PlayConfig,
+    stop: int,
+    level_keys: jax.Array,
+    key: jax.Array,
+    temperature: jax.Array | float = 1.0,
+) -> Episodes:
+    """The policy's own episodes, one for each level key; `temperature` 0 is greedy."""
+    num_episodes, answer_length = level_keys.shape[0], config.max_new_tokens
+    size = prompts.tokens.shape[1]
+    room = size + answer_length
+    # A cache of one group of layers: a scan over them compiles once, and parameters need no regrouping.
+    functions = make_slot_functions(model, stop=stop, chunk=max(answer_length - 1, 1), base_seed=0)
+    slots = jnp.arange(num_episodes)
+
+    def respond(state: SlotState, turn: Turn) -> tuple[SlotState, jax.Array, jax.Array]:
+        start = size - turn.length[:, None]
+        place = jnp.arange(size) - start
+        nobody = jax.tree.map(jnp.asarray, Drawing.fresh(num_episodes))
+        drawing = dataclasses.replace(
+            nobody,
+            seed=jax.random.bits(jax.random.fold_in(key, turn.number), (num_episodes,), jnp.uint32),
+            temperature=jnp.full(num_episodes, temperature, jnp.float32),
+        )
+        new = Extension(
+            slots=slots,
+            inputs=turn.inputs,
+            write_at=jnp.where(place >= 0, place, room),
+            last=jnp.full(num_episodes, size - 1),
+            length=turn.length,
+            position=turn.position,
+            budget=jnp.where(turn.alive, answer_length, 0),
+            drawing=drawing,
+        )
+        state, first = functions.extend(parameters, state, new, None)
+        state, rest = functions.decode(parameters, state, slots, None)
+        tokens = jnp.concatenate([first.tokens[:, None], rest.tokens[:, : answer_length - 1]], 1)
+        log_probs = jnp.concatenate([first.log_probs[:, None], rest.log_probs[:, : answer_length - 1]], 1)
+        return state, tokens, log_probs
+
+    empty = SlotState.empty(model, num_episodes, room)
+    return play(game, prompts, reading, config, stop, level_keys, empty, respond)
+
+
+def demonstrate(
+    game: Game,
+    prompts: Prompts,
+    sayings: Sayings,
+    reading: Reading,
+    config: PlayConfig,
+    stop: int,
+    level_keys: jax.Array,
+    skill: jax.Array | float,
+) -> Episodes:
+    """The expert's episodes, written in the policy's own words; log-probabilities are 0.
+
+    The same level key and skill give the same episode.
+    """
+
+    def respond(memory: None, turn: Turn) -> tuple[None, jax.Array, jax.Array]:
+        keys = jax.vmap(jax.random.fold_in, (0, None))(level_keys, 1 + turn.number)
+        plans = jax.vmap(game.expert, (0, 0, None))(turn.states, keys, jnp.float32(skill))
+        tokens = jax.vmap(sayings, (0, None))(plans, config.max_new_tokens)
+        return memory, tokens, jnp.zeros(tokens.shape)
+
+    return play(game, prompts, reading, config, stop, level_keys, None, respond)

@@ -1,0 +1,112 @@
+"""Rollouts inside a program: what is sampled is what the learner scores, in the prompts that the agent loop writes."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax import InputError
+from tars_jax.agent.grammar import format_response
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.response import Response
+from tars_jax.envs.on_device import make_game
+from tars_jax.envs.on_device.game import Plan
+from tars_jax.episodes import Episodes
+from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.device_prompts import make_prompts, make_sayings
+from tars_jax.rollout.on_device import PlayConfig, demonstrate, rollout
+from tars_jax.rollout.reading import compile_reading
+from tars_jax.training.on_device import rows_of
+from tars_jax.training.ppo import score_of
+
+TOKENIZER = load_tokenizer()
+GAME: Any = make_game("checklist", {})
+WRITER = PromptWriter(TOKENIZER, image_tokens=4)
+CONFIG = PlayConfig(steps=3, max_new_tokens=20)
+PROMPTS = make_prompts(WRITER, GAME.instruction, 3, image=TOKENIZER.image, grid=(2, 2))
+READING = compile_reading(GAME.functions, GAME.keys, TOKENIZER.token_bytes())
+SAYINGS = make_sayings(WRITER, GAME)
+LEVELS = jax.random.split(jax.random.key(0), 6)
+
+
+@pytest.fixture(scope="module")
+def demonstrations() -> Episodes:
+    return jax.jit(lambda keys: demonstrate(GAME, PROMPTS, SAYINGS, READING, CONFIG, TOKENIZER.end, keys, 0.5))(LEVELS)
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model: ModelConfig) -> ModelConfig:
+    vision = VisionConfig(patch=16, merge=2, grid=4, width=8, depth=1, heads=2, mlp_width=16)
+    return dataclasses.replace(tiny_model, vocabulary=TOKENIZER.vocabulary, vision=vision)
+
+
+@pytest.fixture(scope="module")
+def parameters(model: ModelConfig) -> Parameters:
+    return jax.jit(lambda: init_parameters(model, jax.random.key(0)))()
+
+
+@pytest.fixture(scope="module")
+def sampled(model: ModelConfig, parameters: Parameters) -> Episodes:
+    return jax.jit(
+        lambda parameters: rollout(
+            model, parameters, GAME, PROMPTS, READING, CONFIG, TOKENIZER.end, LEVELS, jax.random.key(1)
+        )
+    )(parameters)
+
+
+def test_prompts_are_the_agent_loops() -> None:
+    for left in (1, 2, 3):
+        row = PROMPTS.tokens[left - 1][PROMPTS.segments[left - 1] > 0]
+        written = WRITER.preamble(GAME.instruction, "") + WRITER.observation(left, first=True)
+        assert row.tolist() == written and PROMPTS.length[left - 1] == len(written)
+
+
+def test_an_answer_is_what_the_writer_would_write() -> None:
+    said = [[0, 1, 4], [], [3, 5, 2]]
+    for words, call in zip(said, (0, 5, 15), strict=True):
+        plan = Plan(jnp.array([*words, *[-1] * (3 - len(words))], jnp.int32), jnp.int32(call))
+        thought = "".join(GAME.words[word] for word in words)
+        tokens = np.asarray(SAYINGS(plan, 24))
+        text = WRITER.read(tokens[tokens >= 0].tolist())
+        expected = format_response(Response(thought, (GAME.calls[call],)))
+        assert text == (expected if words else f"Thought:\n{expected}")
+
+
+def test_words_that_the_tokenizer_joins_are_refused() -> None:
+    class Joined:
+        words, calls = ("1", "2"), GAME.calls
+
+    with pytest.raises(InputError, match="the tokenizer joins some of"):
+        make_sayings(WRITER, Joined())  # type: ignore[arg-type]
+
+
+def test_demonstrations_read_as_they_were_meant(demonstrations: Episodes) -> None:
+    assert (demonstrations.valid == demonstrations.played).all()
+    assert demonstrations.played[:, 0].all()
+    ends = ~demonstrations.played[:, 1:] & demonstrations.played[:, :-1]
+    assert (demonstrations.rewards.sum(1) == demonstrations.succeeded).all()
+    assert (ends.sum(1) <= 1).all()
+
+
+def test_the_learner_scores_what_was_sampled_as_it_was_sampled(
+    model: ModelConfig, parameters: Parameters, sampled: Episodes
+) -> None:
+    rows = rows_of(sampled)
+    scored = jax.jit(score_of(model))(parameters, rows)
+    assert int(rows.action_mask.sum()) > 100
+    np.testing.assert_allclose(
+        np.where(rows.action_mask, scored, 0), np.where(rows.action_mask, rows.log_probs, 0), atol=1e-4
+    )
+
+
+def test_two_unreadable_answers_in_a_row_end_an_episode(sampled: Episodes) -> None:
+    assert not sampled.valid.any()  # an untrained policy writes nothing that can be read
+    np.testing.assert_array_equal(sampled.played, np.broadcast_to([True, True, False], (6, 3)))
+    assert not np.asarray(sampled.action_mask)[:, 2].any()
+    assert not sampled.succeeded.any()
+    np.testing.assert_array_equal(sampled.images[:, 0], sampled.images[:, 2])  # nothing was done
