@@ -1,0 +1,74 @@
+"""Agents that learn a game on the device: games, screenshots, policy, rollouts, GAE and PPO in one program."""
+
+import ml_collections
+
+
+def get_config() -> ml_collections.ConfigDict:
+    config = ml_collections.ConfigDict()
+    config.seed = 0  # the first seed
+    config.seeds = 5  # this many, side by side
+    config.seeds_by = "map"  # one after another in one program; vmap: all at once
+    config.run = ""  # run directory; empty: a new one under runs/
+    config.model = ml_collections.ConfigDict({"preset": "pico"})
+    config.game = ml_collections.ConfigDict(
+        {
+            "name": "checklist",  # 2048, checklist, maze, snake, sokoban
+            "steps": 6,  # the step budget of an episode
+            "options": (),  # of the game, as name=number
+        }
+    )
+    config.rollout = ml_collections.ConfigDict(
+        {
+            "episodes": 128,  # of a PPO update
+            "max_new_tokens": 20,
+            "show_budget": True,  # the remaining steps stand in the prompt
+            "temperature": 1.0,
+        }
+    )
+    config.demonstrations = ml_collections.ConfigDict({"episodes": 4000, "skill": 0.5})
+    config.supervised = ml_collections.ConfigDict(
+        {
+            "updates": 300,
+            "part": 50,  # updates of one program; 0: all of them
+            "episodes": 32,  # of one update
+            "batch_rows": 128,
+            "optimiser": "muon",
+            "learning_rate": 2e-3,
+            "weight_decay": 0.05,
+            "balance": 0.01,
+        }
+    )
+    config.value = ml_collections.ConfigDict(
+        {
+            "updates": 30,
+            "part": 10,
+            "episodes": 128,
+            "minibatch_rows": 128,
+            "epochs": 1,
+            "learning_rate": 1e-3,
+            "weight_decay": 0.1,
+        }
+    )
+    config.ppo = ml_collections.ConfigDict(
+        {
+            "updates": 40,
+            "part": 10,
+            "learning_rate": 5e-4,
+            "value_learning_rate": 1e-3,
+            "gamma": 1.0,
+            "length_adaptive": True,
+            "alpha": 1.5,
+            "lambda_policy": 0.95,  # without length_adaptive
+            "lambda_critic": 1.0,
+            "clip_low": 0.2,
+            "clip_high": 0.28,
+            "epochs": 2,
+            "minibatch_rows": 128,
+            "positive_weight": 0.0,
+            "entropy_bonus": 0.0,
+        }
+    )
+    config.reward = ml_collections.ConfigDict({"format_penalty": 0.1, "length_penalty": 0.0})
+    config.verifier = ml_collections.ConfigDict({"false_positive": 0.0, "false_negative": 0.0})
+    config.evaluation = ml_collections.ConfigDict({"episodes": 256})
+    return config

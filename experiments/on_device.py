@@ -1,0 +1,187 @@
+"""Agents of several seeds learn a game on the device, and are tested on levels that they have not seen; then a report.
+
+1. supervised: policies from scratch on the expert's episodes;
+2. before: held-out levels;
+3. value: value models on the returns of the fixed policies;
+4. ppo: rollouts and updates in one program, a part of the updates at a time;
+5. after: the same held-out levels.
+
+A killed run goes on with the stage, or the part of PPO, that it was in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from experiments.config import at_least, between, more_than, one_of
+from experiments.on_device_job import SIDE_BY_SIDE, Curves, OnDevice
+from tars_jax.envs.on_device import GAMES
+from tars_jax.evaluation import ReportData, verdict, write_report
+from tars_jax.model.presets import PRESETS
+from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
+from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics
+from tars_jax.training.optimisers import ALGORITHMS
+from tars_jax.training.run_directory import RunDirectory, write_json
+
+RULES = {
+    "seed": at_least(0),
+    "seeds": at_least(1),
+    "seeds_by": one_of(*SIDE_BY_SIDE),
+    "model.preset": one_of(*PRESETS),
+    "game.name": one_of(*sorted(GAMES)),
+    "game.steps": at_least(1),
+    "rollout.episodes": at_least(1),
+    "rollout.max_new_tokens": at_least(2),
+    "rollout.temperature": at_least(0),
+    "demonstrations.episodes": at_least(1),
+    "demonstrations.skill": between(0, 1),
+    "supervised.updates": at_least(1),
+    "supervised.part": at_least(0),
+    "supervised.episodes": at_least(1),
+    "supervised.batch_rows": at_least(1),
+    "supervised.optimiser": one_of(*ALGORITHMS),
+    "supervised.learning_rate": more_than(0),
+    "value.updates": at_least(0),
+    "value.part": at_least(0),
+    "value.episodes": at_least(1),
+    "value.minibatch_rows": at_least(1),
+    "value.epochs": at_least(1),
+    "value.learning_rate": more_than(0),
+    "ppo.updates": at_least(0),
+    "ppo.part": at_least(0),
+    "ppo.learning_rate": more_than(0),
+    "ppo.value_learning_rate": more_than(0),
+    "ppo.gamma": between(0, 1),
+    "ppo.alpha": more_than(0),
+    "ppo.lambda_policy": between(0, 1),
+    "ppo.lambda_critic": between(0, 1),
+    "ppo.clip_low": between(0, 1),
+    "ppo.clip_high": more_than(0),
+    "ppo.epochs": at_least(1),
+    "ppo.minibatch_rows": at_least(1),
+    "reward.format_penalty": at_least(0),
+    "reward.length_penalty": at_least(0),
+    "verifier.false_positive": between(0, 1),
+    "verifier.false_negative": between(0, 1),
+    "evaluation.episodes": at_least(1),
+}
+SHOWN = ("success", "reward", "entropy", "think_tokens", "explained_variance", "loss", "heldout_explained_variance")
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    with MetricsWriter(run_directory.path) as metrics:
+        Stages(config, run_directory, metrics).all()
+
+
+class Stages:
+    """The stages of one run; what each leaves behind lies in the run directory."""
+
+    def __init__(self, config: Any, run_directory: RunDirectory, metrics: MetricsWriter) -> None:
+        self._config, self._run, self._path, self._metrics = config, run_directory, run_directory.path, metrics
+        self._seeds = list(range(config.seed, config.seed + config.seeds))
+        self._setup = OnDevice(config)
+        self._began = time.monotonic()
+
+    def all(self) -> None:
+        policy_shapes, value_shapes = self._setup.shapes(self._seeds)
+        start = self._stage("supervised", policy_shapes, self._supervise)
+        before = self._evaluate("before", start)
+        value = None
+        if self._config.value.updates:
+            value = self._stage("value", value_shapes, lambda: self._pretrain(start))
+        policy = self._stage("policy", policy_shapes, lambda: self._improve(start, value))
+        after = self._evaluate("after", policy)
+        self._finish(before, after)
+
+    def _stage(self, name: str, like: Any, make: Callable[[], Any]) -> Any:
+        """The parameters that a stage ends with: made now, or read back."""
+        if self._run.finished(name) is None:
+            parameters = make()
+            save_parameters(self._path / name, parameters)
+            self._record(name, {})
+        return load_parameters(self._path / name, like)
+
+    def _record(self, stage: str, result: Mapping[str, Any]) -> None:
+        now = time.monotonic()
+        if self._run.finished(stage) is None:
+            self._run.finish(stage, {**result, "seconds": now - self._began})
+        self._began = now
+
+    def _supervise(self) -> Any:
+        return self._setup.supervised(self._seeds, self._shown("supervised", self._config.supervised.updates))
+
+    def _pretrain(self, start: Any) -> Any:
+        shown = self._shown("value", self._config.value.updates)
+        return self._setup.pretrain_value(start, self._seeds, shown).parameters
+
+    def _improve(self, start: Any, value: Any) -> Any:
+        actors = self._setup.actors(start, value, self._seeds)
+        checkpoints = Checkpoints(self._path / "checkpoints" / "ppo")
+        done = checkpoints.latest() or 0
+        if done:
+            actors, _ = checkpoints.restore(done, actors)
+        shown = self._shown("ppo", self._config.ppo.updates, done)
+
+        def on_part(done: int, state: Any, curves: Curves) -> None:
+            checkpoints.save(done, state, {})
+            shown(done, state, curves)
+
+        actors, _ = self._setup.improve(actors, self._seeds, on_part, done)
+        return actors.policy.parameters
+
+    def _shown(self, stage: str, updates: int, done: int = 0) -> Callable[[int, Any, Curves], None]:
+        """Writes metrics: means over seeds, and each seed's own under its number."""
+        self._metrics.truncate_after(stage, done)
+        progress = Progress(stage, updates, "updates", done=done, min_seconds=0)
+
+        def on_part(done: int, _: Any, curves: Curves) -> None:
+            size = next(iter(curves.values())).shape[1]
+            for place in range(size):
+                values = {name: float(curve[:, place].mean()) for name, curve in curves.items()}
+                for row, seed in enumerate(self._seeds):
+                    values |= {f"{name}/{seed}": float(curve[row, place]) for name, curve in curves.items()}
+                self._metrics.write(stage, done - size + place + 1, values)
+            progress.update(done, **{name: float(curves[name].mean()) for name in SHOWN if name in curves})
+
+        return on_part
+
+    def _evaluate(self, stage: str, policy: Any) -> dict[str, np.ndarray]:
+        found = self._setup.evaluate(policy, self._seeds, self._config.evaluation.episodes)
+        self._record(stage, {name: each.mean(1).tolist() for name, each in found.items()})
+        print(f"{stage}: success {_listed(found['success'])}, reward {_listed(found['reward'])}")
+        return found
+
+    def _finish(self, before: Mapping[str, np.ndarray], after: Mapping[str, np.ndarray]) -> None:
+        stages = {name: self._run.finished(name) or {} for name in ("supervised", "before", "value", "policy", "after")}
+        result = {
+            "score_before": float(before["success"].mean()),
+            "score_after": float(after["success"].mean()),
+            "episodes": int(before["success"].size),
+            "minutes": sum(stage.get("seconds", 0.0) for stage in stages.values()) / 60,
+            "seed": self._config.seed,
+            "seeds": self._seeds,
+            "before": stages["before"],
+            "after": stages["after"],
+        }
+        write_json(self._path / "result.json", result)
+        report = write_report(
+            self._path,
+            ReportData(
+                title=f"On the device: {self._config.game.name}",
+                subtitle=f"{len(self._seeds)} agents from scratch; games, rollouts and updates in one program",
+                result=result,
+                metrics=read_metrics(self._path / "metrics.jsonl"),
+                config=self._config.to_dict(),
+                command=f"./launch/local.sh on_device --config={self._path}/config.json",
+            ),
+        )
+        print(verdict(result)[1])
+        print(f"report: {report}")
+
+
+def _listed(found: np.ndarray) -> str:
+    return " ".join(f"{each:.2f}" for each in found.mean(1)) + f" (mean {found.mean():.3f})"

@@ -1,0 +1,247 @@
+"""Agents that are trained inside programs, many seeds side by side: what trends and notebooks call.
+
+    setup = OnDevice(config)                  # a config of configs/on_device.py
+    start = setup.supervised(seeds)           # stacked parameters, every leaf [seeds, ...]
+    value = setup.pretrain_value(start, seeds)
+    curves, policy = setup.train(start, value, seeds)
+    found = setup.evaluate(policy, seeds, 200)
+
+`seeds` is a sequence of whole numbers. Curves are dicts of numpy arrays [seeds, updates], evaluations of
+[seeds, episodes]. Programs are kept over calls and over setups that differ in numbers only: learning rates, lambdas,
+clip bounds, penalties, the verifier's error rates and the like are arguments of a program, as long as they are not 0.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import on_device_programs as programs
+from experiments.agent_job import ppo_config
+from experiments.on_device_programs import Actors, Design, Floats, Tables, without
+from experiments.stages import decaying
+from tars_jax import InputError
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.envs.on_device import Game, make_game
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.model.presets import preset
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.device_prompts import make_prompts, make_sayings
+from tars_jax.rollout.on_device import PlayConfig
+from tars_jax.rollout.reading import compile_reading
+from tars_jax.training.optimisers import OptimiserConfig
+from tars_jax.training.rewards import RewardConfig
+
+Curves = dict[str, np.ndarray]  # name -> [seeds, updates]
+OnPart = Callable[[int, Any, Curves], None]  # updates done, the stage's state, the curves since the last call
+SIDE_BY_SIDE = ("map", "vmap")
+LAST = 5  # updates whose mean stands for the end of a curve
+
+
+class Pretrained(NamedTuple):
+    """Value models, and how good they were on episodes that they had not seen."""
+
+    parameters: Parameters  # stacked
+    curves: Curves
+    explained_variance: np.ndarray  # [seeds], over the last updates
+    correlation: np.ndarray  # [seeds], of value and return, over the last updates
+
+
+class OnDevice:
+    """One config, ready to train; nothing of it changes. Raises InputError where fields do not go together."""
+
+    def __init__(self, config: Any) -> None:
+        self._config = config
+        tokenizer = load_tokenizer()
+        self.game = make_game(config.game.name, game_options(config.game.options))
+        model = preset(config.model.preset, tokenizer.vocabulary)
+        # Only answers are sampled: the vocabulary head then sees no more than one piece of each window.
+        execution = dataclasses.replace(model.execution, head_chunk=config.rollout.max_new_tokens)
+        self.model = dataclasses.replace(model, execution=execution)
+        self._grid = self.model.vision.token_grid(*self.game.size)
+        self._writer = PromptWriter(tokenizer, math.prod(self._grid), config.rollout.show_budget)
+        self._image = tokenizer.image
+        self._sayings = make_sayings(self._writer, self.game)
+        self._reading = compile_reading(self.game.functions, self.game.keys, tokenizer.token_bytes())
+        self._tables = self._tables_for(config.game.steps)
+        self._design, self._floats = _split(config, self.model, self.game, tokenizer.end)
+
+    def shapes(self, seeds: Sequence[int]) -> tuple[Parameters, Parameters]:
+        """Stacked policy and value parameters without the arrays."""
+        policy = jax.eval_shape(self._program("start_supervised"), _array(seeds)).parameters
+        value = jax.eval_shape(self._program("start_value"), policy, _array(seeds)).parameters
+        return policy, value
+
+    def supervised(self, seeds: Sequence[int], on_part: OnPart | None = None) -> Parameters:
+        """Policies from scratch on the expert's episodes: stacked parameters."""
+        config = self._config.supervised
+        state = self._program("start_supervised")(_array(seeds))
+        state, _ = self._run("supervise", state, (), seeds, config.updates, config.part, on_part)
+        return state.parameters
+
+    def pretrain_value(self, start: Parameters, seeds: Sequence[int], on_part: OnPart | None = None) -> Pretrained:
+        """Value models of the fixed policies `start`."""
+        config = self._config.value
+        state = self._program("start_value")(start, _array(seeds))
+        state, curves = self._run("pretrain_value", state, (start,), seeds, config.updates, config.part, on_part)
+        last = {name: curve[:, -LAST:].mean(1) for name, curve in curves.items()}
+        return Pretrained(state.parameters, curves, last["heldout_explained_variance"], last["heldout_correlation"])
+
+    def train(
+        self, start: Parameters, value: Pretrained | None, seeds: Sequence[int], on_part: OnPart | None = None
+    ) -> tuple[Curves, Parameters]:
+        """Reinforcement learning from `start`: curves and stacked parameters.
+
+        Without `value`, value models begin with the policies' trunks and heads that say 0.
+        """
+        values = None if value is None else value.parameters
+        actors, curves = self.improve(self.actors(start, values, seeds), seeds, on_part)
+        return curves, actors.policy.parameters
+
+    def actors(self, start: Parameters, values: Parameters | None, seeds: Sequence[int]) -> Actors:
+        """What `improve` begins with."""
+        if values is None:
+            values = self._program("start_value")(start, _array(seeds)).parameters
+        return self._program("start_training")(start, values)
+
+    def improve(
+        self, actors: Actors, seeds: Sequence[int], on_part: OnPart | None = None, done: int = 0
+    ) -> tuple[Actors, Curves]:
+        """The updates of the config from number `done` on; `actors` are those of that moment, and are donated."""
+        config = self._config.ppo
+        return self._run("train", actors, (), seeds, config.updates, config.part, on_part, done)
+
+    def evaluate(
+        self, policy: Parameters, seeds: Sequence[int], episodes: int, max_steps: int | None = None
+    ) -> dict[str, np.ndarray]:
+        """Held-out levels, the same for all seeds: success, reward, steps, think_tokens, valid, each [seeds, episodes].
+
+        `max_steps` is another step budget than the config's.
+        """
+        design, tables = self._design, self._tables
+        if max_steps is not None:
+            play = dataclasses.replace(design.play, steps=max_steps)
+            design, tables = dataclasses.replace(design, play=play), self._tables_for(max_steps)
+        program = _program(design, self._config.seeds_by, "evaluate", episodes)
+        return jax.device_get(program(policy, _array(seeds), tables, self._floats))
+
+    def _run(
+        self,
+        name: str,
+        state: Any,
+        fixed: tuple[Any, ...],
+        seeds: Sequence[int],
+        updates: int,
+        part: int,
+        on_part: OnPart | None,
+        done: int = 0,
+    ) -> tuple[Any, Curves]:
+        """A stage in programs of `part` updates, or of all at once where it is 0."""
+        parts: list[Curves] = []
+        while done < updates:
+            size = min(part or updates, updates - done)
+            program = self._program(name, size)
+            state, metrics = program(state, *fixed, _array(seeds), jnp.int32(done), self._tables, self._floats)
+            parts.append(jax.device_get(metrics))
+            done += size
+            if on_part is not None:
+                on_part(done, state, parts[-1])
+        names = parts[0] if parts else {}
+        return state, {each: np.concatenate([found[each] for found in parts], axis=1) for each in names}
+
+    def _program(self, name: str, *sizes: int) -> Any:
+        return _program(self._design, self._config.seeds_by, name, *sizes)
+
+    def _tables_for(self, steps: int) -> Tables:
+        prompts = make_prompts(self._writer, self.game.instruction, steps, image=self._image, grid=self._grid)
+        return jax.tree.map(jnp.asarray, Tables(prompts, self._sayings, self._reading))
+
+
+def game_options(written: Sequence[str]) -> dict[str, Any]:
+    """("side=6", "skill=.5") as options; raises InputError for anything else."""
+    options = {}
+    for each in written:
+        name, _, value = each.partition("=")
+        try:
+            options[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            raise InputError(f"game.options takes name=number, got {each!r}") from None
+    return options
+
+
+def _array(seeds: Sequence[int]) -> jax.Array:
+    return jnp.asarray(seeds, jnp.int32)
+
+
+def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Design, Floats]:
+    """What programs depend on, and the numbers that they take."""
+    # Episodes are learned from by the policy that sampled them: nothing is stale.
+    ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=False))
+    reward, reward_floats = without(_reward(config))
+    numbers: dict[str, dict[str, float]] = {"ppo": ppo_floats, "reward": reward_floats}
+    # optax looks at the rate of a decaying schedule when it is made, so this one belongs to the program.
+    optimisers = {"supervised": decaying(config.supervised, config.supervised.updates)}
+    for name, of in (
+        ("value", OptimiserConfig(config.value.learning_rate, weight_decay=config.value.weight_decay)),
+        ("policy_optimiser", OptimiserConfig(config.ppo.learning_rate)),
+        ("value_optimiser", OptimiserConfig(config.ppo.value_learning_rate)),
+    ):
+        optimisers[name], numbers[name] = without(of, ("learning_rate",))
+    numbers |= {
+        "demonstrations": {"skill": config.demonstrations.skill},
+        "sampling": {"temperature": config.rollout.temperature},
+        "verifier": config.verifier.to_dict(),
+    }
+    design = Design(
+        model=model,
+        game=game,
+        play=PlayConfig(config.game.steps, config.rollout.max_new_tokens),
+        stop=stop,
+        demonstrations=config.demonstrations.episodes,
+        supervised_episodes=config.supervised.episodes,
+        supervised_rows=config.supervised.batch_rows,
+        balance=config.supervised.balance,
+        value_episodes=config.value.episodes,
+        value_rows=config.value.minibatch_rows,
+        value_epochs=config.value.epochs,
+        episodes=config.rollout.episodes,
+        ppo=ppo,
+        reward=reward,
+        **optimisers,
+    )
+    return design, jax.tree.map(jnp.float32, numbers)
+
+
+def _reward(config: Any) -> RewardConfig:
+    """The longest answer is that of the rollouts; the penalty begins at three quarters of it."""
+    longest = config.rollout.max_new_tokens
+    return RewardConfig(max_length=longest, length_cache=max(1, longest // 4), **config.reward.to_dict())
+
+
+@functools.cache
+def _program(design: Design, seeds_by: str, name: str, *sizes: int) -> Any:
+    """A stage of `on_device_programs` for stacked seeds, jitted. Its state, the first argument, is donated.
+
+    Arguments are stacked over seeds, but for the number of the first update, tables and floats.
+    """
+    function = functools.partial(getattr(programs, name), design, *sizes)
+    shared = {"supervise": 3, "pretrain_value": 3, "train": 3, "evaluate": 2}.get(name, 0)
+
+    def over_seeds(*arguments: Any) -> Any:
+        count = len(arguments) - shared
+        stacked, rest = arguments[:count], arguments[count:]
+        if seeds_by == "vmap":
+            return jax.vmap(function, (*[0] * count, *[None] * shared))(*arguments)
+        return jax.lax.map(lambda one: function(*one, *rest), stacked)
+
+    donated = name in ("supervise", "pretrain_value", "train")
+    return jax.jit(over_seeds, donate_argnums=0 if donated else ())

@@ -1,0 +1,291 @@
+"""The stages of an agent on the device, each for one seed, pure and traceable: whole loops become one program.
+
+Axes: E episodes of an update, S steps, R = E * S rows, U updates of a call.
+
+Every update draws from keys of its own (stage, seed, number), so a call for updates 3 and 4 gives what these would have
+been in one call for all. Levels are keys, too: each stage has its own, and those of the evaluation are the same for all
+seeds. Episodes are never seen twice, but for demonstrations, of which there are so many.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import Any, NamedTuple, TypeVar
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from tars_jax.envs.on_device.game import Game
+from tars_jax.episodes import Episodes
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.rl import correlation, explained_variance, token_mean
+from tars_jax.rollout.device_prompts import Prompts, Sayings
+from tars_jax.rollout.on_device import PlayConfig, demonstrate, rollout
+from tars_jax.rollout.reading import Reading
+from tars_jax.training.on_device import (
+    judged,
+    on_played,
+    over_minibatches,
+    played_first,
+    ppo_batch,
+    return_batch,
+    rows_of,
+    shaped,
+    take_rows,
+)
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.ppo import PPOBatch, PPOConfig, policy_update, value_batch
+from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.state import Metrics, TrainState
+from tars_jax.training.supervised import supervised_update
+from tars_jax.training.value import value_model, value_update, values_of
+
+SUPERVISED, VALUE, TRAINING, HELD_OUT = range(4)
+Config = TypeVar("Config")
+Floats = dict[str, dict[str, jax.Array]]  # section -> field -> value
+
+
+@flax.struct.dataclass
+class Tables:
+    """What the host prepared for one game, tokenizer and step budget."""
+
+    prompts: Prompts
+    sayings: Sayings
+    reading: Reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Design:
+    """All that a compiled program depends on. Numbers that it takes when it runs (`Floats`) stand here as 1."""
+
+    model: ModelConfig
+    game: Game
+    play: PlayConfig
+    stop: int
+    demonstrations: int  # episodes that there are
+    supervised_episodes: int  # E of a supervised update
+    supervised_rows: int  # at most, of a supervised update
+    supervised: OptimiserConfig
+    balance: float
+    value_episodes: int
+    value_rows: int
+    value_epochs: int
+    value: OptimiserConfig
+    episodes: int  # E of a PPO update
+    ppo: PPOConfig
+    policy_optimiser: OptimiserConfig
+    value_optimiser: OptimiserConfig
+    reward: RewardConfig
+
+
+class Actors(NamedTuple):
+    """What PPO trains."""
+
+    policy: TrainState
+    value: TrainState
+
+
+def without(config: Config, names: tuple[str, ...] | None = None) -> tuple[Config, dict[str, float]]:
+    """A config with its floats set to 1, and these floats: what a program takes when it runs.
+
+    A float that is 0 stays: what is off is not in the program.
+    """
+    found = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+    floats = {name: each for name, each in found.items() if type(each) is float and each and name in (names or found)}
+    return _with(config, dict.fromkeys(floats, 1.0)), floats
+
+
+def _with(config: Config, values: dict[str, Any]) -> Config:
+    """Like `dataclasses.replace`, unchecked: inside a trace a number has no value to check."""
+    changed = copy.copy(config)
+    for name, each in values.items():
+        object.__setattr__(changed, name, each)
+    return changed
+
+
+def keys_of(stage: int, seed: jax.Array | int, numbers: jax.Array) -> jax.Array:
+    """One key for each number [N] of a stage."""
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), stage), seed)
+    return jax.vmap(jax.random.fold_in, (None, 0))(key, numbers)
+
+
+def start_supervised(design: Design, seed: jax.Array) -> TrainState:
+    """A fresh policy."""
+    parameters = init_parameters(design.model, keys_of(SUPERVISED, seed, jnp.array([-1]))[0])
+    return _start(parameters, design.supervised)
+
+
+def _start(parameters: Parameters, config: OptimiserConfig) -> TrainState:
+    return TrainState(parameters, make_optimiser(config).init(parameters), jnp.int32(0))
+
+
+def supervise(
+    design: Design, updates: int, state: TrainState, seed: jax.Array, first: jax.Array, tables: Tables, floats: Floats
+) -> tuple[TrainState, Metrics]:
+    """Updates `first`, `first` + 1, ... on the expert's episodes; metrics [U]."""
+    update = supervised_update(design.model, make_optimiser(design.supervised), design.balance)
+
+    def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
+        levels = (number * design.supervised_episodes + jnp.arange(design.supervised_episodes)) % design.demonstrations
+        key = keys_of(SUPERVISED, seed, number[None] + design.demonstrations)[0]
+        episodes = demonstrate(
+            design.game,
+            tables.prompts,
+            tables.sayings,
+            tables.reading,
+            design.play,
+            design.stop,
+            keys_of(SUPERVISED, seed, levels),
+            floats["demonstrations"]["skill"],
+        )
+        order, _ = played_first(episodes, key)
+        return update(state, take_rows(rows_of(episodes), order[: design.supervised_rows]))
+
+    return jax.lax.scan(one, state, first + jnp.arange(updates))
+
+
+def start_value(design: Design, policy: Parameters, seed: jax.Array) -> TrainState:
+    """A value model on the policy's trunk."""
+    fresh = init_parameters(value_model(design.model), keys_of(VALUE, seed, jnp.array([-1]))[0])
+    return _start({name: policy.get(name, leaf) for name, leaf in fresh.items()}, design.value)
+
+
+def pretrain_value(
+    design: Design,
+    updates: int,
+    state: TrainState,
+    policy: Parameters,
+    seed: jax.Array,
+    first: jax.Array,
+    tables: Tables,
+    floats: Floats,
+) -> tuple[TrainState, Metrics]:
+    """Updates on the fixed policy's returns; metrics [U].
+
+    The episodes of each update are new: what is said of them is said before they are learned from, so it is held out.
+    """
+    config = _with(design.value, floats["value"])
+    update = value_update(design.model, make_optimiser(config), None)
+
+    def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
+        episodes, rewards, key = _episodes(design, VALUE, policy, seed, number, design.value_episodes, tables, floats)
+        batch = return_batch(episodes, rewards)
+        values = _values(design, state.parameters, episodes, design.value_rows)
+        mask = batch.rows.action_mask
+        found = {
+            "heldout_explained_variance": explained_variance(batch.targets, values, mask),
+            "heldout_correlation": correlation(batch.targets, values, mask),
+            "heldout_loss": 0.5 * token_mean(jnp.square(values - batch.targets), mask),
+        }
+        played = episodes.played.ravel()
+        state, metrics = over_minibatches(update, state, batch, played, design.value_rows, design.value_epochs, key)
+        return state, found | {"value_loss": metrics["value_loss"], "reward": rewards.sum(1).mean()}
+
+    return jax.lax.scan(one, state, first + jnp.arange(updates))
+
+
+def start_training(design: Design, policy: Parameters, value: Parameters) -> Actors:
+    return Actors(_start(policy, design.policy_optimiser), _start(value, design.value_optimiser))
+
+
+def train(
+    design: Design, updates: int, actors: Actors, seed: jax.Array, first: jax.Array, tables: Tables, floats: Floats
+) -> tuple[Actors, Metrics]:
+    """PPO updates `first`, `first` + 1, ...; metrics [U]."""
+    ppo = _with(design.ppo, floats["ppo"])
+    optimisers = (
+        make_optimiser(_with(design.policy_optimiser, floats["policy_optimiser"])),
+        make_optimiser(_with(design.value_optimiser, floats["value_optimiser"])),
+    )
+    update_policy = policy_update(design.model, optimisers[0], ppo)
+    update_value = value_update(design.model, optimisers[1], ppo.value_clip)
+
+    def update(actors: Actors, batch: PPOBatch) -> tuple[Actors, Metrics]:
+        policy, metrics = update_policy(actors.policy, batch)
+        value, value_metrics = update_value(actors.value, value_batch(batch))
+        return Actors(policy, value), metrics | {"value_loss": value_metrics["value_loss"]}
+
+    def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
+        episodes, rewards, key = _episodes(
+            design, TRAINING, actors.policy.parameters, seed, number, design.episodes, tables, floats
+        )
+        values = _values(design, actors.value.parameters, episodes, ppo.minibatch_rows)
+        batch, prepared = ppo_batch(episodes, rewards, values, ppo)
+        played = episodes.played.ravel()
+        actors, learned = over_minibatches(update, actors, batch, played, ppo.minibatch_rows, ppo.epochs, key)
+        return actors, describe(episodes) | {"reward": rewards.sum(1).mean()} | prepared | learned
+
+    return jax.lax.scan(one, actors, first + jnp.arange(updates))
+
+
+def evaluate(
+    design: Design, count: int, policy: Parameters, seed: jax.Array, tables: Tables, floats: Floats
+) -> dict[str, jax.Array]:
+    """The policy on `count` held-out levels; every field [count]."""
+    key = keys_of(HELD_OUT, seed, jnp.array([-1]))[0]
+    episodes = _rollout(design, policy, keys_of(HELD_OUT, 0, jnp.arange(count)), key, tables, floats)
+    played = episodes.played
+    return {
+        "success": episodes.succeeded,
+        "reward": episodes.rewards.sum(1),
+        "steps": played.sum(1),
+        "think_tokens": (episodes.think_tokens * played).sum(1) / played.sum(1),
+        "valid": (episodes.valid & played).sum(1) / played.sum(1),
+    }
+
+
+def describe(episodes: Episodes) -> Metrics:
+    """What a batch of episodes looks like."""
+    played = episodes.played
+    return {
+        "success": episodes.succeeded.mean(),
+        "true_reward": episodes.rewards.sum(1).mean(),
+        "episode_steps": played.sum(1).mean(),
+        "think_tokens": token_mean(episodes.think_tokens, played),
+        "valid": token_mean(episodes.valid, played),
+        "action_tokens": token_mean(episodes.action_mask.sum(-1), played),
+    }
+
+
+def _episodes(
+    design: Design,
+    stage: int,
+    policy: Parameters,
+    seed: jax.Array,
+    number: jax.Array,
+    count: int,
+    tables: Tables,
+    floats: Floats,
+) -> tuple[Episodes, jax.Array, jax.Array]:
+    """The episodes of an update, their shaped rewards [E, S] as the verifier sees them, and a key for what follows."""
+    own = keys_of(stage, seed, -2 - number[None])[0]
+    play_key, verdict_key, key = jax.random.split(own, 3)
+    levels = keys_of(stage, seed, number * count + jnp.arange(count))
+    episodes = _rollout(design, policy, levels, play_key, tables, floats)
+    rewards = judged(episodes, verdict_key, **floats["verifier"])
+    return episodes, shaped(episodes, rewards, _with(design.reward, floats["reward"])), key
+
+
+def _rollout(
+    design: Design, policy: Parameters, levels: jax.Array, key: jax.Array, tables: Tables, floats: Floats
+) -> Episodes:
+    return rollout(
+        design.model,
+        policy,
+        design.game,
+        tables.prompts,
+        tables.reading,
+        design.play,
+        design.stop,
+        levels,
+        key,
+        floats["sampling"]["temperature"],
+    )
+
+
+def _values(design: Design, parameters: Parameters, episodes: Episodes, rows: int) -> jax.Array:
+    values = values_of(design.model)
+    return on_played(lambda some: values(parameters, some), rows_of(episodes), episodes, rows)

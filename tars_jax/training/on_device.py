@@ -1,0 +1,189 @@
+"""Episodes that were played inside a program, learned from inside the same program.
+
+Axes: E episodes, S steps, T tokens of a window, R = E * S rows, M rows of a minibatch.
+
+The array form of `packing`, `rewards` and `ppo.prepare`: each step's window is a row, a trajectory is [S * T] with a
+mask, and advantages run over the action tokens of the whole episode. Rows of steps that were not played are empty; the
+minibatches take the others first, and are as many as these fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+from tars_jax.episodes import Episodes
+from tars_jax.model.policy import Inputs
+from tars_jax.rl import correlation, explained_variance, soft_overlong_penalty, token_mean
+from tars_jax.training.packing import Rows
+from tars_jax.training.ppo import PPOBatch, PPOConfig, advantages_of
+from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.state import Metrics
+from tars_jax.training.value import ValueBatch
+
+State = TypeVar("State")
+Batch = TypeVar("Batch")
+
+
+def rows_of(episodes: Episodes) -> Rows:
+    """[E, S, T] to [R, T]; steps that were not played become padding."""
+
+    def flat(leaf: jax.Array) -> jax.Array:
+        return leaf.reshape(-1, *leaf.shape[2:])
+
+    played = flat(episodes.played)[:, None]
+    inputs = Inputs(
+        tokens=flat(episodes.tokens),
+        positions=jnp.moveaxis(flat(episodes.positions), 1, 0),
+        segments=jnp.where(played, flat(episodes.segments), 0),
+        images=flat(episodes.images)[:, None],
+        image_tokens=flat(episodes.image_tokens),
+    )
+    mask = flat(episodes.action_mask) & played
+    return Rows(inputs, mask, flat(episodes.log_probs), jnp.where(mask, 0, -1))
+
+
+def judged(
+    episodes: Episodes,
+    key: jax.Array,
+    false_positive: jax.Array | float = 0.0,
+    false_negative: jax.Array | float = 0.0,
+) -> jax.Array:
+    """The rewards [E, S] under a verifier that errs: at an episode's last step, 1 more where a failure is taken for a
+    success (a share `false_positive` of them), 1 less where a success is overlooked."""
+    played = episodes.played
+    last = played & ~jnp.pad(played[:, 1:], ((0, 0), (0, 1)))
+    chance = jax.random.uniform(key, episodes.succeeded.shape)
+    wrong = jnp.where(episodes.succeeded, -1.0 * (chance < false_negative), 1.0 * (chance < false_positive))
+    return episodes.rewards + last * wrong[:, None]
+
+
+def shaped(episodes: Episodes, rewards: jax.Array, config: RewardConfig) -> jax.Array:
+    """Rewards [E, S] with the format and length penalties of `tars_jax.training.rewards`."""
+    lengths = episodes.action_mask.sum(-1)
+    overlong = soft_overlong_penalty(lengths, config.max_length, config.length_cache)
+    shaping = config.length_penalty * overlong - config.format_penalty * ~episodes.valid
+    return jnp.where(episodes.played, rewards + shaping, 0.0)
+
+
+def token_rewards(episodes: Episodes, rewards: jax.Array) -> jax.Array:
+    """[E, S] to [E, S * T]: each step's reward at its last action token, 0 elsewhere."""
+    mask = episodes.action_mask
+    last = jnp.flip(jnp.cumsum(jnp.flip(mask, -1), -1), -1) == 1
+    return (jnp.where(mask & last, rewards[..., None], 0.0)).reshape(rewards.shape[0], -1)
+
+
+def action_tokens(episodes: Episodes) -> jax.Array:
+    """[E, S * T] bool: the tokens that count."""
+    return (episodes.action_mask & episodes.played[..., None]).reshape(episodes.played.shape[0], -1)
+
+
+def ppo_batch(episodes: Episodes, rewards: jax.Array, values: jax.Array, config: PPOConfig) -> tuple[PPOBatch, Metrics]:
+    """Shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
+
+    The policy that sampled is the proximal policy: nothing is stale, and nothing is scored a second time.
+    """
+    rows, valid = rows_of(episodes), action_tokens(episodes)
+    by_episode = values.reshape(valid.shape)
+    advantages, targets = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid)
+    returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape).reshape(valid.shape)
+    metrics = {
+        "explained_variance": explained_variance(targets, by_episode, valid),
+        "value_correlation": correlation(returns, by_episode, valid),
+        "value_mean": token_mean(by_episode, valid),
+        "advantage_std": jnp.sqrt(token_mean(jnp.square(advantages - token_mean(advantages, valid)), valid)),
+    }
+    if config.normalise_advantages:
+        advantages = (advantages - token_mean(advantages, valid)) / (metrics["advantage_std"] + 1e-6)
+
+    def by_row(of_tokens: jax.Array) -> jax.Array:
+        return jnp.where(valid, of_tokens, 0.0).reshape(rows.action_mask.shape)
+
+    positive = jnp.broadcast_to((rewards.sum(1) > 0)[:, None], valid.shape).reshape(rows.action_mask.shape)
+    batch = PPOBatch(rows, rows.log_probs, by_row(advantages), positive, by_row(targets), values)
+    return batch, metrics
+
+
+def return_batch(episodes: Episodes, rewards: jax.Array) -> ValueBatch:
+    """For value pretraining: at each action token the undiscounted rest of the episode's rewards [E, S]."""
+    to_go = jax.vmap(_to_go)(rewards)
+    rows = rows_of(episodes)
+    targets = jnp.where(rows.action_mask, to_go.reshape(-1, 1), 0.0)
+    return ValueBatch(rows, targets, targets)
+
+
+def _to_go(rewards: jax.Array) -> jax.Array:
+    """[S] from each step on."""
+    return jnp.cumsum(rewards[::-1])[::-1]
+
+
+def take_rows(batch: Any, chosen: jax.Array) -> Any:
+    """Rows `chosen` [M] of a batch whose leaves are [R, ...], but for positions, which are [3, R, T].
+
+    A row beyond the last is empty.
+    """
+
+    def take(leaf: Any) -> Any:
+        if isinstance(leaf, Inputs):
+            rest = jax.tree.map(take, leaf.replace(positions=None))  # type: ignore[attr-defined]
+            return rest.replace(positions=leaf.positions[:, chosen])
+        return leaf.at[chosen].get(mode="fill", fill_value=0)
+
+    return jax.tree.map(take, batch, is_leaf=lambda leaf: isinstance(leaf, Inputs))
+
+
+def played_first(episodes: Episodes, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """All rows [R] in random order, those of played steps first; and the number of these."""
+    played = episodes.played.ravel()
+    return jnp.argsort(jnp.where(played, jax.random.uniform(key, played.shape), 2.0)), played.sum()
+
+
+def on_played(function: Callable[[Rows], jax.Array], rows: Rows, episodes: Episodes, at_a_time: int) -> jax.Array:
+    """`function(rows)` [R, T] where steps were played, 0 elsewhere; some rows at a time, and none for the others."""
+    played = episodes.played.ravel()
+    order, count = jnp.argsort(~played, stable=True), played.sum()
+    order = jnp.pad(order, (0, -played.size % at_a_time), constant_values=played.size)
+
+    def one(number: jax.Array, found: jax.Array) -> jax.Array:
+        chosen = jax.lax.dynamic_slice_in_dim(order, number * at_a_time, at_a_time)
+        return found.at[chosen].set(function(take_rows(rows, chosen)), mode="drop")
+
+    return jax.lax.fori_loop(0, -(-count // at_a_time), one, jnp.zeros(rows.action_mask.shape))
+
+
+def over_minibatches(
+    update: Callable[[State, Batch], tuple[State, Metrics]],
+    state: State,
+    batch: Batch,
+    played: jax.Array,
+    rows: int,
+    epochs: int,
+    key: jax.Array,
+) -> tuple[State, Metrics]:
+    """`update` on minibatches of `rows` of the played rows [R], in a new random order each epoch; mean metrics.
+
+    The last minibatch of an epoch may be partly empty. Their number is known only when the program runs.
+    """
+    num_minibatches = -(-played.sum() // rows)
+
+    def one_epoch(epoch: jax.Array, carry: tuple[State, Metrics]) -> tuple[State, Metrics]:
+        chance = jax.random.uniform(jax.random.fold_in(key, epoch), played.shape)
+        order = jnp.argsort(jnp.where(played, chance, 2.0))
+        order = jnp.pad(order, (0, -played.size % rows), constant_values=played.size)
+
+        def one(number: jax.Array, carry: tuple[State, Metrics]) -> tuple[State, Metrics]:
+            state, sums = carry
+            chosen = jax.lax.dynamic_slice_in_dim(order, number * rows, rows)
+            state, metrics = update(state, take_rows(batch, chosen))
+            return state, jax.tree.map(jnp.add, sums, metrics)
+
+        return jax.lax.fori_loop(0, num_minibatches, one, carry)
+
+    _, shapes = jax.eval_shape(update, state, take_rows(batch, jnp.zeros(rows, jnp.int32)))
+    zeros = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
+    state, sums = jax.lax.fori_loop(0, epochs, one_epoch, (state, zeros))
+    count = jnp.maximum(num_minibatches * epochs, 1)
+    return state, {name: each / count for name, each in sums.items()}

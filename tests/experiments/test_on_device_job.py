@@ -1,0 +1,57 @@
+"""The loop on the device: the same again, and a seed learns the same beside others as alone."""
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from configs.on_device import get_config
+from experiments.on_device_job import OnDevice, game_options
+from tars_jax import InputError
+
+
+def small() -> Any:
+    config = get_config()
+    config.game.steps, config.rollout.episodes, config.rollout.max_new_tokens = 2, 6, 8
+    config.ppo.update({"updates": 2, "part": 1, "minibatch_rows": 4, "epochs": 1})
+    return config
+
+
+@pytest.fixture(scope="module")
+def setup() -> OnDevice:
+    return OnDevice(small())
+
+
+@pytest.fixture(scope="module")
+def start(setup: OnDevice) -> Any:
+    return jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), setup.shapes([3, 4])[0])
+
+
+def test_two_updates_are_the_same_again_and_beside_other_seeds(setup: OnDevice, start: Any) -> None:
+    first, policy = setup.train(start, None, [3, 4])
+    again, _ = setup.train(start, None, [3, 4])
+    moved, elsewhere = setup.train(jax.tree.map(lambda leaf: leaf[::-1], start), None, [4, 7])
+    assert all(curve.shape == (2, 2) and np.isfinite(curve).all() for curve in first.values())
+    for name, curve in first.items():
+        np.testing.assert_array_equal(curve, again[name], err_msg=name)
+        np.testing.assert_allclose(curve[1], moved[name][0], rtol=1e-3, atol=1e-5, err_msg=name)
+    assert (first["reward"][0] != moved["reward"][1]).any() or (first["entropy"][0] != moved["entropy"][1]).any()
+    close = functools.partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-5)
+    jax.tree.map(lambda here, there: close(here[1], there[0]), policy, elsewhere)
+    assert {"success", "reward", "entropy", "think_tokens", "clip_low_fraction", "value_correlation"} <= set(first)
+
+
+def test_numbers_are_arguments_of_the_same_program(setup: OnDevice) -> None:
+    other = small()
+    other.ppo.learning_rate, other.ppo.clip_low, other.verifier.false_positive = 1e-4, 0.1, 0.5
+    assert OnDevice(other)._design == setup._design
+    other.ppo.entropy_bonus = 0.1  # it was off
+    assert OnDevice(other)._design != setup._design
+
+
+def test_options_of_a_game() -> None:
+    assert game_options(("side=6", "long_thoughts=.5")) == {"side": 6, "long_thoughts": 0.5}
+    with pytest.raises(InputError, match="game.options takes name=number, got 'side'"):
+        game_options(("side",))

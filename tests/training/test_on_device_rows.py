@@ -1,0 +1,112 @@
+"""Episodes as arrays to rewards, rows and minibatches, on numbers made by hand.
+
+Axes: 2 episodes, 2 steps, 4 tokens of a window: one of the prompt, three of the answer.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tars_jax.episodes import Episodes
+from tars_jax.training.on_device import (
+    action_tokens,
+    judged,
+    on_played,
+    over_minibatches,
+    ppo_batch,
+    return_batch,
+    rows_of,
+    shaped,
+    take_rows,
+    token_rewards,
+)
+from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.rewards import RewardConfig
+
+MASK = np.array([[[0, 1, 1, 0], [0, 1, 1, 1]], [[0, 1, 0, 0], [0, 0, 0, 0]]], bool)
+
+
+@pytest.fixture
+def episodes() -> Episodes:
+    """The first has two steps and succeeds, the second ends after one that could not be read."""
+    shape = MASK.shape
+    return Episodes(
+        tokens=jnp.arange(16).reshape(shape),
+        positions=jnp.zeros((2, 2, 3, 4), jnp.int32),
+        segments=jnp.ones(shape, jnp.int32),
+        image_tokens=jnp.full(shape, -1),
+        images=jnp.zeros((2, 2, 1, 1, 3), jnp.uint8),
+        action_mask=jnp.asarray(MASK),
+        log_probs=jnp.where(MASK, -0.5, 0.0),
+        rewards=jnp.array([[0.0, 1.0], [0.0, 0.0]]),
+        played=jnp.array([[True, True], [True, False]]),
+        valid=jnp.array([[True, True], [False, False]]),
+        think_tokens=jnp.zeros((2, 2), jnp.int32),
+        known=jnp.zeros((2, 2), jnp.int32),
+        succeeded=jnp.array([True, False]),
+    )
+
+
+def test_rewards_by_hand(episodes: Episodes) -> None:
+    config = RewardConfig(format_penalty=0.1, length_penalty=0.5, max_length=3, length_cache=2)
+    # Soft overlong of 2, 3, 1 tokens: -.5, -1, 0, each times .5; the third answer could not be read.
+    found = shaped(episodes, episodes.rewards, config)
+    np.testing.assert_allclose(found, [[-0.25, 0.5], [-0.1, 0]])
+    by_token = np.zeros((2, 8))
+    by_token[0, 2], by_token[0, 7], by_token[1, 1] = -0.25, 0.5, -0.1
+    np.testing.assert_allclose(token_rewards(episodes, found), by_token)
+
+
+def test_a_verifier_errs_at_the_end(episodes: Episodes) -> None:
+    key = jax.random.key(0)
+    np.testing.assert_array_equal(judged(episodes, key), episodes.rewards)
+    np.testing.assert_array_equal(judged(episodes, key, 1.0, 0.0), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(judged(episodes, key, 0.0, 1.0), [[0, 0], [0, 0]])
+
+
+def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
+    config = PPOConfig(lambda_policy=0.5, lambda_critic=1.0, normalise_advantages=False)
+    values = jnp.where(MASK, 0.2, 99.0).reshape(4, 4)
+    batch, metrics = ppo_batch(episodes, episodes.rewards, values, config)
+    # Errors 0, 0, 0, 0, .8 over five tokens, halved from each to the one before; the other episode has -.2 alone.
+    expected = np.zeros((4, 4))
+    expected[0, 1:3], expected[1, 1:], expected[2, 1] = [0.05, 0.1], [0.2, 0.4, 0.8], -0.2
+    np.testing.assert_allclose(batch.advantages, expected, atol=1e-6)
+    np.testing.assert_allclose(batch.value_targets, np.where(MASK, [[[1.0]], [[0.0]]], 0).reshape(4, 4), atol=1e-6)
+    np.testing.assert_array_equal(batch.positive[:, 0], [True, True, False, False])
+    assert float(metrics["value_correlation"]) == 0  # the values are all equal
+
+
+def test_returns_are_the_rest_of_the_episode(episodes: Episodes) -> None:
+    rewards = jnp.array([[0.5, 1.0], [-0.1, 0.0]])
+    expected = np.where(MASK, np.array([[1.5, 1.0], [-0.1, 0.0]])[..., None], 0).reshape(4, 4)
+    np.testing.assert_allclose(return_batch(episodes, rewards).targets, expected)
+
+
+def test_what_was_not_played_is_padding(episodes: Episodes) -> None:
+    rows = rows_of(episodes)
+    np.testing.assert_array_equal(rows.inputs.segments[:, 0], [1, 1, 1, 0])
+    np.testing.assert_array_equal(action_tokens(episodes).reshape(4, 4), rows.action_mask)
+    empty = take_rows(rows, jnp.array([2, 4]))
+    np.testing.assert_array_equal(empty.inputs.tokens, [[8, 9, 10, 11], [0, 0, 0, 0]])
+    assert not empty.action_mask[1].any() and empty.inputs.positions.shape == (3, 2, 4)
+
+
+def test_minibatches_hold_every_played_row_once_an_epoch(episodes: Episodes) -> None:
+    def update(seen: jax.Array, rows: jax.Array) -> tuple[jax.Array, dict[str, jax.Array]]:
+        return seen + jax.nn.one_hot(rows - 1, 7).sum(0), {"one": jnp.float32(1)}
+
+    played = jnp.array([1, 0, 1, 1, 1, 0, 1], bool)
+    seen, metrics = over_minibatches(update, jnp.zeros(7), jnp.arange(1, 8), played, 2, 3, jax.random.key(0))
+    # Five rows are two minibatches and a half: one that was not played fills up the third, in each of three epochs.
+    np.testing.assert_array_equal(seen[played], 3)
+    assert float(seen.sum()) == 18
+    assert float(metrics["one"]) == 1
+
+
+def test_a_function_of_rows_sees_those_that_were_played(episodes: Episodes) -> None:
+    found = on_played(lambda rows: rows.inputs.tokens * 1.0, rows_of(episodes), episodes, 2)
+    np.testing.assert_array_equal(found[:3], np.arange(12).reshape(3, 4))
+    alone = on_played(lambda rows: rows.inputs.tokens * 1.0, rows_of(episodes), episodes, 3)
+    np.testing.assert_array_equal(alone, np.where(np.arange(4)[:, None] < 3, np.arange(16).reshape(4, 4), 0))
