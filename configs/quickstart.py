@@ -108,19 +108,32 @@ def get_config() -> ml_collections.ConfigDict:
             "max_staleness": 1,
             "learning_rate": 1.5e-4,
             "value_learning_rate": 5e-4,
+            # Every switch of the algorithm: tars_jax/rl/README.md says what each does, and where it is from.
+            "advantages": "gae",  # or turn; or group: GRPO, without a value model, with a group_size of 2 or more
+            "group_size": 1,  # episodes of one task
+            "group_std": True,
+            "dynamic_sampling": False,  # groups whose members all did equally well are kept out of batches
+            "normalise_advantages": True,  # over the batch; not those of groups
             "gamma": 1.0,
             "length_adaptive": True,
             "alpha": 1.5,
             "lambda_policy": 0.95,  # without length_adaptive
             "lambda_critic": 1.0,
+            "aggregation": "token",  # or sequence
             "clip_low": 0.2,
             "clip_high": 0.28,
+            "dual_clip": 0.0,  # 0: off
+            "value_clip": 0.0,  # 0: off
             "decoupled": True,
+            "max_importance": 2.0,  # with decoupled
+            "kl_weight": 0.0,  # to the supervised policy
             "replay_routes": False,  # tokens go to the experts that sampled them; takes engine.record_routes
             "epochs": 2,
             "minibatch_rows": 128,
             "positive_weight": 0.5,  # VAPO's; what the policy sees and plans stays intact while its moves change
             "entropy_bonus": 0.0,
+            "balance": 0.01,  # of the routers' load
+            "value_weight": 0.5,  # with model.shared_value
         }
     )
     config.reward = ml_collections.ConfigDict({"format_penalty": 0.1, "length_penalty": 0.1})

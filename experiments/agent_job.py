@@ -3,8 +3,8 @@
 1. demonstrations: scripted reference players, their thoughts kept;
 2. supervised: the policy from scratch on these;
 3. before: the supervised policy on held-out levels;
-4. value: the value model on Monte-Carlo returns of the fixed policy;
-5. ppo: asynchronous rollouts, multi-turn PPO, tasks picked by recent success;
+4. value: the value model on Monte-Carlo returns of the fixed policy; not where advantages come from groups (GRPO);
+5. ppo: asynchronous rollouts, multi-turn PPO or GRPO, tasks picked by recent success;
 6. after: the same held-out levels.
 
 Every stage goes on where a killed run stopped.
@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from experiments.config import Rule, at_least, between, more_than, one_of
+from experiments.config import Rule, at_least, between, more_than, one_of, zero_or
 from experiments.stages import FROM_NANO, Lab, decaying, start_from, supervise
 from tars_jax import InputError
 from tars_jax.inference.config import WEIGHTS
@@ -35,7 +35,7 @@ from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_para
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.metrics import Progress
 from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser, only_value_head
-from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.ppo_config import ADVANTAGES, AGGREGATIONS, PPOConfig
 from tars_jax.training.state import fresh_parameters, start, value_parameters
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
 from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
@@ -71,6 +71,9 @@ JOB_RULES: dict[str, Rule] = {
     "ppo.updates": at_least(0),
     "ppo.min_batch": at_least(1),
     "ppo.max_staleness": at_least(0),
+    "ppo.advantages": one_of(*ADVANTAGES),
+    "ppo.group_size": at_least(1),
+    "ppo.aggregation": one_of(*AGGREGATIONS),
     "ppo.learning_rate": more_than(0),
     "ppo.value_learning_rate": more_than(0),
     "ppo.gamma": between(0, 1),
@@ -79,6 +82,14 @@ JOB_RULES: dict[str, Rule] = {
     "ppo.lambda_critic": between(0, 1),
     "ppo.clip_low": between(0, 1),
     "ppo.clip_high": more_than(0),
+    "ppo.dual_clip": zero_or(more_than(1)),
+    "ppo.value_clip": at_least(0),
+    "ppo.max_importance": more_than(0),
+    "ppo.kl_weight": at_least(0),
+    "ppo.positive_weight": at_least(0),
+    "ppo.entropy_bonus": at_least(0),
+    "ppo.balance": at_least(0),
+    "ppo.value_weight": at_least(0),
     "ppo.epochs": at_least(1),
     "ppo.minibatch_rows": at_least(1),
     "reward.format_penalty": at_least(0),
@@ -138,6 +149,14 @@ def check(config: Any) -> None:
     """Raises `InputError` for fields that do not go together."""
     if config.ppo.replay_routes and not config.engine.record_routes:
         raise InputError("engine.record_routes is False, ppo.replay_routes takes it to be True")
+    ppo, grouped = config.ppo, config.ppo.advantages == "group"
+    if ppo.min_batch % ppo.group_size:
+        raise InputError(f"ppo.group_size is {ppo.group_size}, it takes a divisor of ppo.min_batch, {ppo.min_batch}")
+    if ppo.group_size == 1 and (grouped or ppo.dynamic_sampling):
+        needs = "ppo.advantages=group" if grouped else "ppo.dynamic_sampling"
+        raise InputError(f"ppo.group_size is 1, {needs} takes at least 2: an episode alone is never compared")
+    if grouped and config.model.shared_value:
+        raise InputError("model.shared_value is True, ppo.advantages=group has no value model and takes False")
 
 
 def train_agent(lab: Lab, work: Work) -> Evaluated:
@@ -145,14 +164,16 @@ def train_agent(lab: Lab, work: Work) -> Evaluated:
     start, value = lab.path / "supervised", lab.path / "value"
     supervise(lab, "supervised", collect(lab, work), lab.config.supervised)
     before = evaluate(lab, work, "before", start)
-    pretrain(lab, work, start)
+    if ppo_config(lab.config.ppo).uses_values:
+        pretrain(lab, work, start)
     improve(lab, work, start, value)
     return Evaluated(before, evaluate(lab, work, "after", lab.path / "policy"))
 
 
 def summary(lab: Lab, evaluated: Evaluated) -> dict[str, Any]:
     """What every job's result.json holds."""
-    stages = {name: lab.run.finished(name) or {} for name in STAGES}
+    stages = {name: found for name in STAGES if (found := lab.run.finished(name)) is not None}
+    valued = ("explained_variance", "simulator_explained_variance") if "value" in stages else ()
     return {
         "score_before": stages["before"]["success"],
         "score_after": stages["after"]["success"],
@@ -160,8 +181,7 @@ def summary(lab: Lab, evaluated: Evaluated) -> dict[str, Any]:
         "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
         "seed": lab.config.seed,
         "training_episodes": stages["ppo"]["consumed"],
-        "explained_variance": stages["value"]["explained_variance"],
-        "simulator_explained_variance": stages["value"]["simulator_explained_variance"],
+        **{name: stages["value"][name] for name in valued},
         "infrastructure": lab.rollouts.infrastructure,
     }
 
@@ -247,20 +267,23 @@ def pretrain(lab: Lab, work: Work, start_at: Path) -> None:
 def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None:
     """PPO from the policy in `start_at` with the value model in `value_at`; exports RUN/policy.
 
-    Without `value_at` the value model begins as the policy's trunk with a head that says 0.
+    Without `value_at` the value model begins as the policy's trunk with a head that says 0; GRPO has none.
     """
     if lab.run.finished("ppo"):
         return
     config, seed = lab.config.ppo, lab.config.seed
     optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
-    learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
-    fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
+    algorithm = ppo_config(config)
+    learner = PPOLearner(lab.model, lab.packer, algorithm, lab.rewards, *optimisers)
     policy_parameters = start_from(start_at, lab.parameters)
-    value_model_parameters = (
-        value_parameters(policy_parameters, fresh) if value_at is None else load_parameters(value_at, fresh)
-    )
-    if lab.model.scalar_head:
-        policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
+    value_model_parameters = None
+    if algorithm.uses_values:
+        fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
+        value_model_parameters = (
+            value_parameters(policy_parameters, fresh) if value_at is None else load_parameters(value_at, fresh)
+        )
+        if lab.model.scalar_head:
+            policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
     policy, value = learner.start(policy_parameters, value_model_parameters)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
@@ -274,6 +297,8 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
         extra.get("ledger"),
         min_batch=config.min_batch,
         max_staleness=config.max_staleness,
+        group_size=config.group_size,
+        dynamic_sampling=config.dynamic_sampling,
         updates=config.updates,
     )
     lab.engine.set_weights(policy.parameters, version)
@@ -293,7 +318,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             with learning("update", version=version):
                 policy, value, metrics = learner.update(policy, value, trajectories, version, seed, learning)
             version += 1
-            picked = tasks.saw(trajectories)
+            picked = tasks.saw([*trajectories, *pool.left_out()])
             with learning("weights", version=version):
                 lab.engine.set_weights(policy.parameters, version)
             with learning("checkpoint", version=version):
@@ -301,17 +326,18 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             metrics |= stream.read(trajectories, version - 1) | picked
             metrics |= {"update_seconds": time.monotonic() - updating}
             lab.metrics.write("ppo", version, metrics)
-            shown = ("success", "entropy", "think_tokens", "explained_variance", "clip_fraction", "staleness", *picked)
+            learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
+            shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *picked)
             progress.update(version, **{name: metrics[name] for name in shown})
     save_parameters(lab.path / "policy", policy.parameters, parent=start_at)
     lab.record("ppo", {"updates": version, **pool.counts()})
 
 
 def ppo_config(config: Any) -> PPOConfig:
-    """The fields of a config that belong to the update."""
-    names = {field.name for field in dataclasses.fields(PPOConfig)} & set(config) - {"lambda_policy"}
-    lambda_policy = None if config.length_adaptive else config.lambda_policy
-    return PPOConfig(lambda_policy=lambda_policy, **{name: config[name] for name in names})
+    """The fields of a config that belong to the update; a clip of 0 is off."""
+    given = {field.name: config[field.name] for field in dataclasses.fields(PPOConfig)}
+    off = {name: None for name in ("dual_clip", "value_clip") if not given[name]}
+    return PPOConfig(**{**given, **off, "lambda_policy": None if config.length_adaptive else config.lambda_policy})
 
 
 def _success(trajectories: Sequence[Trajectory]) -> float:

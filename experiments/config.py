@@ -45,6 +45,11 @@ def more_than(low: float) -> Rule:
     return Rule(lambda value: value > low, f"a value above {low}")
 
 
+def zero_or(rule: Rule) -> Rule:
+    """0 for off, or what keeps `rule`."""
+    return Rule(lambda value: value == 0 or rule.accepts(value), f"0 for off, or {rule.takes}")
+
+
 def one_of(*choices: Any) -> Rule:
     return Rule(lambda value: value in choices, "one of " + ", ".join(repr(choice) for choice in choices))
 

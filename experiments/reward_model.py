@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 from experiments.agent_job import ppo_config
-from experiments.config import Rule, at_least, between, more_than
+from experiments.config import Rule, at_least, between, more_than, one_of
 from experiments.stage_job import WEIGHTS, rules_of
 from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError
@@ -45,6 +45,9 @@ from tars_jax.trajectory import Trajectory
 RULES = rules_of("ppo", tasks=False) | {
     "model.preset": WEIGHTS,
     "trajectories": Rule(lambda folders: len(folders) > 0, "one or more folders, such as RUN/trajectories/ppo"),
+    "ppo.advantages": one_of("gae", "turn"),  # every question is asked once
+    "ppo.group_size": one_of(1),
+    "ppo.dynamic_sampling": one_of(False),
     "held_out": between(0.05, 0.9),
     "screenshots": at_least(1),
     "annotated.verdicts": at_least(1),

@@ -5,7 +5,13 @@ episodes of one task, and a batch takes whole groups: those whose members have a
 place only:
 
     requeued or never claimed -> in flight -> ready -> consumed
+                                     |          +-> filtered (its group's rewards were equal; never in a batch)
                                      +-> failed (kept and counted, never in a batch)
+
+Filtering is dynamic sampling (DAPO, arXiv 2503.14476): a group whose verdicts are all equal teaches a comparison of its
+members nothing, so the pool goes on without it until a batch is full. For one batch it filters at most `MOST_FILTERED`
+groups for each of the batch's; after these it takes groups as they come. So an update ends, and does nothing, when all
+is solved or nothing is.
 
 An episode has finished when `INDEX.trajectory` stands in the folder: that file, not memory, is the event. What was
 consumed is kept by the learner's checkpoint, as the pool's ledger, so that weights and consumption can never disagree.
@@ -18,15 +24,17 @@ import collections
 import contextlib
 import pathlib
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory, write_atomic
+from tars_jax.rollout.ledger import read_arrivals, read_ledger, write_arrivals
+from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory
 
 _ARRIVALS = "arrivals.txt"
+MOST_FILTERED = 9  # verl's max_num_gen_batches of 10 counts the batch itself
 
 
 class RolloutPool:
@@ -39,20 +47,27 @@ class RolloutPool:
         min_batch: int,
         max_staleness: int,
         group_size: int = 1,
+        dynamic_sampling: bool = False,
         updates: int | None = None,
     ) -> None:
         """A fresh pool. `updates` is how many batches will be taken in all; None: no end is known.
 
         Raises InputError for impossible numbers and for a folder that already holds trajectories.
         """
-        self._set_up(folder, min_batch, max_staleness, group_size, updates)
+        self._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates)
         for path in folder.glob("*.trajectory"):
             raise InputError(
                 f"{folder} holds {path.name}; a fresh pool takes an empty folder, RolloutPool.resume this."
             )
 
     def _set_up(
-        self, folder: pathlib.Path, min_batch: int, max_staleness: int, group_size: int, updates: int | None
+        self,
+        folder: pathlib.Path,
+        min_batch: int,
+        max_staleness: int,
+        group_size: int,
+        dynamic_sampling: bool,
+        updates: int | None,
     ) -> None:
         if min_batch < 1:
             raise InputError(f"min_batch is {min_batch}, it takes at least 1.")
@@ -60,11 +75,14 @@ class RolloutPool:
             raise InputError(f"max_staleness is {max_staleness}, it takes at least 0.")
         if group_size < 1 or min_batch % group_size:
             raise InputError(f"group_size is {group_size}, it takes a divisor of min_batch, which is {min_batch}.")
+        if dynamic_sampling and group_size == 1:
+            raise InputError("group_size is 1, dynamic_sampling takes at least 2: an episode alone is never compared.")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.min_batch = min_batch
         self.max_staleness = max_staleness
         self.group_size = group_size
+        self._dynamic_sampling = dynamic_sampling
         self._updates = updates
         self.changed = threading.Condition()
         self._next = 0
@@ -76,6 +94,9 @@ class RolloutPool:
         self._failed: set[int] = set()
         self._tasks: dict[int, dict[str, Any]] = {}  # of groups that no batch has taken
         self._consumed: list[list[int]] = []  # one list for each batch
+        self._filtered: list[list[int]] = []  # one list for each batch: those that it went without
+        self._aside: dict[int, Trajectory] = {}  # those that the next batch goes without
+        self._left_out: list[Trajectory] = []
 
     @classmethod
     def resume(
@@ -86,6 +107,7 @@ class RolloutPool:
         min_batch: int,
         max_staleness: int,
         group_size: int = 1,
+        dynamic_sampling: bool = False,
         updates: int | None = None,
     ) -> Self:
         """The pool of a process that died, as of the checkpoint that kept `ledger` (None: died before the first one).
@@ -95,20 +117,22 @@ class RolloutPool:
         damaged, or what is wrong with the ledger.
         """
         pool = cls.__new__(cls)
-        pool._set_up(folder, min_batch, max_staleness, group_size, updates)
-        consumed = _read_ledger(ledger)
+        pool._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates)
+        consumed, filtered = read_ledger(ledger)
         stored = {int(path.stem): path for path in folder.glob("*.trajectory") if path.stem.isdecimal()}
         used = {index for batch in consumed for index in batch}
-        for index in used - stored.keys():
+        dropped = {index for batch in filtered for index in batch}
+        for index in (used | dropped) - stored.keys():
             missing = trajectory_path(folder, index)
-            raise InputError(f"{missing} is missing, and the checkpoint's ledger says that it was used.")
-        arrived = _read_arrivals(folder / _ARRIVALS)
+            raise InputError(f"{missing} is missing, and the checkpoint's ledger says that it was used or filtered.")
+        arrived = read_arrivals(folder / _ARRIVALS)
         order = [index for index in arrived if index in stored]
         late = sorted(stored.keys() - set(order))  # killed between the file and its line
-        trajectories = {index: load_trajectory(stored[index]) for index in [*order, *late] if index not in used}
+        waiting = [index for index in [*order, *late] if index not in used | dropped]
+        trajectories = {index: load_trajectory(stored[index]) for index in waiting}
 
-        pool._consumed = consumed
-        taken = {index // group_size for index in used}
+        pool._consumed, pool._filtered = consumed, filtered
+        taken = {index // group_size for index in used | dropped}
         pool._tasks = {
             **({} if ledger is None else {int(group): task for group, task in ledger.get("tasks", {}).items()}),
             **{index // group_size: trajectory.task for index, trajectory in trajectories.items()},
@@ -121,7 +145,7 @@ class RolloutPool:
             pool._admit(index, trajectory)
         pool._next = max(stored, default=-1) + 1
         pool._requeued = [index for index in range(pool._next) if index not in stored]
-        _write_arrivals(folder / _ARRIVALS, [*order, *late])
+        write_arrivals(folder / _ARRIVALS, [*order, *late])
         return pool
 
     # The workers' side
@@ -213,15 +237,25 @@ class RolloutPool:
             members = [index for group in groups for index in self._members(group) if index in self._ready]
             batch = [(index, self._ready.pop(index)) for index in members]
             self._consumed.append([index for index, _ in batch])
+            self._filtered.append(list(self._aside))
+            self._left_out, self._aside = list(self._aside.values()), {}
             self.changed.notify_all()
             return [trajectory for _, trajectory in batch]
 
+    def left_out(self) -> list[Trajectory]:
+        """What was filtered while the batch that was taken last filled up: nobody learns from it, a curriculum may."""
+        with self.changed:
+            return self._left_out
+
     def ledger(self) -> dict[str, Any]:
         """What has been taken, and which tasks were drawn for the rest, as JSON: {"consumed": [[index, ...] for each
-        batch], "tasks": {group: task}}. Belongs into the same checkpoint as the weights that were made of it."""
+        batch], "filtered": [[index, ...] for each batch], "tasks": {group: task}}. Belongs into the same checkpoint as
+        the weights that were made of it. What was filtered since the last batch is not in it: a resume filters it
+        again, in the same order."""
         with self.changed:
             return {
                 "consumed": [list(batch) for batch in self._consumed],
+                "filtered": [list(batch) for batch in self._filtered],
                 "tasks": {str(group): task for group, task in self._tasks.items()},
             }
 
@@ -233,6 +267,7 @@ class RolloutPool:
                 "in_flight": len(self._in_flight),
                 "ready": len(self._ready),
                 "consumed": sum(map(len, self._consumed)),
+                "filtered": sum(map(len, self._filtered)) + len(self._aside),
                 "failed": len(self._failed),
             }
 
@@ -242,12 +277,24 @@ class RolloutPool:
             self._withdraw(index)
         else:
             self._ready[index] = trajectory
-        members = self._members(self._group(index))
+        group = self._group(index)
+        members = self._members(group)
         if all(member in self._ready or member in self._failed for member in members):
-            if any(member in self._ready for member in members):
-                self._complete[self._group(index)] = None
-            else:
-                self._tasks.pop(self._group(index), None)
+            ended = [member for member in members if member in self._ready]
+            if ended and not self._filters(ended):
+                self._complete[group] = None
+                return
+            for member in ended:
+                self._aside[member] = self._ready.pop(member)
+                self._withdraw(member)
+            self._tasks.pop(group, None)
+
+    def _filters(self, members: Sequence[int]) -> bool:
+        """Whether a group is kept out of the batch that is being filled."""
+        if not self._dynamic_sampling or len({self._ready[member].reward for member in members}) > 1:
+            return False
+        groups = len({self._group(member) for member in self._aside})
+        return groups < MOST_FILTERED * (self.min_batch // self.group_size)
 
     def _has_batch(self) -> bool:
         return len(self._complete) >= self.min_batch // self.group_size
@@ -280,36 +327,3 @@ def staleness(trajectory: Trajectory, version: int) -> np.ndarray:
 def trajectory_path(folder: pathlib.Path, index: int) -> pathlib.Path:
     """Where the pool in `folder` keeps the episode of task `index`."""
     return folder / f"{index:08d}.trajectory"
-
-
-# The order of arrival: one number a line, appended when an episode has finished. It is an order, never a record of what
-# exists: a line lost with the power costs a place in the queue, and nothing more.
-
-
-def _read_arrivals(path: pathlib.Path) -> list[int]:
-    """The numbers in order, each once; what is torn or no number is dropped."""
-    with contextlib.suppress(FileNotFoundError):
-        lines = path.read_bytes().split(b"\n")[:-1]  # after the last line break nothing, or a torn line
-        return list(dict.fromkeys(int(line) for line in lines if line.isdigit()))
-    return []
-
-
-def _write_arrivals(path: pathlib.Path, indices: Iterable[int]) -> None:
-    write_atomic(path, "".join(f"{index}\n" for index in indices).encode())
-
-
-def _read_ledger(ledger: Mapping[str, Any] | None) -> list[list[int]]:
-    if ledger is None:
-        return []
-    batches, tasks = ledger.get("consumed"), ledger.get("tasks", {})
-    if not isinstance(tasks, dict) or not all(group.isdecimal() for group in tasks):
-        raise InputError(f"the pool's ledger: field tasks is {tasks!r:.60}, it takes an object of groups and tasks.")
-    if not isinstance(batches, list) or not all(isinstance(batch, list) for batch in batches):
-        raise InputError(f"the pool's ledger: field consumed is {batches!r:.60}, it takes a list of lists of numbers.")
-    indices = [index for batch in batches for index in batch]
-    if not all(type(index) is int and index >= 0 for index in indices):
-        raise InputError("the pool's ledger: field consumed holds something that is no task number.")
-    if len(set(indices)) < len(indices):
-        twice = next(index for index, count in collections.Counter(indices).items() if count > 1)
-        raise InputError(f"the pool's ledger: field consumed names task {twice} twice.")
-    return [list(batch) for batch in batches]

@@ -46,7 +46,7 @@ class StreamMetrics:
         self._before = after
         wall = max(done["wall"], 1e-9)
         counts = self._pool.counts()
-        queues = {name: float(counts[name]) for name in ("requeued", "in_flight", "ready", "failed")}
+        queues = {name: float(counts[name]) for name in ("requeued", "in_flight", "ready", "filtered", "failed")}
         self._activity.show(Part.WORKERS, "pool", in_flight=queues["in_flight"], ready=queues["ready"])
         utilisations = {
             "engine_utilisation": done["engine"] / wall,

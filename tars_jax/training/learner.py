@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,15 +15,8 @@ from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, free_routes, map_rows
-from tars_jax.training.ppo import (
-    PPOConfig,
-    make_advantage_fn,
-    make_policy_update,
-    make_score_fn,
-    minibatches,
-    prepare,
-    value_batch,
-)
+from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn, value_batch
+from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig, step_rewards
 from tars_jax.training.state import TrainState, start
 from tars_jax.training.value import make_value_fn, make_value_update
@@ -30,7 +24,7 @@ from tars_jax.trajectory import Trajectory
 
 
 class PPOLearner:
-    """The jitted functions of one model under one config. State is passed in and out."""
+    """The jitted functions of one model under one config. What changes is passed in and out."""
 
     def __init__(
         self,
@@ -48,34 +42,50 @@ class PPOLearner:
         self._update_policy = make_policy_update(model, self._optimisers[0], config)
         self._update_value = make_value_update(model, self._optimisers[1], config.value_clip)
         self._values = make_value_fn(model)
+        self._reference: Parameters | None = None
 
-    def start(self, policy: Parameters, value: Parameters) -> tuple[TrainState, TrainState]:
-        """States of policy and value model before the first update; the parameters are copied."""
-        return start(policy, self._optimisers[0]), start(value, self._optimisers[1])
+    def start(self, policy: Parameters, value: Parameters | None) -> tuple[TrainState, Any]:
+        """States of policy and value model before the first update; the parameters are copied.
+
+        Without a value model, where advantages come from groups, both sides of it are None. Where the config has a
+        `kl_weight`, `policy` is what the KL goes to in all updates: a resumed run starts here, too.
+        """
+        if self._config.uses_reference:
+            self._reference = policy
+        return start(policy, self._optimisers[0]), None if value is None else start(value, self._optimisers[1])
 
     def update(
         self,
         policy: TrainState,
-        value: TrainState,
+        value: Any,
         trajectories: Sequence[Trajectory],
         version: int,
         seed: int,
         watch: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
-    ) -> tuple[TrainState, TrainState, dict[str, float]]:
-        """One PPO iteration; the states are donated. `version` is that of `policy`.
+    ) -> tuple[TrainState, Any, dict[str, float]]:
+        """One iteration; the states are donated. `version` is that of `policy`.
 
-        With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head, and `value` comes back as
-        it was. `watch` is entered around each part, by its name: `log_probs`, `values`, `minibatches`.
+        `value` is a TrainState. With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head,
+        and `value` comes back as it was; so it does, None or not, where advantages come from groups. `watch` is entered
+        around each part, by its name: `log_probs`, `values`, `minibatches`.
         """
-        config, shared = self._config, self._model.scalar_head
+        config = self._config
+        separate = config.uses_values and not self._model.scalar_head
         packed = self._packer.pack(trajectories, config.minibatch_rows, routes=config.replay_routes)
         with watch("log_probs"):
             proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
-        with watch("values"):
-            parameters = policy.parameters if shared else value.parameters
-            rows = packed.rows if shared else free_routes(packed.rows)
-            values = map_rows(self._values, parameters, rows, config.minibatch_rows)
-        batch, prepared = prepare(packed, trajectories, proximal, values, config, self._rewards, self._advantages)
+            reference = None
+            if self._reference is not None:
+                reference = map_rows(self._score, self._reference, packed.rows, config.minibatch_rows)
+        values = None
+        if config.uses_values:
+            with watch("values"):
+                parameters = value.parameters if separate else policy.parameters
+                rows = free_routes(packed.rows) if separate else packed.rows
+                values = map_rows(self._values, parameters, rows, config.minibatch_rows)
+        batch, prepared = prepare(
+            packed, trajectories, proximal, values, config, self._rewards, self._advantages, reference
+        )
 
         collected: list[dict[str, jax.Array]] = []
         rng = np.random.default_rng((seed, version))
@@ -83,7 +93,7 @@ class PPOLearner:
             for _ in range(config.epochs):
                 for minibatch in minibatches(batch, config.minibatch_rows, rng):
                     policy, metrics = self._update_policy(policy, minibatch)
-                    if not shared:
+                    if separate:
                         value, value_metrics = self._update_value(value, value_batch(minibatch))
                         metrics = {**metrics, "value_loss": value_metrics["value_loss"]}
                     collected.append(metrics)
@@ -109,6 +119,8 @@ def describe(
         "staleness": np.mean(version - sampled),
         "largest_staleness": np.max(version - sampled),
     }
-    if config.lambda_policy is None:
+    if config.lambda_policy is None and config.uses_values:
+        if config.advantages == "turn":
+            lengths = np.array([len(trajectory.steps) for trajectory in trajectories])
         described["lambda_clamped"] = np.mean(np.asarray(length_adaptive_lambda(lengths, config.alpha)) == 0)
     return {name: float(value) for name, value in described.items()}

@@ -1,24 +1,24 @@
-"""Token-level PPO over whole trajectories.
+"""Token-level policy optimisation over whole trajectories: PPO, and GRPO where advantages come from groups.
 
 Axes: B rows, T tokens, R all rows of a batch, N trajectories, A action tokens of a trajectory.
 
 One update:
-1. pack the trajectories' windows into rows;
-2. score the rows: values, and the proximal policy's log-probabilities of the sampled tokens;
-3. advantages and value targets over each trajectory's action tokens, in one pass with two lambdas;
-4. a few epochs of minibatches: clip-higher PPO loss, decoupled from the behaviour policy; value loss beside it.
+1. pack the trajectories' windows into rows (`packing.py`);
+2. score the rows: values, the proximal policy's log-probabilities of the sampled tokens, the reference policy's;
+3. advantages and value targets over each trajectory's action tokens (`advantages_of`);
+4. a few epochs of minibatches (`preparation.py`): clip-higher loss, decoupled from the behaviour policy; value loss
+   beside it.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import flax.struct
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 from tars_jax.model.config import ModelConfig
@@ -26,43 +26,20 @@ from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import (
     PolicyLoss,
     decoupled_gae,
-    explained_variance,
+    group_advantages,
     length_adaptive_lambda,
     positive_language_model_loss,
     ppo_policy_loss,
+    reference_kl,
     token_mean,
+    turn_level_gae,
     value_loss,
 )
 from tars_jax.training.log_probs import headless, token_statistics
-from tars_jax.training.packing import Array, PackedBatch, Rows, free_routes, select_rows
-from tars_jax.training.rewards import RewardConfig, token_rewards
+from tars_jax.training.packing import Array, Rows, free_routes
+from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
-from tars_jax.training.value import ValueBatch, gather_actions, scatter_actions, shift_values
-from tars_jax.trajectory import Trajectory
-
-
-@dataclasses.dataclass(frozen=True)
-class PPOConfig:
-    """Every switch of the update. Sources in `tars_jax.rl`."""
-
-    gamma: float = 1.0
-    lambda_policy: float | None = None  # None: length-adaptive with `alpha`
-    alpha: float = 1.5
-    lambda_critic: float = 1.0
-    clip_low: float = 0.2
-    clip_high: float = 0.28
-    dual_clip: float | None = None
-    value_clip: float | None = None
-    decoupled: bool = True  # clip around the proximal policy, weigh by proximal / behaviour
-    max_importance: float = 2.0
-    normalise_advantages: bool = True
-    positive_weight: float = 0.0  # VAPO's imitation of successful episodes
-    entropy_bonus: float = 0.0
-    balance: float = 0.01  # the routers' load-balancing loss
-    value_weight: float = 0.5  # of the value loss when policy and value share their trunk
-    replay_routes: bool = False  # the policy's tokens go to the experts that sampled them (R3, arXiv 2510.11370)
-    epochs: int = 1
-    minibatch_rows: int = 16
+from tars_jax.training.value import ValueBatch, shift_values
 
 
 @flax.struct.dataclass
@@ -75,6 +52,8 @@ class PPOBatch:
     positive: Array  # bool: the token's episode succeeded
     value_targets: Array
     old_values: Array
+    weights: Array | None = None  # 1 / action tokens of the trajectory, for the aggregation "sequence"
+    reference_log_probs: Array | None = None  # for a KL to the reference policy
 
 
 def score_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
@@ -93,24 +72,54 @@ def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]
 
 
 def advantages_of(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
-    """(rewards, values, valid), each [N, A], to advantages and value targets [N, A]. Pure, to be traced."""
+    """(rewards, values, valid[, steps[, groups]]) to advantages and value targets, both [N, A]. Pure, to be traced.
 
-    def one(rewards: jax.Array, values: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
-        lambda_policy = (
-            length_adaptive_lambda(jnp.maximum(valid.sum(), 1), config.alpha)
-            if config.lambda_policy is None
-            else config.lambda_policy
-        )
-        return decoupled_gae(
-            rewards,
-            values,
-            valid,
-            gamma=config.gamma,
-            lambda_policy=lambda_policy,
-            lambda_critic=config.lambda_critic,
-        )
+    Rewards, values and valid are [N, A]. "turn" reads `steps` [N, A], the step of each action token, from 0 on.
+    "group" reads `groups` [N], equal for trajectories of one task, and no values, which may be None: a trajectory's
+    outcome is the sum of its rewards, its tokens share one advantage, and value targets are 0.
+    """
 
-    return jax.vmap(one)
+    def lambda_of(length: jax.Array) -> Any:
+        if config.lambda_policy is not None:
+            return config.lambda_policy
+        return length_adaptive_lambda(jnp.maximum(length, 1), config.alpha)
+
+    def of_tokens(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Any:
+        def one(rewards: jax.Array, values: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
+            return decoupled_gae(
+                rewards,
+                values,
+                valid,
+                gamma=config.gamma,
+                lambda_policy=lambda_of(valid.sum()),
+                lambda_critic=config.lambda_critic,
+            )
+
+        return jax.vmap(one)(rewards, values, valid)
+
+    def of_turns(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any = None) -> Any:
+        def one(
+            rewards: jax.Array, values: jax.Array, valid: jax.Array, steps: jax.Array
+        ) -> tuple[jax.Array, jax.Array]:
+            return turn_level_gae(
+                rewards,
+                values,
+                valid,
+                steps,
+                gamma=config.gamma,
+                lambda_policy=lambda_of(jnp.where(valid, steps + 1, 0).max()),
+                lambda_critic=config.lambda_critic,
+            )
+
+        return jax.vmap(one)(rewards, values, valid, steps)
+
+    def of_groups(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any) -> Any:
+        outcomes, groups = jnp.where(valid, rewards, 0).sum(-1), jnp.asarray(groups)
+        of_member = jax.vmap(lambda mask: group_advantages(outcomes, mask=mask, normalise=config.group_std))
+        own = jnp.diagonal(of_member(groups[:, None] == groups))
+        return jnp.where(valid, own[:, None], 0.0), jnp.zeros(valid.shape, jnp.float32)
+
+    return {"gae": of_tokens, "turn": of_turns, "group": of_groups}[config.advantages]
 
 
 def make_advantage_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
@@ -118,46 +127,19 @@ def make_advantage_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.A
     return jax.jit(advantages_of(config))
 
 
-def prepare(
-    packed: PackedBatch,
-    trajectories: Sequence[Trajectory],
-    proximal_log_probs: np.ndarray,
-    values: np.ndarray,
-    config: PPOConfig,
-    rewards: RewardConfig,
-    advantage_fn: Callable[..., tuple[jax.Array, jax.Array]],
-) -> tuple[PPOBatch, dict[str, float]]:
-    """Steps 2 and 3: scored rows [R, T] to a batch for `make_policy_update`, and what the batch looks like."""
-    token_reward = token_rewards(packed, trajectories, rewards)
-    action_values = gather_actions(packed, values)
-    advantages, targets = (np.asarray(x) for x in advantage_fn(token_reward, action_values, packed.action_valid))
-    valid = packed.action_valid
-    metrics = {
-        "explained_variance": float(explained_variance(targets, action_values, valid)),
-        "value_mean": float(action_values[valid].mean()),
-        "advantage_std": float(advantages[valid].std()),
-    }
-    if config.normalise_advantages:
-        advantages = (advantages - advantages[valid].mean()) / (advantages[valid].std() + 1e-6)
-    succeeded = np.array([trajectory.reward > 0 for trajectory in trajectories])
-    batch = PPOBatch(
-        rows=packed.rows,
-        proximal_log_probs=proximal_log_probs,
-        advantages=scatter_actions(packed, advantages),
-        positive=scatter_actions(packed, np.broadcast_to(succeeded[:, None], valid.shape)) > 0,
-        value_targets=scatter_actions(packed, targets),
-        old_values=values,
-    )
-    return batch, metrics
-
-
 def policy_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
 ) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
-    """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced."""
+    """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced.
+
+    Tracing raises ValueError for a minibatch without the weights or the reference that the config takes.
+    """
 
     def loss_fn(parameters: Parameters, batch: PPOBatch) -> tuple[jax.Array, Metrics]:
         rows, mask = batch.rows, batch.rows.action_mask
+        weights = None
+        if config.aggregation == "sequence":
+            weights = _required(batch.weights, "weights, which the aggregation 'sequence' takes")
         output = forward(headless(model), parameters, rows.inputs)
         read = token_statistics(model, parameters, output.hidden, rows.inputs.tokens, mask)
         old = batch.proximal_log_probs if config.decoupled else rows.log_probs
@@ -174,7 +156,7 @@ def policy_update(
 
         parts = jax.vmap(surrogate)(read.log_probs, old, batch.advantages, mask, rows.log_probs)
         mean_entropy = token_mean(read.entropies, mask)
-        loss = token_mean(parts.loss, mask)
+        loss = token_mean(parts.loss, mask, weights)
         positive = positive_language_model_loss(read.log_probs, mask, batch.positive)
         total = (
             loss
@@ -182,18 +164,25 @@ def policy_update(
             - config.entropy_bonus * mean_entropy
             + config.balance * output.routers.balance_loss.mean()
         )
-        if output.values is not None:
+        metrics = {}
+        if config.uses_reference:
+            reference = _required(batch.reference_log_probs, "reference_log_probs, which kl_weight takes")
+            kl = token_mean(jax.vmap(reference_kl)(read.log_probs, reference, mask), mask, weights)
+            total = total + config.kl_weight * kl
+            metrics["reference_kl"] = kl
+        if output.values is not None and config.uses_values:
             values = shift_values(output.values)
             losses = jax.vmap(functools.partial(value_loss, clip=config.value_clip))(
                 values, batch.value_targets, mask, batch.old_values
             )
             total = total + config.value_weight * token_mean(losses, mask)
-        return total, {
+        return total, metrics | {
             "policy_loss": loss,
             "entropy": mean_entropy,
             "clip_fraction": token_mean(parts.clipped_low | parts.clipped_high, mask),
             "clip_low_fraction": token_mean(parts.clipped_low, mask),
             "clip_high_fraction": token_mean(parts.clipped_high, mask),
+            "clip_dual_fraction": token_mean(parts.clipped_dual, mask),
             "importance": token_mean(parts.importance, mask),
             "approximate_kl": token_mean(old - read.log_probs, mask),
             "largest_expert_load": output.routers.load.max(),
@@ -208,26 +197,17 @@ def policy_update(
     return update
 
 
+def _required(array: Array | None, what: str) -> Array:
+    if array is None:
+        raise ValueError(f"the minibatch lacks {what}")
+    return array
+
+
 def make_policy_update(
     model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
 ) -> Update[PPOBatch]:
     """`policy_update`, jitted; the state is donated."""
     return Update(policy_update(model, optimiser, config))
-
-
-def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterator[PPOBatch]:
-    """The batch in random order, `rows` at a time; packing made the number of rows a multiple of it."""
-    order = key.permutation(batch.advantages.shape[0])
-    for first in range(0, order.size, rows):
-        chosen = order[first : first + rows]
-        yield PPOBatch(
-            rows=select_rows(batch.rows, chosen),
-            proximal_log_probs=batch.proximal_log_probs[chosen],
-            advantages=batch.advantages[chosen],
-            positive=batch.positive[chosen],
-            value_targets=batch.value_targets[chosen],
-            old_values=batch.old_values[chosen],
-        )
 
 
 def value_batch(batch: PPOBatch) -> ValueBatch:

@@ -103,11 +103,13 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
     assert "http://" not in (run / "report.html").read_text().replace("http://www.w3.org", "")
 
 
-def test_browsers_killed_while_training_cost_time_and_nothing_else(
+def test_browsers_killed_while_groups_train_cost_time_and_nothing_else(
     tmp_path: pathlib.Path, cache: pathlib.Path, kill_browsers: Callable[[int], list[int]]
 ) -> None:
+    """GRPO: no value model, and whole groups of one task, although browsers die under them."""
     run = tmp_path / "run"
-    process = _start(*TINY, f"--config.run={run}", cache=cache)
+    groups = ("--config.ppo.advantages=group", "--config.ppo.group_size=3", "--config.ppo.kl_weight=0.01")
+    process = _start(*TINY, *groups, f"--config.run={run}", cache=cache)
     _wait_for(run / "checkpoints" / "ppo" / "00000001", process)
     killed = kill_browsers(process.pid)
     output, _ = process.communicate(timeout=400)
@@ -117,6 +119,8 @@ def test_browsers_killed_while_training_cost_time_and_nothing_else(
 
     used = [load_trajectory(run / "trajectories" / "ppo" / f"{index:08d}.trajectory") for index in _consumed(run)]
     assert len(used) == 24
+    assert all(used[3 * group].task == each.task for group in range(8) for each in used[3 * group : 3 * group + 3])
+    assert "explained_variance" not in result and not (run / "value").exists()
     for trajectory in used:  # every episode came to an end of its own
         steps, success = len(trajectory.steps), trajectory.reward > 0
         assert trajectory.outcome.carries_reward

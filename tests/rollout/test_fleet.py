@@ -130,7 +130,7 @@ def test_a_killed_host_loses_no_task(fleet: Fleet, policy: RayPolicy, tmp_path: 
                 os.kill(fleet.pids[0], signal.SIGKILL)
     assert fleet.seats_lost - lost >= 1
     assert sorted(used) == list(range(20))
-    assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 20, "failed": 0}
+    assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 20, "filtered": 0, "failed": 0}
 
 
 def test_a_fleet_plays_lists_and_the_killed_host_is_back(fleet: Fleet, policy: RayPolicy, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_failed_episodes_are_kept_counted_and_never_handed_out(tmp_path: pathlib
         assert pool.claim(0) == index  # a failed one frees its place: the bound must not starve the learner
         pool.finish(index, episode(index, Outcome.FAILED))
     assert pool.take() is None
-    assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 0, "failed": 5}
+    assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 0, "filtered": 0, "failed": 5}
     assert load_trajectory(trajectory_path(tmp_path, 4)).outcome is Outcome.FAILED
     again = resumed(tmp_path, pool.ledger(), min_batch=1, max_staleness=0)
     assert again.counts() == pool.counts()
@@ -82,7 +82,7 @@ def test_batches_leave_in_the_order_of_arrival(tmp_path: pathlib.Path) -> None:
     for index in (4, 1, 5, 0, 3):
         pool.finish(index, episode(index))
     assert (pool.ready(), taken(pool), taken(pool), taken(pool), pool.ready()) == (5, [4, 1], [5, 0], None, 1)
-    assert pool.ledger() == {"consumed": [[4, 1], [5, 0]], "tasks": {}}
+    assert pool.ledger() == {"consumed": [[4, 1], [5, 0]], "filtered": [[], []], "tasks": {}}
     assert json.loads(json.dumps(pool.ledger())) == pool.ledger()
 
 
@@ -136,7 +136,7 @@ def test_a_resumed_pool_knows_what_was_where(tmp_path: pathlib.Path) -> None:
         pool.finish(index, episode(index))
     pool.take()  # an update that no checkpoint has kept: it never happened
     again = resumed(tmp_path, kept, max_staleness=4)
-    assert again.counts() == {"requeued": 3, "in_flight": 0, "ready": 4, "consumed": 2, "failed": 0}
+    assert again.counts() == {"requeued": 3, "in_flight": 0, "ready": 4, "consumed": 2, "filtered": 0, "failed": 0}
     assert [taken(again), taken(again)] == [[8, 1], [5, 0]]
     assert [again.claim(3) for _ in range(5)] == [2, 4, 6, 9, 10]
 
@@ -193,6 +193,8 @@ def test_a_damaged_trajectory_is_named(tmp_path: pathlib.Path) -> None:
         ({"consumed": [1]}, "list of lists"),
         ({"consumed": [["1"]]}, "no task number"),
         ({"consumed": [[1, 2], [1]]}, "task 1 twice"),
+        ({"consumed": [[0]], "filtered": [[0]]}, "task 0 twice"),
+        ({"consumed": [[1]], "filtered": []}, "filtered has 0 lists, it takes 1"),
     ],
 )
 def test_a_bad_ledger_is_refused(tmp_path: pathlib.Path, ledger: dict, message: str) -> None:

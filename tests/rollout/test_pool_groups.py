@@ -10,23 +10,25 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool import MOST_FILTERED, RolloutPool
 from tars_jax.trajectory import Outcome, Trajectory
 
 GROUP = 3
 
 
-def episode(index: int, outcome: Outcome = Outcome.FINISHED, task: dict[str, Any] | None = None) -> Trajectory:
-    return Trajectory(str(index), task or {}, (), (), outcome, 1.0)
+def episode(
+    index: int, outcome: Outcome = Outcome.FINISHED, task: dict[str, Any] | None = None, reward: float = 1.0
+) -> Trajectory:
+    return Trajectory(str(index), task or {}, (), (), outcome, 0.0 if outcome is Outcome.FAILED else reward)
 
 
 def pool_in(folder: pathlib.Path, min_batch: int = 6, max_staleness: int = 0, **options: Any) -> RolloutPool:
     return RolloutPool(folder, min_batch=min_batch, max_staleness=max_staleness, group_size=GROUP, **options)
 
 
-def resumed(folder: pathlib.Path, ledger: dict[str, Any] | None, max_staleness: int = 0) -> RolloutPool:
+def resumed(folder: pathlib.Path, ledger: dict[str, Any] | None, max_staleness: int = 0, **options: Any) -> RolloutPool:
     kept = json.loads(json.dumps(ledger))
-    return RolloutPool.resume(folder, kept, min_batch=6, max_staleness=max_staleness, group_size=GROUP)
+    return RolloutPool.resume(folder, kept, min_batch=6, max_staleness=max_staleness, group_size=GROUP, **options)
 
 
 def taken(pool: RolloutPool) -> list[int] | None:
@@ -115,6 +117,65 @@ def test_a_group_has_one_task_whatever_is_seen_and_whoever_dies(tmp_path: pathli
     assert resumed(tmp_path, again.ledger(), max_staleness=1).ledger()["tasks"].keys() == {"2", "3"}
 
 
+def play_group(pool: RolloutPool, rewards: tuple[float, float, float], version: int = 0) -> int:
+    """Claims and ends a whole group; its number."""
+    indices = [pool.claim(version) for _ in range(GROUP)]
+    assert indices[0] is not None
+    for index, reward in zip(indices, rewards, strict=True):
+        assert index is not None
+        pool.finish(index, episode(index, reward=reward))
+    return indices[0] // GROUP
+
+
+EQUAL, MIXED = (1.0, 1.0, 1.0), (0.0, 1.0, 0.0)
+
+
+def test_dynamic_sampling_goes_on_without_groups_that_teach_nothing(tmp_path: pathlib.Path) -> None:
+    pool = pool_in(tmp_path, dynamic_sampling=True)
+    for rewards in (MIXED, EQUAL, (0.0, 0.0, 0.0), MIXED):  # two filtered groups freed their places
+        play_group(pool, rewards)
+    assert pool.claim(0) is None
+    assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 6, "consumed": 0, "filtered": 6, "failed": 0}
+    assert pool.left_out() == [] and taken(pool) == [0, 1, 2, 9, 10, 11]
+    assert [each.id for each in pool.left_out()] == ["3", "4", "5", "6", "7", "8"]
+    play_group(pool, EQUAL, version=1)  # since the last batch: filtered again by whoever resumes
+    ledger = pool.ledger()
+    assert (ledger["consumed"], ledger["filtered"]) == ([[0, 1, 2, 9, 10, 11]], [[3, 4, 5, 6, 7, 8]])
+    again = resumed(tmp_path, ledger, dynamic_sampling=True)
+    assert again.counts() == pool.counts() and again.claim(1) == 15
+    assert resumed(tmp_path, None, dynamic_sampling=True).counts()["filtered"] == 9
+
+
+def test_a_group_that_lost_members_is_judged_by_the_rest(tmp_path: pathlib.Path) -> None:
+    pool = pool_in(tmp_path, dynamic_sampling=True)
+    for index in range(6):
+        pool.claim(0)
+        failed = index in (1, 3)  # leaves 1, 1 and 1, 0
+        pool.finish(index, episode(index, Outcome.FAILED if failed else Outcome.FINISHED, reward=float(index != 5)))
+    assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 2, "consumed": 0, "filtered": 2, "failed": 2}
+    assert resumed(tmp_path, None, dynamic_sampling=True).counts() == pool.counts()
+
+
+def test_filtering_ends_where_nothing_ever_varies(tmp_path: pathlib.Path) -> None:
+    """Nine groups are filtered for a batch of one, then comes one as it is, and the count begins anew."""
+    pool = pool_in(tmp_path, min_batch=GROUP, dynamic_sampling=True)
+    for version in range(2):
+        for _ in range(MOST_FILTERED + 1):
+            assert pool.take() is None
+            play_group(pool, EQUAL, version)
+        if version:  # counted again by whoever resumes
+            pool = RolloutPool.resume(
+                tmp_path, pool.ledger(), min_batch=GROUP, max_staleness=0, group_size=GROUP, dynamic_sampling=True
+            )
+        assert taken(pool) == [30 * version + 27 + number for number in range(GROUP)]
+        assert len(pool.left_out()) == 27
+
+
+def test_dynamic_sampling_takes_groups(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(InputError, match="group_size is 1, dynamic_sampling takes at least 2"):
+        RolloutPool(tmp_path, min_batch=6, max_staleness=0, dynamic_sampling=True)
+
+
 @pytest.mark.parametrize("group_size", [0, 4])
 def test_a_batch_holds_a_whole_number_of_groups(tmp_path: pathlib.Path, group_size: int) -> None:
     with pytest.raises(InputError, match=f"group_size is {group_size}, it takes a divisor of min_batch, which is 6"):
@@ -127,12 +188,18 @@ def test_a_ledger_with_bad_tasks_is_refused(tmp_path: pathlib.Path, tasks: Any) 
         resumed(tmp_path, {"consumed": [], "tasks": tasks})
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_any_history_of_groups_ends_with_every_member_used_once(tmp_path: pathlib.Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "dynamic_sampling"), [(seed, seed % 2 == 1) for seed in range(20)])
+def test_any_history_of_groups_ends_with_every_member_used_once(
+    tmp_path: pathlib.Path, seed: int, dynamic_sampling: bool
+) -> None:
     """Random claims, ends, failures, abandonments, updates, checkpoints and crashes; then the run goes to its end."""
     rng = random.Random(seed)
     folder, version, kept = tmp_path, 0, (pool_in(tmp_path).ledger(), 0)
-    pool = resumed(folder, kept[0], max_staleness=1)
+
+    def again(ledger: dict[str, Any]) -> RolloutPool:
+        return resumed(folder, ledger, max_staleness=1, dynamic_sampling=dynamic_sampling)
+
+    pool = again(kept[0])
     in_flight: list[int] = []
 
     def take() -> None:
@@ -156,14 +223,15 @@ def test_any_history_of_groups_ends_with_every_member_used_once(tmp_path: pathli
                 pool.abandon(index)
             else:
                 failed = rng.random() < 0.2
-                pool.finish(index, episode(index, Outcome.FAILED if failed else Outcome.FINISHED))
+                outcome = Outcome.FAILED if failed else Outcome.FINISHED
+                pool.finish(index, episode(index, outcome, reward=float(rng.random() < 0.5)))
         elif step == "take":
             take()
         elif step == "keep":
             kept = (json.loads(json.dumps(pool.ledger())), version)
         elif step == "crash" and rng.random() < 0.3:
             version = kept[1]
-            pool, in_flight = resumed(folder, kept[0], max_staleness=1), []
+            pool, in_flight = again(kept[0]), []
     goal = version + 5
     while version < goal:  # nothing hangs
         progressed = False
@@ -175,5 +243,11 @@ def test_any_history_of_groups_ends_with_every_member_used_once(tmp_path: pathli
         in_flight, before = [], version
         take()
         assert progressed or version > before
-    used = [index for batch in pool.ledger()["consumed"] for index in batch]
-    assert len(used) == len(set(used))
+    ledger, counts = pool.ledger(), pool.counts()
+    used, filtered = ([index for batch in ledger[field] for index in batch] for field in ("consumed", "filtered"))
+    assert len(used + filtered) == len({*used, *filtered}) and (dynamic_sampling or not filtered)
+    stored = {int(path.stem) for path in folder.glob("*.trajectory")}
+    assert {*used, *filtered} <= stored and not counts["in_flight"]
+    assert sum(counts[name] for name in ("consumed", "filtered", "ready", "failed")) == len(stored)
+    resumed_counts = again(ledger).counts()
+    assert resumed_counts == counts | {"requeued": resumed_counts["requeued"]}

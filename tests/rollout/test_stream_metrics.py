@@ -76,6 +76,7 @@ def test_a_reading_covers_the_time_since_the_last_one(tmp_path: pathlib.Path, mo
             "queue_requeued": 0,
             "queue_in_flight": 2,
             "queue_ready": 0,
+            "queue_filtered": 0,
             "queue_failed": 0,
             "tokens_per_second": 20,
             "steps_per_second": 0.1,

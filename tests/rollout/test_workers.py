@@ -172,7 +172,7 @@ def test_a_stream_that_is_stopped_gives_its_tasks_back(rollouts: Rollouts, refer
         until = time.monotonic() + 10
         while pool.counts()["in_flight"] < WORKERS and time.monotonic() < until:
             time.sleep(0.02)
-    assert pool.counts() == {"requeued": WORKERS, "in_flight": 0, "ready": 0, "consumed": 0, "failed": 0}
+    assert pool.counts() == {"requeued": WORKERS, "in_flight": 0, "ready": 0, "consumed": 0, "filtered": 0, "failed": 0}
     check_won(rollouts.play(TASKS[:3], reference, tmp_path / "list"), TASKS[:3])
 
 

@@ -26,12 +26,11 @@ from tars_jax.training.ppo import (
     make_advantage_fn,
     make_policy_update,
     make_score_fn,
-    minibatches,
     policy_update,
-    prepare,
     score_of,
     value_batch,
 )
+from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import TrainState, abstract_state, start
 from tars_jax.training.value import make_value_fn, value_model, value_update, values_of

@@ -25,10 +25,9 @@ from tars_jax.training.ppo import (
     make_advantage_fn,
     make_policy_update,
     make_score_fn,
-    minibatches,
-    prepare,
     value_batch,
 )
+from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import start
 from tars_jax.training.value import make_value_fn, make_value_update

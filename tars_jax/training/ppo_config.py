@@ -1,0 +1,58 @@
+"""Every switch of the learner's algorithm, PPO or GRPO, in one place."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+
+from tars_jax import InputError
+
+ADVANTAGES = ("gae", "turn", "group")
+AGGREGATIONS = ("token", "sequence")
+
+
+@dataclasses.dataclass(frozen=True)
+class PPOConfig:
+    """Every switch of the update. Sources in `tars_jax.rl`, which its README lists with what was measured here.
+
+    Numbers may be traced. Raises InputError for advantages and aggregations that do not exist.
+    """
+
+    advantages: str = "gae"  # of a token; "turn": of a ReAct step; "group": GRPO's, which needs no value model
+    gamma: float = 1.0
+    lambda_policy: float | None = None  # None: length-adaptive with `alpha`
+    alpha: float = 1.5
+    lambda_critic: float = 1.0
+    normalise_advantages: bool = True  # over the batch's tokens; not those of groups
+    group_std: bool = True  # advantages of groups are divided by the group's standard deviation; without, Dr. GRPO
+    aggregation: str = "token"  # every token weighs the same; "sequence": every trajectory, in policy loss and KL
+    clip_low: float = 0.2
+    clip_high: float = 0.28
+    dual_clip: float | None = None
+    value_clip: float | None = None
+    decoupled: bool = True  # clip around the proximal policy, weigh by proximal / behaviour
+    max_importance: float = 2.0  # truncates that weight
+    kl_weight: float = 0.0  # of the KL to the policy that RL started from; 0 runs no reference
+    positive_weight: float = 0.0  # VAPO's imitation of successful episodes
+    entropy_bonus: float = 0.0
+    balance: float = 0.01  # the routers' load-balancing loss
+    value_weight: float = 0.5  # of the value loss when policy and value share their trunk
+    replay_routes: bool = False  # the policy's tokens go to the experts that sampled them (R3, arXiv 2510.11370)
+    epochs: int = 1
+    minibatch_rows: int = 16
+
+    def __post_init__(self) -> None:
+        for name, known in (("advantages", ADVANTAGES), ("aggregation", AGGREGATIONS)):
+            if getattr(self, name) not in known:
+                raise InputError(f"ppo.{name} got {getattr(self, name)!r}; it takes one of {', '.join(known)}.")
+
+    @property
+    def uses_values(self) -> bool:
+        """Whether there is a value model at all."""
+        return self.advantages != "group"
+
+    @property
+    def uses_reference(self) -> bool:
+        """Whether a reference policy is scored; a traced weight may be anything."""
+        return isinstance(self.kl_weight, jax.Array) or self.kl_weight != 0

@@ -1,0 +1,94 @@
+"""From scored rows and episodes to the minibatches of an update, on the host.
+
+Axes: R all rows of a batch, T tokens of a row, N trajectories, A action tokens of a trajectory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+import jax
+import numpy as np
+
+from tars_jax.rl import explained_variance, informative_group
+from tars_jax.training.packing import PackedBatch, select_rows
+from tars_jax.training.ppo import PPOBatch, PPOConfig
+from tars_jax.training.rewards import RewardConfig, token_rewards
+from tars_jax.training.value import gather_actions, scatter_actions
+from tars_jax.trajectory import Trajectory
+
+
+def prepare(
+    packed: PackedBatch,
+    trajectories: Sequence[Trajectory],
+    proximal_log_probs: np.ndarray,
+    values: np.ndarray | None,
+    config: PPOConfig,
+    rewards: RewardConfig,
+    advantage_fn: Callable[..., tuple[jax.Array, jax.Array]],
+    reference_log_probs: np.ndarray | None = None,
+) -> tuple[PPOBatch, dict[str, float]]:
+    """Scored rows [R, T] to a batch for `make_policy_update`, and what the batch looks like.
+
+    `values` is None where there is no value model, `reference_log_probs` where there is no KL to a reference.
+    """
+    token_reward = token_rewards(packed, trajectories, rewards)
+    values = np.zeros_like(proximal_log_probs) if values is None else values
+    action_values, valid, groups = gather_actions(packed, values), packed.action_valid, task_groups(trajectories)
+    advantages, targets = (
+        np.asarray(each) for each in advantage_fn(token_reward, action_values, valid, packed.action_step, groups)
+    )
+    metrics = {"advantage_std": float(advantages[valid].std())}
+    if config.uses_values:
+        metrics["explained_variance"] = float(explained_variance(targets, action_values, valid))
+        metrics["value_mean"] = float(action_values[valid].mean())
+        if config.normalise_advantages:
+            advantages = (advantages - advantages[valid].mean()) / (advantages[valid].std() + 1e-6)
+    else:
+        metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)
+    succeeded = np.array([trajectory.reward > 0 for trajectory in trajectories])
+    weights = None
+    if config.aggregation == "sequence":
+        weights = scatter_actions(packed, valid / np.maximum(valid.sum(1, keepdims=True), 1))
+    batch = PPOBatch(
+        rows=packed.rows,
+        proximal_log_probs=proximal_log_probs,
+        advantages=scatter_actions(packed, advantages),
+        positive=scatter_actions(packed, np.broadcast_to(succeeded[:, None], valid.shape)) > 0,
+        value_targets=scatter_actions(packed, targets),
+        old_values=values,
+        weights=weights,
+        reference_log_probs=reference_log_probs,
+    )
+    return batch, metrics
+
+
+def task_groups(trajectories: Sequence[Trajectory]) -> np.ndarray:
+    """[N] int32, equal for trajectories of one task: a pool of groups draws a task once for each of them."""
+    numbers: dict[str, int] = {}
+    keys = (json.dumps(trajectory.task, sort_keys=True) for trajectory in trajectories)
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int32)
+
+
+def _informative_share(outcomes: np.ndarray, groups: np.ndarray) -> float:
+    """The share of groups in which some trajectory did better than another."""
+    members = np.arange(groups.max() + 1)[:, None] == groups
+    return float(np.mean(jax.vmap(informative_group, (None, 0))(outcomes, members)))
+
+
+def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterator[PPOBatch]:
+    """The batch in random order, `rows` at a time; packing made the number of rows a multiple of it."""
+    order = key.permutation(batch.advantages.shape[0])
+    for first in range(0, order.size, rows):
+        chosen = order[first : first + rows]
+        yield PPOBatch(
+            rows=select_rows(batch.rows, chosen),
+            proximal_log_probs=batch.proximal_log_probs[chosen],
+            advantages=batch.advantages[chosen],
+            positive=batch.positive[chosen],
+            value_targets=batch.value_targets[chosen],
+            old_values=batch.old_values[chosen],
+            weights=None if batch.weights is None else batch.weights[chosen],
+            reference_log_probs=None if batch.reference_log_probs is None else batch.reference_log_probs[chosen],
+        )

@@ -1,0 +1,55 @@
+"""From flags to the learner's algorithm: every switch is reached, and what does not go together is said at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import pytest
+
+from experiments.agent_job import check, ppo_config
+from experiments.config import load_config
+from experiments.quickstart import RULES
+from tars_jax import InputError
+from tars_jax.training.ppo_config import PPOConfig
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OTHER: dict[str, Any] = {
+    "advantages": "turn", "gamma": 0.5, "lambda_policy": 0.6, "alpha": 0.7, "lambda_critic": 0.8,
+    "normalise_advantages": False, "group_std": False, "aggregation": "sequence", "clip_low": 0.1, "clip_high": 0.3,
+    "dual_clip": 3.0, "value_clip": 0.4, "decoupled": False, "max_importance": 1.5, "kl_weight": 0.01,
+    "positive_weight": 0.2, "entropy_bonus": 0.03, "balance": 0.04, "value_weight": 0.05, "replay_routes": True,
+    "epochs": 3, "minibatch_rows": 4,
+}  # fmt: skip
+
+
+def config(**fields: Any) -> Any:
+    flags = [f"--config.ppo.{name}={value}" for name, value in fields.items()]
+    return load_config("quickstart", flags, root=ROOT, rules=RULES)
+
+
+def test_every_switch_has_a_flag() -> None:
+    assert set(OTHER) == {field.name for field in dataclasses.fields(PPOConfig)}
+    assert ppo_config(config(**OTHER, length_adaptive=False).ppo) == PPOConfig(**OTHER)
+    default = ppo_config(config().ppo)
+    assert all(getattr(default, name) != value for name, value in OTHER.items())
+    assert default == PPOConfig(epochs=2, minibatch_rows=128, positive_weight=0.5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"advantages": "grpo"}, "config.ppo.advantages got 'grpo'; it takes one of 'gae', 'turn', 'group'"),
+        ({"dual_clip": 0.5}, "config.ppo.dual_clip got 0.5; it takes 0 for off, or a value above 1"),
+        ({"kl_weight": -1}, "config.ppo.kl_weight got -1.0"),
+        ({"group_size": 7}, "ppo.group_size is 7, it takes a divisor of ppo.min_batch, 160"),
+        ({"advantages": "group"}, "ppo.group_size is 1, ppo.advantages=group takes at least 2"),
+        ({"dynamic_sampling": True}, "ppo.group_size is 1, ppo.dynamic_sampling takes at least 2"),
+    ],
+)
+def test_what_does_not_go_together(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as error:
+        check(config(**fields))
+    assert words in str(error.value)
+    check(config(advantages="group", group_size=8, dynamic_sampling=True))

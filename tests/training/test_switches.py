@@ -1,0 +1,147 @@
+"""Switches of the learner beyond its defaults: turns, groups, means over trajectories, a KL to a reference."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.rl import group_advantages, reference_kl, turn_level_gae
+from tars_jax.training.learner import PPOLearner
+from tars_jax.training.optimisers import OptimiserConfig
+from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.ppo import make_advantage_fn, make_score_fn
+from tars_jax.training.ppo_config import PPOConfig
+from tars_jax.training.preparation import minibatches, prepare
+from tars_jax.training.rewards import RewardConfig
+from tars_jax.trajectory import Trajectory
+
+Episode = Callable[..., Trajectory]
+REWARDS = RewardConfig(max_length=99)
+GOOD, BAD = 10, 11
+
+
+def of_task(trajectory: Trajectory, seed: int) -> Trajectory:
+    return dataclasses.replace(trajectory, task={"seed": seed, "options": {"distance": (1, 2)}})
+
+
+def two_tasks(episode: Episode) -> list[Trajectory]:
+    """Three episodes of one task, a lone one of another, three of a third that all fail; in turns."""
+    first = [episode([[(0, [20, 21])], [(1, [22])]], [0, 1]), episode([[(0, [23])]], [0]), episode([[(0, [24])]], [0])]
+    lone, third = episode([[(0, [25, 26])]], [1]), [episode([[(0, [27 + i])]], [0]) for i in range(3)]
+    return [
+        *(of_task(each, 1) for each in first[:2]), of_task(lone, 2), of_task(third[0], 3), of_task(first[2], 1),
+        *(of_task(each, 3) for each in third[1:]),
+    ]  # fmt: skip
+
+
+def test_turns_of_whole_trajectories(tiny_model: ModelConfig, episode: Episode) -> None:
+    """A step's tokens lie in one window, the trajectory's windows in several rows; lambda counts steps."""
+    played = episode([[(0, [20, 21]), (1, [22])], [(2, [23, 24, 25])]], [0.1, 0, 1])
+    packed = Packer(tiny_model, PackingConfig(9, 1), image=5).pack([played], 2)
+    values = np.sin(packed.rows.inputs.tokens).astype(np.float32)
+    config = PPOConfig(advantages="turn", alpha=1.5, lambda_critic=0.9, gamma=0.95, normalise_advantages=False)
+    batch, _ = prepare(packed, [played], values, values, config, REWARDS, make_advantage_fn(config))
+    expected = turn_level_gae(
+        np.array([0, 0.1, 0, 0, 0, 1]), np.sin(np.arange(20, 26)), np.ones(6), np.array([0, 0, 1, 2, 2, 2]),
+        gamma=0.95, lambda_policy=1 - 1 / (1.5 * 3), lambda_critic=0.9,
+    )  # fmt: skip
+    for field, want in zip((batch.advantages, batch.value_targets), expected, strict=True):
+        found = [field[packed.rows.inputs.tokens == token][0] for token in range(20, 26)]
+        np.testing.assert_allclose(found, want, atol=1e-5)
+
+
+@pytest.mark.parametrize("group_std", [True, False])
+def test_groups_are_episodes_of_one_task(tiny_model: ModelConfig, episode: Episode, group_std: bool) -> None:
+    trajectories = two_tasks(episode)
+    packed = Packer(tiny_model, PackingConfig(9, 1), image=5).pack(trajectories, 2)
+    config = PPOConfig(advantages="group", group_std=group_std, aggregation="sequence")
+    zeros = np.zeros(packed.rows.action_mask.shape, np.float32)
+    batch, metrics = prepare(packed, trajectories, zeros, None, config, REWARDS, make_advantage_fn(config))
+    first = np.asarray(group_advantages(np.array([1, 0, 0]), normalise=group_std))
+    want = {**dict.fromkeys((20, 21, 22), first[0]), 23: first[1], 24: first[2], 25: 1, 26: 1, 27: 0, 28: 0, 29: 0}
+    lengths = {20: 3, 21: 3, 22: 3, 25: 2, 26: 2}
+    for token, advantage in want.items():
+        (place,) = np.argwhere(packed.rows.inputs.tokens == token)
+        np.testing.assert_allclose(batch.advantages[tuple(place)], advantage, atol=1e-5)
+        assert batch.weights is not None and batch.weights[tuple(place)] == np.float32(1 / lengths.get(token, 1))
+    np.testing.assert_allclose(metrics["informative_groups"], 1 / 3, atol=1e-6)
+    assert "explained_variance" not in metrics and not batch.value_targets.any()
+    for part in minibatches(batch, 2, np.random.default_rng(0)):
+        assert part.weights is not None and part.weights.shape == part.advantages.shape
+
+
+def test_grpo_runs_no_value_model_and_stays_near_its_reference(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_values(*_: Any) -> None:
+        raise AssertionError("a value model was run")
+
+    score = make_score_fn(tiny_model)
+    monkeypatch.setattr("tars_jax.training.learner.make_score_fn", lambda model: score)  # one compilation for both
+    monkeypatch.setattr("tars_jax.training.learner.make_value_fn", lambda model: no_values)
+    monkeypatch.setattr("tars_jax.training.learner.make_value_update", lambda *_: no_values)
+    config = PPOConfig(
+        advantages="group", aggregation="sequence", kl_weight=0.5, clip_low=0.9, clip_high=9.0, dual_clip=10.0,
+        decoupled=False, balance=0.0, minibatch_rows=4,
+    )  # fmt: skip
+    packer = Packer(tiny_model, PackingConfig(5, 1), image=5)  # a window a row
+    rate = OptimiserConfig(2e-3, warmup=0)
+    learner = PPOLearner(tiny_model, packer, config, REWARDS, rate, rate)
+
+    def play(bad: list[int], good: list[int], rewards: tuple[float, float]) -> list[Trajectory]:
+        """Two of each, the longest first: so they stand in the rows, too."""
+        answers, earned = (bad, bad, good, good), np.repeat(rewards, 2)
+        return [of_task(episode([[(0, tokens)]], [reward]), 1) for tokens, reward in zip(answers, earned, strict=True)]
+
+    def recorded(parameters: Parameters, trajectories: list[Trajectory]) -> tuple[list[Trajectory], np.ndarray, Any]:
+        """With the log-probabilities that a policy of these parameters has sampled; [R, T] of the rows."""
+        rows = packer.pack(trajectories, 4).rows
+        found = np.asarray(score(parameters, rows))
+        for number, (trajectory, row) in enumerate(zip(trajectories, found, strict=True)):
+            (window,) = trajectory.windows
+            log_probs = np.where(window.action_mask, row[: window.tokens.size], 0).astype(np.float32)
+            window = dataclasses.replace(window, log_probs=log_probs)
+            trajectories[number] = dataclasses.replace(trajectory, windows=(window,))
+        return trajectories, found, rows
+
+    policy, value = learner.start(tiny_parameters, None)
+    update = functools.partial(learner.update, seed=0)
+    first, before, rows = recorded(policy.parameters, play([BAD, BAD], [GOOD, GOOD], (0, 1)))
+    policy, value, metrics = update(policy, value, first, 0)
+    after = np.asarray(score(policy.parameters, rows))
+    good, bad = rows.inputs.tokens == GOOD, rows.inputs.tokens == BAD
+    assert value is None and not {"value_loss", "explained_variance"} & set(metrics)
+    assert (after > before)[good].all() and (after < before)[bad].all()
+    np.testing.assert_allclose([metrics["reference_kl"], metrics["policy_loss"]], 0, atol=1e-5)
+
+    # Ratios are 1 now: the loss is minus the mean over trajectories of A, and the KL's is that of their tokens' means.
+    uneven, now, rows = recorded(policy.parameters, play([BAD, BAD, BAD], [GOOD], (0, 1)))
+    old, mask = np.asarray(score(tiny_parameters, rows)), rows.action_mask
+    kl = np.asarray(jax.vmap(reference_kl)(now, old, mask))
+    policy, _, metrics = update(policy, None, uneven, 1)
+    np.testing.assert_allclose(metrics["reference_kl"], np.mean(kl.sum(1) / mask.sum(1)), rtol=1e-3)
+    np.testing.assert_allclose(metrics["policy_loss"], 0, atol=1e-5)  # the advantages' sum; by tokens .87 (6 - 2) / 8
+    assert metrics["reference_kl"] > 1e-4
+
+    # Nothing to compare: only the KL is left, and leads back.
+    kls = []
+    for version in range(2, 10):
+        equal, _, _ = recorded(policy.parameters, play([BAD, BAD, BAD], [GOOD], (1, 1)))
+        policy, _, metrics = update(policy, None, equal, version)
+        assert metrics["policy_loss"] == 0 and metrics["informative_groups"] == 0
+        kls.append(metrics["reference_kl"])
+    assert kls[-1] < kls[0]
+
+
+def test_a_switch_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match="ppo.advantages got 'grpo'; it takes one of gae, turn, group"):
+        PPOConfig(advantages="grpo")
+    with pytest.raises(InputError, match="ppo.aggregation got 'row'; it takes one of token, sequence"):
+        PPOConfig(aggregation="row")
