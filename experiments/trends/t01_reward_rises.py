@@ -1,0 +1,15 @@
+"""T1: the training reward rises, in GUI tasks as in games."""
+
+from experiments.trends.bench import Bench, Measured, Trend, judged
+from tars_jax.evaluation.trends import Test, rise
+
+GAMES = ("checklist", "maze", "game_2048")
+TESTS = tuple(Test(f"{game}: rise of the reward over the run (least squares)") for game in GAMES)
+
+
+def measure(bench: Bench) -> Measured:
+    curves = {game: bench.train(game).curves for game in GAMES}
+    return Measured(judged(TESTS, [rise(curves[game]["reward"]) for game in GAMES]), curves)
+
+
+TREND = Trend("T1", "Training reward rises in GUI tasks and games", "UI-TARS-2, figure 7", TESTS, measure, ("reward",))

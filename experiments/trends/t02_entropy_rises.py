@@ -1,0 +1,15 @@
+"""T2: unlike in reasoning, the policy's entropy is higher late in training than early."""
+
+from experiments.trends.bench import Bench, Measured, Trend, judged
+from tars_jax.evaluation.trends import Test, late_minus_early
+
+GAMES = ("checklist", "maze", "game_2048")
+TESTS = tuple(Test(f"{game}: entropy in the last fifth of the updates minus that in the first, nats") for game in GAMES)
+
+
+def measure(bench: Bench) -> Measured:
+    curves = {game: bench.train(game).curves for game in GAMES}
+    return Measured(judged(TESTS, [late_minus_early(curves[game]["entropy"]) for game in GAMES]), curves)
+
+
+TREND = Trend("T2", "Entropy is higher late than early", "UI-TARS-2, figure 8", TESTS, measure, ("entropy",))

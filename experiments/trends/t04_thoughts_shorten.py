@@ -1,0 +1,16 @@
+"""T4: in GUI tasks the agent thinks less and less at each step. Nothing in the reward asks for it."""
+
+from experiments.trends.bench import Bench, Measured, Trend, judged
+from tars_jax.evaluation.trends import Test, late_minus_early
+
+TESTS = (Test("checklist: think tokens a step in the first fifth of the updates minus those in the last"),)
+
+
+def measure(bench: Bench) -> Measured:
+    curves = bench.train("checklist").curves
+    return Measured(judged(TESTS, [-late_minus_early(curves["think_tokens"])]), {"checklist": curves})
+
+
+TREND = Trend(
+    "T4", "Think tokens a step fall in GUI tasks", "UI-TARS-2, figure 9", TESTS, measure, ("think_tokens", "success")
+)

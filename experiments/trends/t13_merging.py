@@ -1,0 +1,33 @@
+"""T13: the average of two specialists is about as good on each of their games as the specialist of it.
+
+Both are trained by reinforcement from one start that knows both games a little. The tolerance of the tests, 5 points of
+success, was set before anything was run; the weights are uniform, others stand in the notes.
+"""
+
+from experiments.on_device_job import together
+from experiments.trends.bench import Bench, Measured, Trend, judged
+from tars_jax.evaluation.trends import Test
+from tars_jax.model.merging import interpolate
+
+GAMES, WEIGHTS, EPISODES = ("checklist", "maze"), (0.25, 0.5, 0.75), 512
+TESTS = tuple(Test(f"{game}: success of the uniform merge minus that of its specialist", above=-0.05) for game in GAMES)
+
+
+def measure(bench: Bench) -> Measured:
+    setups = {game: bench.setup(game) for game in GAMES}
+    start = together([setups[game] for game in GAMES], bench.seeds)
+    agents = {"start": start}
+    for game, setup in setups.items():
+        agents[game] = setup.train(start, setup.pretrain_value(start, bench.seeds), bench.seeds)[1]
+    for weight in WEIGHTS:
+        agents[f"merged {weight:g}"] = interpolate([agents[game] for game in GAMES], (weight, 1 - weight))
+    score = {
+        name: {game: setup.evaluate(agent, bench.seeds, EPISODES)["success"].mean(1) for game, setup in setups.items()}
+        for name, agent in agents.items()
+    }
+    effects = [score["merged 0.5"][game] - score[game][game] for game in GAMES]
+    notes = {name: {game: found.tolist() for game, found in each.items()} for name, each in score.items()}
+    return Measured(judged(TESTS, effects), {}, notes=notes)
+
+
+TREND = Trend("T13", "A merged model is about as good as each specialist", "UI-TARS-2, equation 5", TESTS, measure, ())

@@ -1,0 +1,76 @@
+"""A trend's result as a figure: the curves of its sides, and its effects over seeds against the bounds of its tests.
+
+Axes: N seeds, U points of a curve.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
+_OF_VERDICT = {"holds": "#009e73", "does not hold": "#d55e00", "undecided": "0.5"}
+
+
+def draw_trend(result: Mapping[str, Any]) -> Figure:
+    """`result` is what `experiments/scoreboard.py` writes for one trend."""
+    names = list(dict.fromkeys(name for side in result["curves"].values() for name in side))
+    panels = len(names) + 1
+    figure = Figure(figsize=(4.2 * panels, 3.0), layout="constrained")
+    title = f"{result['trend']}: {result['claim']}  ({result['verdict']})"
+    figure.suptitle(title, fontweight="bold", x=0.01, ha="left")
+    axes = figure.subplots(1, panels, squeeze=False)[0]
+    for panel, name in zip(axes, names, strict=False):
+        _draw_curves(panel, name, result)
+    _draw_effects(axes[-1], result["tests"])
+    return figure
+
+
+def _draw_curves(axes: Axes, name: str, result: Mapping[str, Any]) -> None:
+    x = result["notes"].get("x")
+    for colour, (side, curves) in zip(_COLOURS, result["curves"].items(), strict=False):
+        if name not in curves:
+            continue
+        lines = np.asarray(curves[name], float)
+        along = np.arange(1, lines.shape[1] + 1) if x is None else np.asarray(x)
+        for line in lines:
+            axes.plot(along, line, color=colour, linewidth=0.6, alpha=0.35)
+        axes.plot(along, lines.mean(0), color=colour, linewidth=1.8, label=side)
+    axes.set_xlabel(result["notes"].get("x_label", "update"))
+    axes.legend(frameon=False, fontsize=8)
+    _finish(axes, name.replace("_", " "))
+
+
+def _draw_effects(axes: Axes, tests: list[Mapping[str, Any]]) -> None:
+    """Each effect in units of the half width of all that is drawn of its test: tests have units of their own."""
+    for row, test in enumerate(reversed(tests)):
+        effects, colour = np.asarray(test["effects"]), _OF_VERDICT[test["verdict"]]
+        ends = [*effects, test["above"], *(each for each in (test["low"], test["high"]) if np.isfinite(each))]
+        scale = max(abs(end - test["above"]) for end in ends) or 1.0
+
+        def place(value: Any, bound: float = test["above"], scale: float = scale) -> Any:
+            return (np.asarray(value) - bound) / scale
+
+        axes.plot(place(effects), np.full(len(effects), row), "o", color=colour, alpha=0.4, markersize=4)
+        if np.isfinite(test["low"]):
+            axes.plot(place([test["low"], test["high"]]), [row, row], color=colour, linewidth=2)
+        axes.plot(place(test["mean"]), row, "D", color=colour, markersize=6)
+        words = f"{test['statement']}: {test['mean']:+.3g} [{test['low']:.3g}, {test['high']:.3g}]"
+        axes.text(-1.05, row + 0.18, textwrap.fill(words, 62), fontsize=7, va="bottom")
+    axes.axvline(0, color="0.4", linewidth=0.8, linestyle="--")
+    axes.set_xlim(-1.1, 1.1)
+    axes.set_ylim(-0.5, len(tests) - 0.1)
+    axes.set_yticks([])
+    axes.set_xticks([0], ["the test's bound"])
+    _finish(axes, "effects over seeds, 95% intervals")
+
+
+def _finish(axes: Axes, title: str) -> None:
+    axes.set_title(title, loc="left", fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8)
