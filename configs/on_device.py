@@ -55,6 +55,11 @@ def get_config() -> ml_collections.ConfigDict:
             "part": 10,
             "learning_rate": 5e-4,
             "value_learning_rate": 1e-3,
+            "advantages": "gae",  # or turn; or group: GRPO, without a value model, with a group_size of 2 or more
+            "group_size": 1,  # episodes of one level
+            "group_std": True,
+            "normalise_advantages": True,  # over the batch; not those of groups
+            "aggregation": "token",  # or sequence
             "gamma": 1.0,
             "length_adaptive": True,
             "alpha": 1.5,
@@ -62,6 +67,8 @@ def get_config() -> ml_collections.ConfigDict:
             "lambda_critic": 1.0,
             "clip_low": 0.2,
             "clip_high": 0.28,
+            "dual_clip": 0.0,  # above 1, or 0: off
+            "value_clip": 0.0,  # 0: off
             "epochs": 2,
             "minibatch_rows": 128,
             "positive_weight": 0.0,

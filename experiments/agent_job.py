@@ -334,9 +334,9 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
 
 
 def ppo_config(config: Any) -> PPOConfig:
-    """The fields of a config that belong to the update; a clip of 0 is off."""
-    given = {field.name: config[field.name] for field in dataclasses.fields(PPOConfig)}
-    off = {name: None for name in ("dual_clip", "value_clip") if not given[name]}
+    """The fields of a config that belong to the update, which has defaults for others; a clip of 0 is off."""
+    given = {field.name: config[field.name] for field in dataclasses.fields(PPOConfig) if field.name in config}
+    off = {name: None for name in ("dual_clip", "value_clip") if not given.get(name)}
     return PPOConfig(**{**given, **off, "lambda_policy": None if config.length_adaptive else config.lambda_policy})
 
 

@@ -25,6 +25,7 @@ from tars_jax.model.presets import PRESETS
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics
 from tars_jax.training.optimisers import ALGORITHMS
+from tars_jax.training.ppo_config import ADVANTAGES, AGGREGATIONS
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
@@ -55,12 +56,17 @@ RULES = {
     "ppo.part": at_least(0),
     "ppo.learning_rate": more_than(0),
     "ppo.value_learning_rate": more_than(0),
+    "ppo.advantages": one_of(*ADVANTAGES),
+    "ppo.group_size": at_least(1),
+    "ppo.aggregation": one_of(*AGGREGATIONS),
     "ppo.gamma": between(0, 1),
     "ppo.alpha": more_than(0),
     "ppo.lambda_policy": between(0, 1),
     "ppo.lambda_critic": between(0, 1),
     "ppo.clip_low": between(0, 1),
     "ppo.clip_high": more_than(0),
+    "ppo.dual_clip": at_least(0),
+    "ppo.value_clip": at_least(0),
     "ppo.epochs": at_least(1),
     "ppo.minibatch_rows": at_least(1),
     "reward.format_penalty": at_least(0),

@@ -40,6 +40,7 @@ from tars_jax.rollout.on_device import PlayConfig
 from tars_jax.rollout.reading import compile_reading
 from tars_jax.training.optimisers import OptimiserConfig
 from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.state import TrainState
 
 Curves = dict[str, np.ndarray]  # name -> [seeds, updates]
 OnPart = Callable[[int, Any, Curves], None]  # updates done, the stage's state, the curves since the last call
@@ -75,6 +76,11 @@ class OnDevice:
         self._tables = self._tables_for(config.game.steps)
         self._design, self._floats = _split(config, self.model, self.game, tokenizer.end)
 
+    @property
+    def steps(self) -> int:
+        """The step budget of an episode."""
+        return self._design.play.steps
+
     def shapes(self, seeds: Sequence[int]) -> tuple[Parameters, Parameters]:
         """Stacked policy and value parameters without the arrays."""
         policy = jax.eval_shape(self._program("start_supervised"), _array(seeds)).parameters
@@ -84,9 +90,18 @@ class OnDevice:
     def supervised(self, seeds: Sequence[int], on_part: OnPart | None = None) -> Parameters:
         """Policies from scratch on the expert's episodes: stacked parameters."""
         config = self._config.supervised
-        state = self._program("start_supervised")(_array(seeds))
-        state, _ = self._run("supervise", state, (), seeds, config.updates, config.part, on_part)
+        state, _ = self._run("supervise", self.learning(seeds), (), seeds, config.updates, config.part, on_part)
         return state.parameters
+
+    def learning(self, seeds: Sequence[int]) -> TrainState:
+        """Where `learn` begins: fresh policies."""
+        state: TrainState = self._program("start_supervised")(_array(seeds))
+        return state
+
+    def learn(self, state: TrainState, seeds: Sequence[int], done: int, updates: int) -> TrainState:
+        """So many supervised updates of the expert's episodes, from number `done` on; the state is donated."""
+        state, _ = self._run("supervise", state, (), seeds, done + updates, 0, None, done)
+        return state
 
     def pretrain_value(self, start: Parameters, seeds: Sequence[int], on_part: OnPart | None = None) -> Pretrained:
         """Value models of the fixed policies `start`."""
@@ -121,16 +136,21 @@ class OnDevice:
         return self._run("train", actors, (), seeds, config.updates, config.part, on_part, done)
 
     def evaluate(
-        self, policy: Parameters, seeds: Sequence[int], episodes: int, max_steps: int | None = None
+        self,
+        policy: Parameters,
+        seeds: Sequence[int],
+        episodes: int,
+        max_steps: int | None = None,
+        weights: str = "float",
     ) -> dict[str, np.ndarray]:
         """Held-out levels, the same for all seeds: success, reward, steps, think_tokens, valid, each [seeds, episodes].
 
-        `max_steps` is another step budget than the config's.
+        `max_steps` is another step budget than the config's; `weights` "w4a8" quantises the policy.
         """
-        design, tables = self._design, self._tables
-        if max_steps is not None:
-            play = dataclasses.replace(design.play, steps=max_steps)
-            design, tables = dataclasses.replace(design, play=play), self._tables_for(max_steps)
+        steps = self.steps if max_steps is None else max_steps
+        play = dataclasses.replace(self._design.play, steps=steps, quantised=weights == "w4a8")
+        design = dataclasses.replace(self._design, play=play)
+        tables = self._tables if steps == self.steps else self._tables_for(steps)
         program = _program(design, self._config.seeds_by, "evaluate", episodes)
         return jax.device_get(program(policy, _array(seeds), tables, self._floats))
 
@@ -184,6 +204,11 @@ def _array(seeds: Sequence[int]) -> jax.Array:
 
 def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Design, Floats]:
     """What programs depend on, and the numbers that they take."""
+    size, episodes = config.ppo.group_size, config.rollout.episodes
+    if episodes % size:
+        raise InputError(f"ppo.group_size is {size}, it takes a divisor of rollout.episodes, {episodes}")
+    if config.ppo.advantages == "group" and size == 1:
+        raise InputError("ppo.group_size is 1, ppo.advantages=group takes at least 2: an episode alone is not compared")
     # Episodes are learned from by the policy that sampled them: nothing is stale.
     ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=False))
     reward, reward_floats = without(_reward(config))
@@ -214,6 +239,7 @@ def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Desi
         value_rows=config.value.minibatch_rows,
         value_epochs=config.value.epochs,
         episodes=config.rollout.episodes,
+        group_size=config.ppo.group_size,
         ppo=ppo,
         reward=reward,
         **optimisers,

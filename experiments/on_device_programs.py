@@ -21,6 +21,7 @@ from tars_jax.envs.on_device.game import Game
 from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
+from tars_jax.model.quantisation import quantise
 from tars_jax.rl import correlation, explained_variance, token_mean
 from tars_jax.rollout.device_prompts import Prompts, Sayings
 from tars_jax.rollout.on_device import PlayConfig, demonstrate, rollout
@@ -75,6 +76,7 @@ class Design:
     value_epochs: int
     value: OptimiserConfig
     episodes: int  # E of a PPO update
+    group_size: int  # of these in a row are of one level
     ppo: PPOConfig
     policy_optimiser: OptimiserConfig
     value_optimiser: OptimiserConfig
@@ -205,6 +207,8 @@ def train(
 
     def update(actors: Actors, batch: PPOBatch) -> tuple[Actors, Metrics]:
         policy, metrics = update_policy(actors.policy, batch)
+        if not ppo.uses_values:
+            return Actors(policy, actors.value), metrics
         value, value_metrics = update_value(actors.value, value_batch(batch))
         return Actors(policy, value), metrics | {"value_loss": value_metrics["value_loss"]}
 
@@ -212,8 +216,11 @@ def train(
         episodes, rewards, key = _episodes(
             design, TRAINING, actors.policy.parameters, seed, number, design.episodes, tables, floats
         )
-        values = _values(design, actors.value.parameters, episodes, ppo.minibatch_rows)
-        batch, prepared = ppo_batch(episodes, rewards, values, ppo)
+        if ppo.uses_values:
+            values = _values(design, actors.value.parameters, episodes, ppo.minibatch_rows)
+        else:
+            values = jnp.zeros(rows_of(episodes).action_mask.shape)
+        batch, prepared = ppo_batch(episodes, rewards, values, ppo, design.group_size)
         played = episodes.played.ravel()
         actors, learned = over_minibatches(update, actors, batch, played, ppo.minibatch_rows, ppo.epochs, key)
         return actors, describe(episodes) | {"reward": rewards.sum(1).mean()} | prepared | learned
@@ -225,6 +232,8 @@ def evaluate(
     design: Design, count: int, policy: Parameters, seed: jax.Array, tables: Tables, floats: Floats
 ) -> dict[str, jax.Array]:
     """The policy on `count` held-out levels; every field [count]."""
+    if design.play.quantised:
+        policy = quantise(design.model, policy)
     key = keys_of(HELD_OUT, seed, jnp.array([-1]))[0]
     episodes = _rollout(design, policy, keys_of(HELD_OUT, 0, jnp.arange(count)), key, tables, floats)
     played = episodes.played
@@ -263,7 +272,8 @@ def _episodes(
     """The episodes of an update, their shaped rewards [E, S] as the verifier sees them, and a key for what follows."""
     own = keys_of(stage, seed, -2 - number[None])[0]
     play_key, verdict_key, key = jax.random.split(own, 3)
-    levels = keys_of(stage, seed, number * count + jnp.arange(count))
+    places = number * count + jnp.arange(count)
+    levels = keys_of(stage, seed, places - places % (design.group_size if stage == TRAINING else 1))
     episodes = _rollout(design, policy, levels, play_key, tables, floats)
     rewards = judged(episodes, verdict_key, **floats["verifier"])
     return episodes, shaped(episodes, rewards, _with(design.reward, floats["reward"])), key

@@ -4,18 +4,29 @@ Both are trained by reinforcement from one start that knows both games a little.
 success, was set before anything was run; the weights are uniform, others stand in the notes.
 """
 
-from experiments.on_device_job import together
+from experiments.on_device_job import OnDevice
 from experiments.trends.bench import Bench, Measured, Trend, judged
 from tars_jax.evaluation.trends import Test
 from tars_jax.model.merging import interpolate
+from tars_jax.model.policy import Parameters
 
+UPDATES, PART = 150, 10  # supervised ones of each game
 GAMES, WEIGHTS, EPISODES = ("checklist", "maze"), (0.25, 0.5, 0.75), 512
 TESTS = tuple(Test(f"{game}: success of the uniform merge minus that of its specialist", above=-0.05) for game in GAMES)
 
 
+def both(setups: list[OnDevice], bench: Bench) -> Parameters:
+    """Policies that have learned from the experts of all games, a part of the updates of one after one of the other."""
+    state = setups[0].learning(bench.seeds)
+    for done in range(0, UPDATES, PART):
+        for setup in setups:
+            state = setup.learn(state, bench.seeds, done, PART)
+    return state.parameters
+
+
 def measure(bench: Bench) -> Measured:
     setups = {game: bench.setup(game) for game in GAMES}
-    start = together([setups[game] for game in GAMES], bench.seeds)
+    start = both(list(setups.values()), bench)
     agents = {"start": start}
     for game, setup in setups.items():
         agents[game] = setup.train(start, setup.pretrain_value(start, bench.seeds), bench.seeds)[1]

@@ -32,6 +32,7 @@ class PlayConfig:
 
     steps: int  # S, the step budget
     max_new_tokens: int  # N
+    quantised: bool = False  # the parameters are those of `tars_jax.model.quantisation.quantise`
     max_malformed: int = 2  # this many unreadable answers in a row end the episode, as in the agent loop
 
 
@@ -166,7 +167,9 @@ def rollout(
     size = prompts.tokens.shape[1]
     room = size + answer_length
     # A cache of one group of layers: a scan over them compiles once, and parameters need no regrouping.
-    functions = make_slot_functions(model, stop=stop, chunk=max(answer_length - 1, 1), base_seed=0)
+    functions = make_slot_functions(
+        model, stop=stop, chunk=max(answer_length - 1, 1), base_seed=0, quantised=config.quantised
+    )
     slots = jnp.arange(num_episodes)
 
     def respond(state: SlotState, turn: Turn) -> tuple[SlotState, jax.Array, jax.Array]:

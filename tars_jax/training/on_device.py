@@ -81,14 +81,24 @@ def action_tokens(episodes: Episodes) -> jax.Array:
     return (episodes.action_mask & episodes.played[..., None]).reshape(episodes.played.shape[0], -1)
 
 
-def ppo_batch(episodes: Episodes, rewards: jax.Array, values: jax.Array, config: PPOConfig) -> tuple[PPOBatch, Metrics]:
+def ppo_batch(
+    episodes: Episodes, rewards: jax.Array, values: jax.Array, config: PPOConfig, group_size: int = 1
+) -> tuple[PPOBatch, Metrics]:
     """Shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
 
-    The policy that sampled is the proximal policy: nothing is stale, and nothing is scored a second time.
+    `group_size` episodes in a row are of one level, for advantages of groups, which read no values. The policy that
+    sampled is the proximal policy: nothing is stale, and nothing is scored a second time.
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
-    advantages, targets = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid)
+    steps = jnp.broadcast_to(jnp.arange(rewards.shape[1])[:, None], episodes.action_mask.shape[1:]).ravel()
+    advantages, targets = advantages_of(config)(
+        token_rewards(episodes, rewards),
+        by_episode,
+        valid,
+        jnp.broadcast_to(steps, valid.shape),
+        jnp.arange(len(valid)) // group_size,
+    )
     returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape).reshape(valid.shape)
     metrics = {
         "explained_variance": explained_variance(targets, by_episode, valid),
@@ -96,15 +106,17 @@ def ppo_batch(episodes: Episodes, rewards: jax.Array, values: jax.Array, config:
         "value_mean": token_mean(by_episode, valid),
         "advantage_std": jnp.sqrt(token_mean(jnp.square(advantages - token_mean(advantages, valid)), valid)),
     }
-    if config.normalise_advantages:
+    if config.normalise_advantages and config.uses_values:
         advantages = (advantages - token_mean(advantages, valid)) / (metrics["advantage_std"] + 1e-6)
 
     def by_row(of_tokens: jax.Array) -> jax.Array:
         return jnp.where(valid, of_tokens, 0.0).reshape(rows.action_mask.shape)
 
     positive = jnp.broadcast_to((rewards.sum(1) > 0)[:, None], valid.shape).reshape(rows.action_mask.shape)
-    batch = PPOBatch(rows, rows.log_probs, by_row(advantages), positive, by_row(targets), values)
-    return batch, metrics
+    weights = None
+    if config.aggregation == "sequence":
+        weights = by_row(1 / jnp.maximum(valid.sum(1, keepdims=True), 1))
+    return PPOBatch(rows, rows.log_probs, by_row(advantages), positive, by_row(targets), values, weights), metrics
 
 
 def return_batch(episodes: Episodes, rewards: jax.Array) -> ValueBatch:
