@@ -55,24 +55,28 @@ def get_config() -> ml_collections.ConfigDict:
             "part": 10,
             "learning_rate": 5e-4,
             "value_learning_rate": 1e-3,
+            # Every switch of the algorithm: tars_jax/rl/README.md says what each does, and where it is from.
             "advantages": "gae",  # or turn; or group: GRPO, without a value model, with a group_size of 2 or more
             "group_size": 1,  # episodes of one level
             "group_std": True,
+            "dynamic_sampling": False,  # groups whose members all did equally well are left out, and not replaced
             "normalise_advantages": True,  # over the batch; not those of groups
-            "aggregation": "token",  # or sequence
             "gamma": 1.0,
             "length_adaptive": True,
             "alpha": 1.5,
             "lambda_policy": 0.95,  # without length_adaptive
             "lambda_critic": 1.0,
+            "aggregation": "token",  # or sequence
             "clip_low": 0.2,
             "clip_high": 0.28,
-            "dual_clip": 0.0,  # above 1, or 0: off
+            "dual_clip": 0.0,  # 0: off
             "value_clip": 0.0,  # 0: off
-            "epochs": 2,
+            "kl_weight": 0.0,  # to the supervised policy
+            "epochs": 1,
             "minibatch_rows": 128,
             "positive_weight": 0.0,
             "entropy_bonus": 0.0,
+            "balance": 0.01,  # of the routers' load
         }
     )
     config.reward = ml_collections.ConfigDict({"format_penalty": 0.1, "length_penalty": 0.0})

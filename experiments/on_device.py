@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config import at_least, between, more_than, one_of
+from experiments.config import at_least, between, more_than, one_of, zero_or
 from experiments.on_device_job import SIDE_BY_SIDE, Curves, OnDevice
 from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, verdict, write_report
@@ -65,8 +65,12 @@ RULES = {
     "ppo.lambda_critic": between(0, 1),
     "ppo.clip_low": between(0, 1),
     "ppo.clip_high": more_than(0),
-    "ppo.dual_clip": at_least(0),
+    "ppo.dual_clip": zero_or(more_than(1)),
     "ppo.value_clip": at_least(0),
+    "ppo.kl_weight": at_least(0),
+    "ppo.positive_weight": at_least(0),
+    "ppo.entropy_bonus": at_least(0),
+    "ppo.balance": at_least(0),
     "ppo.epochs": at_least(1),
     "ppo.minibatch_rows": at_least(1),
     "reward.format_penalty": at_least(0),
@@ -97,7 +101,7 @@ class Stages:
         start = self._stage("supervised", policy_shapes, self._supervise)
         before = self._evaluate("before", start)
         value = None
-        if self._config.value.updates:
+        if self._config.value.updates and self._config.ppo.advantages != "group":
             value = self._stage("value", value_shapes, lambda: self._pretrain(start))
         policy = self._stage("policy", policy_shapes, lambda: self._improve(start, value))
         after = self._evaluate("after", policy)

@@ -61,6 +61,7 @@ class OnDevice:
     """One config, ready to train; nothing of it changes. Raises InputError where fields do not go together."""
 
     def __init__(self, config: Any) -> None:
+        _check(config)
         self._config = config
         tokenizer = load_tokenizer()
         self.game = make_game(config.game.name, game_options(config.game.options))
@@ -186,6 +187,15 @@ class OnDevice:
         return jax.tree.map(jnp.asarray, Tables(prompts, self._sayings, self._reading))
 
 
+def _check(config: Any) -> None:
+    ppo, episodes = config.ppo, config.rollout.episodes
+    if episodes % ppo.group_size:
+        raise InputError(f"ppo.group_size is {ppo.group_size}, it takes a divisor of rollout.episodes, {episodes}")
+    if ppo.group_size == 1 and (ppo.advantages == "group" or ppo.dynamic_sampling):
+        needs = "ppo.advantages=group" if ppo.advantages == "group" else "ppo.dynamic_sampling"
+        raise InputError(f"ppo.group_size is 1, {needs} takes at least 2: an episode alone is never compared")
+
+
 def game_options(written: Sequence[str]) -> dict[str, Any]:
     """("side=6", "skill=.5") as options; raises InputError for anything else."""
     options = {}
@@ -204,11 +214,6 @@ def _array(seeds: Sequence[int]) -> jax.Array:
 
 def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Design, Floats]:
     """What programs depend on, and the numbers that they take."""
-    size, episodes = config.ppo.group_size, config.rollout.episodes
-    if episodes % size:
-        raise InputError(f"ppo.group_size is {size}, it takes a divisor of rollout.episodes, {episodes}")
-    if config.ppo.advantages == "group" and size == 1:
-        raise InputError("ppo.group_size is 1, ppo.advantages=group takes at least 2: an episode alone is not compared")
     # Episodes are learned from by the policy that sampled them: nothing is stale.
     ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=False))
     reward, reward_floats = without(_reward(config))
@@ -240,6 +245,7 @@ def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Desi
         value_epochs=config.value.epochs,
         episodes=config.rollout.episodes,
         group_size=config.ppo.group_size,
+        dynamic_sampling=config.ppo.dynamic_sampling,
         ppo=ppo,
         reward=reward,
         **optimisers,

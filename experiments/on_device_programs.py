@@ -27,6 +27,7 @@ from tars_jax.rollout.device_prompts import Prompts, Sayings
 from tars_jax.rollout.on_device import PlayConfig, demonstrate, rollout
 from tars_jax.rollout.reading import Reading
 from tars_jax.training.on_device import (
+    informative,
     judged,
     on_played,
     over_minibatches,
@@ -38,7 +39,8 @@ from tars_jax.training.on_device import (
     take_rows,
 )
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
-from tars_jax.training.ppo import PPOBatch, PPOConfig, policy_update, value_batch
+from tars_jax.training.ppo import PPOBatch, policy_update, score_of, value_batch
+from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import Metrics, TrainState
 from tars_jax.training.supervised import supervised_update
@@ -76,7 +78,8 @@ class Design:
     value_epochs: int
     value: OptimiserConfig
     episodes: int  # E of a PPO update
-    group_size: int  # of these in a row are of one level
+    group_size: int  # of them on one level
+    dynamic_sampling: bool  # groups whose members all did equally well are left out
     ppo: PPOConfig
     policy_optimiser: OptimiserConfig
     value_optimiser: OptimiserConfig
@@ -84,10 +87,11 @@ class Design:
 
 
 class Actors(NamedTuple):
-    """What PPO trains."""
+    """What PPO trains, and the policy that it began with."""
 
     policy: TrainState
-    value: TrainState
+    value: TrainState  # stays as it is where advantages come from groups
+    reference: Parameters
 
 
 def without(config: Config, names: tuple[str, ...] | None = None) -> tuple[Config, dict[str, float]]:
@@ -171,9 +175,10 @@ def pretrain_value(
     """
     config = _with(design.value, floats["value"])
     update = value_update(design.model, make_optimiser(config), None)
+    levels = jnp.arange(design.value_episodes)
 
     def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
-        episodes, rewards, key = _episodes(design, VALUE, policy, seed, number, design.value_episodes, tables, floats)
+        episodes, rewards, key = _episodes(design, VALUE, policy, seed, number, levels, tables, floats)
         batch = return_batch(episodes, rewards)
         values = _values(design, state.parameters, episodes, design.value_rows)
         mask = batch.rows.action_mask
@@ -190,7 +195,7 @@ def pretrain_value(
 
 
 def start_training(design: Design, policy: Parameters, value: Parameters) -> Actors:
-    return Actors(_start(policy, design.policy_optimiser), _start(value, design.value_optimiser))
+    return Actors(_start(policy, design.policy_optimiser), _start(value, design.value_optimiser), policy)
 
 
 def train(
@@ -205,24 +210,30 @@ def train(
     update_policy = policy_update(design.model, optimisers[0], ppo)
     update_value = value_update(design.model, optimisers[1], ppo.value_clip)
 
+    score, groups = score_of(design.model), jnp.arange(design.episodes) // design.group_size
+
     def update(actors: Actors, batch: PPOBatch) -> tuple[Actors, Metrics]:
         policy, metrics = update_policy(actors.policy, batch)
         if not ppo.uses_values:
-            return Actors(policy, actors.value), metrics
+            return actors._replace(policy=policy), metrics
         value, value_metrics = update_value(actors.value, value_batch(batch))
-        return Actors(policy, value), metrics | {"value_loss": value_metrics["value_loss"]}
+        return actors._replace(policy=policy, value=value), metrics | {"value_loss": value_metrics["value_loss"]}
 
     def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
         episodes, rewards, key = _episodes(
-            design, TRAINING, actors.policy.parameters, seed, number, design.episodes, tables, floats
+            design, TRAINING, actors.policy.parameters, seed, number, groups, tables, floats
         )
+        rows, values, reference = rows_of(episodes), jnp.zeros(episodes.log_probs.shape), None
+        values = values.reshape(rows.action_mask.shape)
         if ppo.uses_values:
             values = _values(design, actors.value.parameters, episodes, ppo.minibatch_rows)
-        else:
-            values = jnp.zeros(rows_of(episodes).action_mask.shape)
-        batch, prepared = ppo_batch(episodes, rewards, values, ppo, design.group_size)
-        played = episodes.played.ravel()
-        actors, learned = over_minibatches(update, actors, batch, played, ppo.minibatch_rows, ppo.epochs, key)
+        if ppo.uses_reference:
+            reference = on_played(lambda some: score(actors.reference, some), rows, episodes, ppo.minibatch_rows)
+        batch, prepared = ppo_batch(episodes, rewards, values, ppo, groups, reference)
+        taken = episodes.played
+        if design.dynamic_sampling:
+            taken &= informative(rewards, groups)[:, None]
+        actors, learned = over_minibatches(update, actors, batch, taken.ravel(), ppo.minibatch_rows, ppo.epochs, key)
         return actors, describe(episodes) | {"reward": rewards.sum(1).mean()} | prepared | learned
 
     return jax.lax.scan(one, actors, first + jnp.arange(updates))
@@ -265,15 +276,17 @@ def _episodes(
     policy: Parameters,
     seed: jax.Array,
     number: jax.Array,
-    count: int,
+    groups: jax.Array,
     tables: Tables,
     floats: Floats,
 ) -> tuple[Episodes, jax.Array, jax.Array]:
-    """The episodes of an update, their shaped rewards [E, S] as the verifier sees them, and a key for what follows."""
+    """The episodes of an update, their shaped rewards [E, S] as the verifier sees them, and a key for what follows.
+
+    `groups` [E] are numbers below E: episodes with equal ones play the same level.
+    """
     own = keys_of(stage, seed, -2 - number[None])[0]
     play_key, verdict_key, key = jax.random.split(own, 3)
-    places = number * count + jnp.arange(count)
-    levels = keys_of(stage, seed, places - places % (design.group_size if stage == TRAINING else 1))
+    levels = keys_of(stage, seed, number * groups.size + groups)
     episodes = _rollout(design, policy, levels, play_key, tables, floats)
     rewards = judged(episodes, verdict_key, **floats["verifier"])
     return episodes, shaped(episodes, rewards, _with(design.reward, floats["reward"])), key

@@ -17,9 +17,10 @@ import jax.numpy as jnp
 
 from tars_jax.episodes import Episodes
 from tars_jax.model.policy import Inputs
-from tars_jax.rl import correlation, explained_variance, soft_overlong_penalty, token_mean
+from tars_jax.rl import correlation, explained_variance, informative_group, soft_overlong_penalty, token_mean
 from tars_jax.training.packing import Rows
-from tars_jax.training.ppo import PPOBatch, PPOConfig, advantages_of
+from tars_jax.training.ppo import PPOBatch, advantages_of
+from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import Metrics
 from tars_jax.training.value import ValueBatch
@@ -82,41 +83,51 @@ def action_tokens(episodes: Episodes) -> jax.Array:
 
 
 def ppo_batch(
-    episodes: Episodes, rewards: jax.Array, values: jax.Array, config: PPOConfig, group_size: int = 1
+    episodes: Episodes,
+    rewards: jax.Array,
+    values: jax.Array,
+    config: PPOConfig,
+    groups: jax.Array,
+    reference_log_probs: jax.Array | None = None,
 ) -> tuple[PPOBatch, Metrics]:
     """Shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
 
-    `group_size` episodes in a row are of one level, for advantages of groups, which read no values. The policy that
-    sampled is the proximal policy: nothing is stale, and nothing is scored a second time.
+    The policy that sampled is the proximal policy: nothing is stale, and nothing is scored a second time. `groups` [E]
+    are equal for episodes of one level. Values are 0 where there is no value model.
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
     steps = jnp.broadcast_to(jnp.arange(rewards.shape[1])[:, None], episodes.action_mask.shape[1:]).ravel()
-    advantages, targets = advantages_of(config)(
-        token_rewards(episodes, rewards),
-        by_episode,
-        valid,
-        jnp.broadcast_to(steps, valid.shape),
-        jnp.arange(len(valid)) // group_size,
-    )
-    returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape).reshape(valid.shape)
-    metrics = {
-        "explained_variance": explained_variance(targets, by_episode, valid),
-        "value_correlation": correlation(returns, by_episode, valid),
-        "value_mean": token_mean(by_episode, valid),
-        "advantage_std": jnp.sqrt(token_mean(jnp.square(advantages - token_mean(advantages, valid)), valid)),
-    }
-    if config.normalise_advantages and config.uses_values:
-        advantages = (advantages - token_mean(advantages, valid)) / (metrics["advantage_std"] + 1e-6)
+    steps = jnp.broadcast_to(steps, valid.shape)
+    advantages, targets = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid, steps, groups)
+    std = jnp.sqrt(token_mean(jnp.square(advantages - token_mean(advantages, valid)), valid))
+    metrics = {"advantage_std": std}
+    if config.uses_values:
+        returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
+        metrics["explained_variance"] = explained_variance(targets, by_episode, valid)
+        metrics["value_correlation"] = correlation(returns.reshape(valid.shape), by_episode, valid)
+        metrics["value_mean"] = token_mean(by_episode, valid)
+        if config.normalise_advantages:
+            advantages = (advantages - token_mean(advantages, valid)) / (std + 1e-6)
+    else:
+        metrics["informative_groups"] = informative(rewards, groups).mean()
 
     def by_row(of_tokens: jax.Array) -> jax.Array:
         return jnp.where(valid, of_tokens, 0.0).reshape(rows.action_mask.shape)
 
     positive = jnp.broadcast_to((rewards.sum(1) > 0)[:, None], valid.shape).reshape(rows.action_mask.shape)
-    weights = None
-    if config.aggregation == "sequence":
-        weights = by_row(1 / jnp.maximum(valid.sum(1, keepdims=True), 1))
-    return PPOBatch(rows, rows.log_probs, by_row(advantages), positive, by_row(targets), values, weights), metrics
+    lengths = jnp.maximum(valid.sum(1, keepdims=True), 1)
+    weights = by_row(jnp.broadcast_to(1 / lengths, valid.shape)) if config.aggregation == "sequence" else None
+    batch = PPOBatch(
+        rows, rows.log_probs, by_row(advantages), positive, by_row(targets), values, weights, reference_log_probs
+    )
+    return batch, metrics
+
+
+def informative(rewards: jax.Array, groups: jax.Array) -> jax.Array:
+    """[E] bool: whether the episodes of a group, with rewards [E, S], did not all do equally well."""
+    outcomes = rewards.sum(1)
+    return jax.vmap(informative_group, (None, 0))(outcomes, groups[:, None] == groups)
 
 
 def return_batch(episodes: Episodes, rewards: jax.Array) -> ValueBatch:

@@ -51,6 +51,16 @@ def test_numbers_are_arguments_of_the_same_program(setup: OnDevice) -> None:
     assert OnDevice(other)._design != setup._design
 
 
+def test_groups_need_members() -> None:
+    config = small()
+    config.ppo.advantages = "group"
+    with pytest.raises(InputError, match="ppo.group_size is 1, ppo.advantages=group takes at least 2"):
+        OnDevice(config)
+    config.ppo.group_size = 4
+    with pytest.raises(InputError, match="ppo.group_size is 4, it takes a divisor of rollout.episodes, 6"):
+        OnDevice(config)
+
+
 def test_options_of_a_game() -> None:
     assert game_options(("side=6", "long_thoughts=.5")) == {"side": 6, "long_thoughts": 0.5}
     with pytest.raises(InputError, match="game.options takes name=number, got 'side'"):

@@ -11,6 +11,7 @@ import pytest
 from tars_jax.episodes import Episodes
 from tars_jax.training.on_device import (
     action_tokens,
+    informative,
     judged,
     on_played,
     over_minibatches,
@@ -21,7 +22,7 @@ from tars_jax.training.on_device import (
     take_rows,
     token_rewards,
 )
-from tars_jax.training.ppo import PPOConfig
+from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 
 MASK = np.array([[[0, 1, 1, 0], [0, 1, 1, 1]], [[0, 1, 0, 0], [0, 0, 0, 0]]], bool)
@@ -68,7 +69,7 @@ def test_a_verifier_errs_at_the_end(episodes: Episodes) -> None:
 def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
     config = PPOConfig(lambda_policy=0.5, lambda_critic=1.0, normalise_advantages=False)
     values = jnp.where(MASK, 0.2, 99.0).reshape(4, 4)
-    batch, metrics = ppo_batch(episodes, episodes.rewards, values, config)
+    batch, metrics = ppo_batch(episodes, episodes.rewards, values, config, jnp.arange(2))
     # Errors 0, 0, 0, 0, .8 over five tokens, halved from each to the one before; the other episode has -.2 alone.
     expected = np.zeros((4, 4))
     expected[0, 1:3], expected[1, 1:], expected[2, 1] = [0.05, 0.1], [0.2, 0.4, 0.8], -0.2
@@ -76,6 +77,24 @@ def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
     np.testing.assert_allclose(batch.value_targets, np.where(MASK, [[[1.0]], [[0.0]]], 0).reshape(4, 4), atol=1e-6)
     np.testing.assert_array_equal(batch.positive[:, 0], [True, True, False, False])
     assert float(metrics["value_correlation"]) == 0  # the values are all equal
+
+
+def test_groups_are_compared_and_turns_are_one(episodes: Episodes) -> None:
+    values = jnp.where(MASK, 0.2, 99.0).reshape(4, 4)
+    grouped = PPOConfig(advantages="group", group_std=False, aggregation="sequence")
+    batch, metrics = ppo_batch(episodes, episodes.rewards, jnp.zeros((4, 4)), grouped, jnp.zeros(2, jnp.int32))
+    np.testing.assert_allclose(batch.advantages, np.where(MASK, [[[0.5]], [[-0.5]]], 0).reshape(4, 4))
+    np.testing.assert_allclose(np.asarray(batch.weights), np.where(MASK, [[[1 / 5]], [[1.0]]], 0).reshape(4, 4))
+    assert float(metrics["informative_groups"]) == 1 and "explained_variance" not in metrics
+    turns = PPOConfig(advantages="turn", lambda_policy=0.5, normalise_advantages=False)
+    batch, _ = ppo_batch(episodes, episodes.rewards, values, turns, jnp.arange(2))
+    expected = np.where(MASK, np.array([[0.4, 0.8], [-0.2, 0]])[..., None], 0).reshape(4, 4)
+    np.testing.assert_allclose(batch.advantages, expected, atol=1e-6)
+
+
+def test_a_group_of_equals_teaches_nothing() -> None:
+    rewards = jnp.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(informative(rewards, jnp.array([0, 0, 1, 1])), [False, False, True, True])
 
 
 def test_returns_are_the_rest_of_the_episode(episodes: Episodes) -> None:
