@@ -22,6 +22,15 @@ def get_config() -> ml_collections.ConfigDict:
     return config
 
 
+def farther() -> ml_collections.ConfigDict:
+    """For stages that a policy goes through after its demonstrations: mazes beyond these, where it has to learn."""
+    config = get_config()
+    config.model.preset = ""  # RUN/policy of an earlier stage
+    config.task.evaluation_distances = (3, 6)
+    config.task.max_steps = 8
+    return config
+
+
 def imitation(episodes: int) -> ml_collections.ConfigDict:
     """What CT and SFT add, before they differ."""
     config = get_config()

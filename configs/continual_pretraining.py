@@ -2,7 +2,9 @@
 
 Command:  ./launch/local.sh continual_pretraining --config.seed=SEED [--config.demonstrations.trajectories=RUN/...]
 
-Not measured yet.
+Seed 0, on a machine busy with other work: 600 episodes, half of them solved; 200 updates in which the loss on all text
+fell from 1.1 to .2. It learns the form, not the games: 0 of 100 held-out episodes of the four games were solved before
+and after, but 98 of them were well-formed to their ends, with thoughts and calls of the right game.
 """
 
 import ml_collections

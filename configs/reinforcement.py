@@ -2,7 +2,10 @@
 
 Command:  ./launch/local.sh reinforcement --config.model.preset=RUN_RFT/policy --config.value.checkpoint=RUN_V/value
 
-Not measured yet.
+Seed 0, from the policy of `configs/rejection_sampling.py` and the value model of `configs/value_pretraining.py`, on a
+machine busy with other work: 8 updates of 128 episodes show no improvement: 54% before and 52% after of 100 held-out
+mazes, -2.0 points [-16, +12]. The policy's entropy is .12 nats a token: it comes from players who seldom wander, unlike
+that of the quickstart, whose PPO gains 30 points.
 """
 
 import ml_collections
@@ -12,15 +15,14 @@ from configs import chain, quickstart
 
 def get_config() -> ml_collections.ConfigDict:
     base = quickstart.get_config()
-    config = chain.get_config()
-    config.model.preset = ""  # RUN/policy of an earlier stage
+    config = chain.farther()
     config.value = ml_collections.ConfigDict(
         {"checkpoint": ""}  # RUN/value of a value_pretraining; nothing: a fresh head on the policy's trunk
     )
     config.ppo = base.ppo
-    config.ppo.updates = 6
+    config.ppo.updates = 8
     config.ppo.min_batch = 128
     config.curriculum = base.curriculum
-    config.curriculum.stages = (3, 4)
-    config.curriculum.nearest = 1
+    config.curriculum.stages = (5, 6)
+    config.curriculum.nearest = 3
     return config

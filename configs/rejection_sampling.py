@@ -2,7 +2,10 @@
 
 Command:  ./launch/local.sh rejection_sampling --config.model.preset=RUN_SFT/policy --config.seed=SEED
 
-Not measured yet.
+Seed 0, from the policy of `configs/supervised.py`, on a machine busy with other work: of 120 mazes of 3 to 6 moves 27
+were solved by no attempt, 52 by some and 41 by all four; 144 attempts were kept. No improvement is shown at this size:
+60% before and 54% after of 100 held-out mazes, -6.0 points [-19, +8]. On mazes of 1 to 4 moves, which that policy
+solves, 8, 40 and 72; 154 kept; 88% and 89%, +1.0 [-8, +10].
 """
 
 import ml_collections
@@ -11,8 +14,7 @@ from configs import chain, quickstart
 
 
 def get_config() -> ml_collections.ConfigDict:
-    config = chain.get_config()
-    config.model.preset = ""  # RUN/policy of an earlier stage
+    config = chain.farther()
     config.sampling = ml_collections.ConfigDict(
         {
             "tasks": 120,

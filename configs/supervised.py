@@ -2,7 +2,15 @@
 
 Command:  ./launch/local.sh supervised --config.model.preset=RUN_CT/policy --config.seed=SEED
 
-Not measured yet.
+Seed 0, 100 held-out mazes of 1 to 4 moves, on a machine busy with other work; 755 of 800 demonstrations were solved and
+imitated, 300 updates:
+
+| start                                      | before | after |
+|--------------------------------------------|--------|-------|
+| fresh weights (--config.model.preset=nano) | 0%     | 79%   |
+| `configs/continual_pretraining.py`         | 2%     | 88%   |
+
+Nine points for the continual pre-training, [-1, +19]: one seed cannot tell that from chance.
 """
 
 import ml_collections

@@ -2,7 +2,10 @@
 
 Command:  ./launch/local.sh value_pretraining --config.model.preset=RUN_RFT/policy --config.seed=SEED
 
-Not measured yet.
+Seed 0, from the policy of `configs/rejection_sampling.py`, on a machine busy with other work: on held-out episodes the
+best value model (after 100 of 120 updates, which ran out before it levelled off) explains .11 of the returns' variance,
+where the simulator's state and the remaining steps explain .54; correlation of value and return .34 over all tokens,
+-.05 over the first token of each episode: before a word is said it knows nothing.
 """
 
 import ml_collections
@@ -11,8 +14,7 @@ from configs import chain, quickstart
 
 
 def get_config() -> ml_collections.ConfigDict:
-    config = chain.get_config()
-    config.model.preset = ""  # RUN/policy of an earlier stage
+    config = chain.farther()
     config.value = quickstart.get_config().value
     config.value.episodes = 500
     config.value.max_updates = 120
