@@ -46,6 +46,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.annotated.learning_rate = 1e-3
     config.ppo = base.ppo
     config.ppo.updates = 20
+    config.ppo.max_staleness = 0
     config.ppo.min_batch = 128  # verdicts sampled for an update
     config.ppo.minibatch_rows = 32
     config.ppo.positive_weight = 0.0

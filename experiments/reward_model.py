@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from experiments.agent_job import ppo_config
+from experiments.agent_job import check, ppo_config
 from experiments.config import Rule, at_least, between, more_than, one_of
 from experiments.stage_job import WEIGHTS, rules_of
 from experiments.stages import Lab, start_from, supervise
@@ -45,11 +45,10 @@ from tars_jax.trajectory import Trajectory
 RULES = rules_of("ppo", tasks=False) | {
     "model.preset": WEIGHTS,
     "trajectories": Rule(lambda folders: len(folders) > 0, "one or more folders, such as RUN/trajectories/ppo"),
-    "ppo.advantages": one_of("gae", "turn"),  # every question is asked once
-    "ppo.group_size": one_of(1),
-    "ppo.dynamic_sampling": one_of(False),
     "held_out": between(0.05, 0.9),
     "screenshots": at_least(1),
+    "ppo.max_staleness": one_of(0),  # verdicts are sampled and learnt from in turns
+    "ppo.dynamic_sampling": one_of(False),
     "annotated.verdicts": at_least(1),
     "annotated.updates": at_least(1),
     "annotated.batch_rows": at_least(1),
@@ -69,6 +68,7 @@ class Questions:
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
+    check(config)
     with Lab(config, run_directory, plays=False) as lab:
         questions = read_questions(lab)
         episodes = [_annotated(lab, question) for question in questions.annotated]
@@ -133,10 +133,13 @@ def reinforce(lab: Lab, weights: Path, questions: Sequence[Question]) -> None:
         return
     config, seed, grammar = lab.config.ppo, lab.config.seed, lab.config.agent.grammar
     optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
-    learner = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
-    start = start_from(weights, lab.parameters)
-    fresh = fresh_parameters(value_model(lab.model), jax.random.key(seed + 1), lab.mesh)
-    policy, value = learner.start(start, value_parameters(start, fresh))
+    algorithm = ppo_config(config)
+    learner = PPOLearner(lab.model, lab.packer, algorithm, lab.rewards, *optimisers)
+    start, value_start = start_from(weights, lab.parameters), None
+    if algorithm.uses_values:
+        fresh = fresh_parameters(value_model(lab.model), jax.random.key(seed + 1), lab.mesh)
+        value_start = value_parameters(start, fresh)
+    policy, value = learner.start(start, value_start)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     if version:
@@ -145,18 +148,19 @@ def reinforce(lab: Lab, weights: Path, questions: Sequence[Question]) -> None:
     lab.engine.set_weights(policy.parameters, version)
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
     while version < config.updates:
-        chosen = rows_of_update(version, len(questions), config.min_batch, seed)
-        asked = [questions[place] for place in chosen]
+        chosen = rows_of_update(version, len(questions), config.min_batch // config.group_size, seed)
+        asked = [questions[place] for place in chosen for _ in range(config.group_size)]
         episodes = judge(lab.engine, asked, lab.writer, grammar, seed=1000 * seed + version)
         policy, value, metrics = learner.update(policy, value, episodes, version, seed)
         version += 1
         lab.engine.set_weights(policy.parameters, version)
         lab.metrics.write("ppo", version, metrics)
         checkpoints.save(version, (policy, value), {})
-        shown = ("success", "valid", "entropy", "explained_variance", "clip_fraction")
+        learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
+        shown = ("success", "valid", "entropy", learned_from, "clip_fraction")
         progress.update(version, **{name: metrics[name] for name in shown})
     save_parameters(lab.path / "policy", policy.parameters, parent=weights)
-    lab.record("ppo", {"updates": version, "judged": version * min(config.min_batch, len(questions))})
+    lab.record("ppo", {"updates": version})
 
 
 def finish(lab: Lab, questions: Questions, before: Confusion, after: Confusion) -> None:

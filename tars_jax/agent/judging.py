@@ -93,5 +93,5 @@ def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, g
         steps=np.full(read + wrote, last, np.int32),
         images=tuple(range(len(question.screenshots))),
     )
-    task = {**question.task, "max_steps": 1}
+    task = {**question.task, "id": question.id, "max_steps": 1}  # to judge this trajectory is a task of its own
     return Trajectory(question.id, task, (window,), (*looked_at, judged), Outcome.FINISHED, reward)

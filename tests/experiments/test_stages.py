@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import pathlib
 import types
@@ -30,7 +31,7 @@ from tars_jax.rollout import players
 from tars_jax.training import learner
 from tars_jax.training.checkpoint import Checkpoints, common_ancestors, lineage, save_parameters
 from tars_jax.training.metrics import read_metrics
-from tars_jax.training.state import TrainState
+from tars_jax.training.state import TrainState, fresh_parameters
 
 TOKENIZER = load_tokenizer()
 TINY = (
@@ -93,6 +94,9 @@ def unmoved(*_: Any) -> Any:
 
 @pytest.fixture
 def nothing_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    initial = functools.cache(lambda model, mesh: fresh_parameters(model, jax.random.key(0), mesh))
+    for module in (stages, agent_job):
+        monkeypatch.setattr(module, "fresh_parameters", lambda model, key, mesh: initial(model, mesh))
     monkeypatch.setattr(stages, "Engine", Saying)
     monkeypatch.setattr(stages, "make_supervised_update", unmoved)
     monkeypatch.setattr(agent_job, "make_value_update", unmoved)
