@@ -3,7 +3,7 @@
 from experiments.trends.bench import Bench, Measured, Trend, judged
 from tars_jax.evaluation.trends import Test
 
-GAME = "maze"
+GAME = "checklist"
 TESTS = (
     Test("mean reward over all updates, with value pretraining minus without"),
     Test("minus the correlation of value and return over the first fifth of the updates, without value pretraining"),

@@ -5,7 +5,7 @@ import numpy as np
 from experiments.trends.bench import Bench, Measured, Trend, judged
 from tars_jax.evaluation.trends import Test
 
-GAME, BUDGETS, EPISODES = "maze", (1, 2, 4, 6, 8, 12, 16, 24), 256
+GAME, BUDGETS, EPISODES = "maze", (2, 4, 6, 12, 24), 512
 TESTS = (
     Test("success at the largest budget minus that at the budget of training, trained agent"),
     Test("the largest fall of success from one budget to the next, trained agent (a fall is below 0)", above=-0.05),

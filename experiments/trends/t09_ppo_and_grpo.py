@@ -3,7 +3,7 @@
 from experiments.trends.bench import Bench, Measured, Trend, judged, late
 from tars_jax.evaluation.trends import Test, volatility
 
-GAME = "maze"
+GAME = "checklist"
 SIDES = {"PPO": {}, "GRPO": {"ppo.advantages": "group", "ppo.group_size": 8, "ppo.aggregation": "sequence"}}
 TESTS = (
     Test("success in the last fifth of the updates, PPO minus GRPO"),

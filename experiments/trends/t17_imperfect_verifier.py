@@ -3,7 +3,7 @@
 from experiments.trends.bench import Bench, Measured, Trend, judged, late
 from tars_jax.evaluation.trends import Test
 
-GAME, F1 = "maze", 0.838
+GAME, F1 = "checklist", 0.838
 FALSE_NEGATIVE = 0.05
 TESTS = (Test("true success in the last fifth of the updates minus that of the first update, erring verifier"),)
 
