@@ -1,0 +1,35 @@
+"""Each switch of the learner alone, against the default: five seeds of one game on the device, matched budgets.
+
+Command:  ./launch/local.sh ablations
+"""
+
+import ml_collections
+
+from configs import scoreboard
+
+
+def get_config() -> ml_collections.ConfigDict:
+    config = scoreboard.get_config()
+    del config.trends, config.learning_rates, config.tuning_seeds
+    config.game = "checklist"  # one of `games`
+    # What is changed, each by itself: field=value, several joined by a space.
+    config.switches = (
+        "ppo.advantages=turn",
+        "ppo.advantages=group ppo.group_size=8",
+        "ppo.advantages=group ppo.group_size=8 ppo.group_std=False",
+        "ppo.normalise_advantages=False",
+        "ppo.gamma=0.98",
+        "ppo.alpha=0.05",
+        "ppo.alpha=0.5",
+        "ppo.length_adaptive=False ppo.lambda_policy=0.95",
+        "ppo.length_adaptive=False ppo.lambda_policy=1.0",
+        "ppo.lambda_critic=0.95",
+        "ppo.aggregation=sequence",
+        "ppo.clip_high=0.2",
+        "ppo.dual_clip=3.0",
+        "ppo.value_clip=0.2",
+        "ppo.positive_weight=0.1",
+        "ppo.entropy_bonus=0.01",
+        "reward.length_penalty=0.1",
+    )
+    return config

@@ -1,0 +1,60 @@
+"""What each switch of the learner does by itself: success at the end of training, against the default with equal seeds.
+
+Learning rates are those of the default: a switch that would like another one is at a disadvantage, and says so nowhere.
+RUN/ablations.json and a table on the terminal; RUN/trained keeps what was trained, so a killed run goes on.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from experiments.config import at_least, flatten
+from experiments.trends.bench import Bench, Settings, late
+from tars_jax import InputError
+from tars_jax.evaluation.trends import Test, judge
+from tars_jax.training.run_directory import RunDirectory, write_json
+
+RULES = {"seed": at_least(0), "seeds": at_least(2)}
+END = Test("success in the last fifth of the updates, with the switch minus without")
+MEAN = Test("success over all updates, with the switch minus without")
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    if config.game not in config.games:
+        raise InputError(f"config.game got {config.game!r}; it takes one of {', '.join(config.games)}.")
+    folder = run_directory.path / "trained"
+    folder.mkdir(exist_ok=True)
+    games = {game: flatten(fields) for game, fields in config.games.items()}
+    seeds = range(config.seed, config.seed + config.seeds)
+    bench = Bench(config.agent, games, seeds, (), {}, folder, say=lambda line: print(f"  {line}", flush=True))
+    switches = {written: settings_of(written, flatten(config.agent)) for written in config.switches}
+    default = bench.train(config.game).curves["success"]
+    print(f"default: {late(default).mean():.3f} at the end, {default.mean():.3f} over all updates")
+    rows = []
+    for written, settings in switches.items():
+        curves = bench.train(config.game, settings).curves["success"]
+        end, mean = judge(END, late(curves) - late(default)), judge(MEAN, curves.mean(1) - default.mean(1))
+        row = {"switch": written, "end": end.estimate._asdict(), "mean": mean.estimate._asdict()}
+        rows.append({**row, "effects": end.effects})
+        print(f"{written:60} {_shown(end.estimate)} at the end, {_shown(mean.estimate)} over all updates", flush=True)
+    write_json(
+        run_directory.path / "ablations.json", {"game": config.game, "default": late(default).tolist(), "rows": rows}
+    )
+
+
+def settings_of(written: str, known: Settings) -> dict[str, Any]:
+    """`field=value field=value`, in the types of the known fields; raises InputError for others."""
+    settings = {}
+    for part in written.split():
+        field, _, text = part.partition("=")
+        if field not in known:
+            raise InputError(f"config.switches names {field!r}, which is no field of config.agent.")
+        settings[field] = text if isinstance(known[field], str) else ast.literal_eval(text)
+        if type(settings[field]) is not type(known[field]):
+            raise InputError(f"config.switches got {part!r}; it takes a {type(known[field]).__name__}.")
+    return settings
+
+
+def _shown(estimate: Any) -> str:
+    return f"{100 * estimate.value:+5.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
