@@ -1,10 +1,11 @@
-"""The command line of every experiment: python -m experiments NAME [--config=FILE] [--config.FIELD=VALUE ...].
+"""The command line of every experiment: python -m experiments NAME [VALUE] [--config=FILE] [--config.FIELD=VALUE ...].
 
-NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule;
-its default config is configs/NAME.py. Two fields belong to this file: `seed`, and `run`, the run directory ("" for
-runs/NAME-TIME-seedSEED; one that exists is resumed).
+NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule,
+and `POSITIONAL`, the field that a VALUE without a flag is for; its default config is configs/NAME.py. Two fields belong
+to this file: `seed`, and `run`, the run directory ("" for runs/NAME-TIME-seedSEED; one that exists is resumed).
 
-Exit codes: 0 done, 2 something given cannot be used (one sentence says what), 130 interrupted by Ctrl-C or SIGTERM.
+Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used (one
+sentence says what), 130 interrupted by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             print(_usage(name, root))
             return 0 if "--help" in arguments else 2
         module = _load(name, root)
+        flags = _with_positional(flags, getattr(module, "POSITIONAL", ""))
         config = load_config(name, flags, root=root, rules=getattr(module, "RULES", {}))
         with RunDirectory.create(_run_path(name, config, root), config.to_dict(), name) as run_directory:
             resume = _resume_command(name, run_directory.path, root)
@@ -47,8 +49,7 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
                 f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {_shown(run_directory.path)}",
                 flush=True,
             )
-            module.run(config, run_directory)
-        return 0
+            return module.run(config, run_directory) or 0
     except KeyboardInterrupt:
         print(f"\nInterrupted. Resume with: {resume}" if resume else "\nInterrupted.", file=sys.stderr)
         return 130
@@ -67,6 +68,16 @@ def _experiment(arguments: list[str], root: pathlib.Path) -> tuple[str, list[str
     if name not in _names(root):
         raise InputError(f"There is no experiment {name!r}; the first argument takes one of {', '.join(_names(root))}.")
     return name, flags
+
+
+def _with_positional(flags: list[str], field: str) -> list[str]:
+    """A value without a flag becomes the flag of the experiment's field for it."""
+    values = [flag for flag in flags if not flag.startswith("-")]
+    if not field or not values:
+        return flags
+    if len(values) > 1:
+        raise InputError(f"{' '.join(values)} are {len(values)} values; one is taken, for config.{field}.")
+    return [f"--config.{field}={flag}" if flag in values else flag for flag in flags]
 
 
 def _names(root: pathlib.Path) -> list[str]:

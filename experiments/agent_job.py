@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from experiments.config import Rule, at_least, between, more_than, one_of, zero_or
-from experiments.stages import FROM_NANO, Lab, decaying, start_from, supervise
+from experiments.stages import FROM_NANO, Lab, Workbench, decaying, keep, start_from, supervise
 from tars_jax import InputError
 from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout.players import engine_player, reference_player
@@ -36,7 +36,8 @@ from tars_jax.training.learner import PPOLearner
 from tars_jax.training.metrics import Progress
 from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser, only_value_head
 from tars_jax.training.ppo_config import ADVANTAGES, AGGREGATIONS, PPOConfig
-from tars_jax.training.state import fresh_parameters, start, value_parameters
+from tars_jax.training.recorded_updates import UPDATES_FILE, Digests, Starts, write_updates
+from tars_jax.training.state import TrainState, abstract_parameters, fresh_parameters, start, value_parameters
 from tars_jax.training.value import make_value_fn, make_value_update, value_model
 from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
 from tars_jax.trajectory import Step, Trajectory
@@ -272,24 +273,16 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
     if lab.run.finished("ppo"):
         return
     config, seed = lab.config.ppo, lab.config.seed
-    optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
     algorithm = ppo_config(config)
-    learner = PPOLearner(lab.model, lab.packer, algorithm, lab.rewards, *optimisers)
-    policy_parameters = start_from(start_at, lab.parameters)
-    value_model_parameters = None
-    if algorithm.uses_values:
-        fresh = fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
-        value_model_parameters = (
-            value_parameters(policy_parameters, fresh) if value_at is None else load_parameters(value_at, fresh)
-        )
-        if lab.model.scalar_head:
-            policy_parameters |= {"scalar_head": value_model_parameters["scalar_head"]}
-    policy, value = learner.start(policy_parameters, value_model_parameters)
+    start_at = keep(lab.path, start_at, "policy")
+    value_at = keep(lab.path, value_at, "value") if value_at is not None and algorithm.uses_values else None
+    learner, policy, value = learner_at_start(lab, start_at, value_at)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     extra: dict[str, Any] = {}
     if version:
         (policy, value), extra = checkpoints.restore(version, (policy, value))
+    digests = extra.get("digests", [dataclasses.asdict(Digests.of(policy, value))])
     lab.metrics.truncate_after("ppo", version)
     tasks = work.training(extra.get("curriculum"))
     pool = RolloutPool.resume(
@@ -322,7 +315,9 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             with learning("weights", version=version):
                 lab.engine.set_weights(policy.parameters, version)
             with learning("checkpoint", version=version):
-                checkpoints.save(version, (policy, value), {"ledger": pool.ledger(), "curriculum": tasks.state()})
+                digests.append(dataclasses.asdict(Digests.of(policy, value)))
+                kept = {"ledger": pool.ledger(), "digests": digests, "curriculum": tasks.state()}
+                checkpoints.save(version, (policy, value), kept)
             metrics |= stream.read(trajectories, version - 1) | picked
             metrics |= {"update_seconds": time.monotonic() - updating}
             lab.metrics.write("ppo", version, metrics)
@@ -330,7 +325,30 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *picked)
             progress.update(version, **{name: metrics[name] for name in shown})
     save_parameters(lab.path / "policy", policy.parameters, parent=start_at)
-    lab.record("ppo", {"updates": version, **pool.counts()})
+    value_folder = None if value_at is None else str(value_at.relative_to(lab.path))
+    started = Starts(str(start_at.relative_to(lab.path)), value_folder)
+    write_updates(lab.path / UPDATES_FILE, started, pool.ledger()["consumed"], digests)
+    devices = jax.devices()
+    lab.record("ppo", {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}", **pool.counts()})
+
+
+def learner_at_start(bench: Workbench, start_at: Path, value_at: Path | None) -> tuple[PPOLearner, TrainState, Any]:
+    """The learner, and the states of policy and value model before the first update, as `improve` takes them."""
+    config, algorithm = bench.config.ppo, ppo_config(bench.config.ppo)
+    optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
+    learner = PPOLearner(bench.model, bench.packer, algorithm, bench.rewards, *optimisers)
+    critic = value_model(bench.model)
+    value = None
+    if value_at is not None:
+        policy = start_from(start_at, abstract_parameters(bench.model, bench.mesh))
+        value = load_parameters(value_at, abstract_parameters(critic, bench.mesh))
+    else:
+        policy = start_from(start_at, bench.parameters)  # a head that it lacks begins fresh
+        if algorithm.uses_values:
+            value = value_parameters(policy, fresh_parameters(critic, jax.random.key(0), bench.mesh))
+    if value is not None and bench.model.scalar_head:
+        policy |= {"scalar_head": value["scalar_head"]}
+    return learner, *learner.start(policy, value)
 
 
 def ppo_config(config: Any) -> PPOConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.task import Task
 from tars_jax.training.checkpoint import (
     Checkpoints,
+    copy_export,
     files_beside,
     load_parameters,
     read_manifest,
@@ -113,25 +115,36 @@ def run_config(folder: Path) -> Mapping[str, Any]:
     return found
 
 
-class Lab:
+class Workbench:
+    """What a config says of the model, its prompts and its rows; nothing is opened."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        model, tokenizer, self.parent = starting_point(config.model.preset)
+        self.model, self.tokenizer = dataclasses.replace(model, scalar_head=config.model.shared_value), tokenizer
+        self.mesh = make_mesh(config.mesh.to_dict())
+        rows, columns = self.model.vision.token_grid(config.browser.size, config.browser.size)
+        chat = QWEN_CHAT if tokenizer.knows(QWEN_CHAT.end) else ChatFormat()
+        self.writer = PromptWriter(tokenizer, rows * columns, config.agent.show_budget, chat)
+        self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
+        self.rewards = RewardConfig(max_length=config.engine.max_new_tokens, **config.reward.to_dict())
+
+    @functools.cached_property
+    def parameters(self) -> Parameters:
+        """Weights of the right shapes and shardings: what is loaded from files is laid out like them."""
+        return fresh_parameters(self.model, jax.random.key(self.config.seed), self.mesh)
+
+
+class Lab(Workbench):
     """Everything that is opened once and closed at the end, whatever happens. Use as a context manager.
 
     `plays`: it opens browsers; a stage that learns from recorded trajectories alone needs none.
     """
 
     def __init__(self, config: Any, run: RunDirectory, *, plays: bool = True) -> None:
-        self.config, self.run, self.path, self._plays = config, run, run.path, plays
-        model, tokenizer, self.parent = starting_point(config.model.preset)
-        self.model, self.tokenizer = dataclasses.replace(model, scalar_head=config.model.shared_value), tokenizer
-        self.mesh = make_mesh(config.mesh.to_dict())
-        size, agent, engine = config.browser.size, config.agent, config.engine
-        rows, columns = self.model.vision.token_grid(size, size)
-        chat = QWEN_CHAT if tokenizer.knows(QWEN_CHAT.end) else ChatFormat()
-        self.writer = PromptWriter(tokenizer, rows * columns, agent.show_budget, chat)
-        self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
-        self.rewards = RewardConfig(max_length=engine.max_new_tokens, **config.reward.to_dict())
-        # Weights of the right shapes and shardings: what is loaded from files is laid out like them.
-        self.parameters = fresh_parameters(self.model, jax.random.key(config.seed), self.mesh)
+        super().__init__(config)
+        self.run, self.path, self._plays = run, run.path, plays
+        tokenizer, agent, size = self.tokenizer, config.agent, config.browser.size
         constraint = agent.grammar if agent.constrained else None
         self.engine = Engine(
             self.model,
@@ -190,6 +203,15 @@ def start_from(path: Path, fresh: Parameters) -> Parameters:
     stored = {leaf.partition("/")[0] for leaf in read_manifest(path.absolute())["leaves"]}
     known = {name: leaf for name, leaf in fresh.items() if name != "scalar_head" or name in stored}
     return {**fresh, **load_parameters(path, known)}
+
+
+def keep(run: Path, weights: Path, name: str) -> Path:
+    """Where a run has the weights that it starts from: its own, or a copy, so that it is whole without other runs."""
+    if weights.absolute().is_relative_to(run.absolute()):
+        return run / weights.absolute().relative_to(run.absolute())
+    if not (run / "start" / name).exists():
+        copy_export(weights, run / "start" / name)
+    return run / "start" / name
 
 
 def supervise(

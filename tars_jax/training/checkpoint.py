@@ -152,6 +152,16 @@ def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
     return _read(pathlib.Path(path), template)[0]
 
 
+def copy_export(source: pathlib.Path, target: pathlib.Path) -> None:
+    """Copies exported weights to a new folder, whole or not at all; their id stays. Raises InputError as `restore`."""
+    source, target = source.absolute(), target.absolute()
+    require_undamaged(source, read_manifest(source))
+    partial = _beside(target, "saving")
+    _remove(partial)
+    shutil.copytree(source, partial)
+    partial.rename(target)
+
+
 def lineage(path: str | os.PathLike[str]) -> Lineage:
     """Where exported weights come from. Raises InputError if there are none."""
     content = read_manifest(pathlib.Path(path).absolute())
@@ -177,6 +187,8 @@ def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], beside: Seque
     def fill(arrays: pathlib.Path) -> None:
         with _context(largest=max(map(_shard_bytes, jax.tree.leaves(tree)), default=0)):
             ocp.save(arrays, tree)
+        # It says the place, for file systems that cannot rename; weights go to other people.
+        (arrays / "commit_success.txt").unlink(missing_ok=True)
 
     write_checkpoint(target, leaf_types(tree), extra, fill, beside)
 

@@ -6,6 +6,7 @@ One process at a time holds a run directory. The lock is the kernel's (flock), s
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import importlib.metadata
 import json
@@ -132,14 +133,16 @@ def read_object(path: str | os.PathLike[str], *fields: str) -> dict[str, Any]:
 
 
 def environment() -> dict[str, Any]:
-    """What runs here: code version, packages, interpreter, machine."""
+    """What runs here: code version with the changes made to it, packages, interpreter, machine."""
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "command": sys.argv,
         "code": _code_version(),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "cpus": os.cpu_count(),
+        "cpu": _processor(),
+        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "xla_flags": os.environ.get("XLA_FLAGS", ""),
         "packages": {
             package.metadata["Name"]: package.version
             for package in sorted(
@@ -150,16 +153,32 @@ def environment() -> dict[str, Any]:
 
 
 def _code_version() -> dict[str, Any]:
-    """The commit, and whether tracked files differ from it; None for both outside a git checkout."""
+    """The commit, whether tracked files differ from it, and how, as a patch; None for all outside a git checkout.
+
+    The patch is taken when a run starts: later the working tree is another one.
+    """
     here = pathlib.Path(__file__).parent
     try:
-        commit, changes = (
-            subprocess.run(["git", *command], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
-            for command in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        commit, changes, patch = (
+            subprocess.run(["git", *command], cwd=here, capture_output=True, text=True, check=True).stdout
+            for command in (
+                ["rev-parse", "HEAD"],
+                ["status", "--porcelain", "--untracked-files=no"],
+                ["diff", "--binary", "--no-color", "--no-ext-diff", "HEAD"],
+            )
         )
     except (OSError, subprocess.CalledProcessError):
-        return {"commit": None, "dirty": None}
-    return {"commit": commit, "dirty": bool(changes)}
+        return {"commit": None, "dirty": None, "patch": None}
+    return {"commit": commit.strip(), "dirty": bool(changes), "patch": patch}
+
+
+def _processor() -> str:
+    """The processor's name where the system tells it, else its architecture."""
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def _lock(folder: pathlib.Path) -> int:

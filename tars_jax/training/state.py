@@ -31,8 +31,14 @@ class TrainState:
 
 def fresh_parameters(model: ModelConfig, key: jax.Array, mesh: Mesh) -> Parameters:
     """Initial parameters straight into their shardings: nothing is ever whole on one device."""
-    shardings = parameter_shardings(mesh, parameter_shapes(model))
+    shardings = jax.tree.map(lambda leaf: leaf.sharding, abstract_parameters(model, mesh))
     return jax.jit(lambda: init_parameters(model, key), out_shardings=shardings)()
+
+
+def abstract_parameters(model: ModelConfig, mesh: Mesh) -> Parameters:
+    """The shapes and shardings of `fresh_parameters`, without the arrays: for what is loaded from files."""
+    shapes = parameter_shapes(model)
+    return jax.tree.map(placed, shapes, parameter_shardings(mesh, shapes))
 
 
 def start(parameters: Parameters, optimiser: optax.GradientTransformation) -> TrainState:
@@ -96,8 +102,7 @@ class Update(Generic[Batch]):
 
 def abstract_state(model: ModelConfig, optimiser: optax.GradientTransformation, mesh: Mesh) -> TrainState:
     """The shapes and shardings of `start(fresh_parameters(...), ...)`, without the arrays."""
-    shapes = parameter_shapes(model)
-    parameters = jax.tree.map(placed, shapes, parameter_shardings(mesh, shapes))
+    parameters = abstract_parameters(model, mesh)
     whole = NamedSharding(mesh, PartitionSpec())
     moments = jax.eval_shape(optimiser.init, parameters)
     step: Any = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,6 +60,29 @@ def _start(*arguments: str, cache: pathlib.Path) -> subprocess.Popen[str]:
     )
 
 
+def _main(*commands: list[str], cache: pathlib.Path, folder: pathlib.Path) -> tuple[str, list[int]]:
+    """Commands one after another in one process: what they said, and their exit codes."""
+    program = """if True:
+        import json, sys
+        from experiments.__main__ import main
+        print([main(each) for each in json.loads(sys.argv[1])])"""
+    numbered = [[*command, f"--config.run={folder}/command-{number}"] for number, command in enumerate(commands)]
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(numbered)],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "JAX_COMPILATION_CACHE_DIR": str(cache),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr, json.loads(done.stdout.splitlines()[-1])
+
+
 def _wait_for(path: pathlib.Path, process: subprocess.Popen[str], seconds: float = 300) -> None:
     deadline = time.monotonic() + seconds
     while not path.exists():
@@ -101,6 +125,29 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
     result = json.loads((run / "result.json").read_text())
     assert {"score_before", "score_after", "episodes", "minutes", "seed"} <= set(result)
     assert "http://" not in (run / "report.html").read_text().replace("http://www.w3.org", "")
+
+    # What kills and resumes have made is made again from the record alone, and the same levels are played again; not
+    # so from a record in another order.
+    other = tmp_path / "other"
+    shutil.copytree(run, other)
+    record = json.loads((run / "updates.json").read_text())
+    record["episodes"][0].reverse()
+    (other / "updates.json").write_text(json.dumps(record))
+    (other / "policy" / "checkpoint.json").unlink()
+    output, codes = _main(
+        ["publish", str(run), "--config.trajectories=updates"],
+        ["replay", str(run.with_suffix(".zip")), "--config.updates=2"],
+        ["replay", str(run), "--config.mode=rollout", "--config.episodes=4"],
+        ["replay", str(other), "--config.updates=1"],
+        ["replay", str(other), "--config.mode=rollout"],
+        cache=cache,
+        folder=tmp_path,
+    )
+    assert codes == [0, 0, 0, 1, 2], output
+    assert "All 2 updates gave the recorded weights, bit for bit." in output
+    assert " of 4 episodes are identical" in output
+    assert "The first difference is at update 1: {'update': 1, 'weights': ['policy', 'value']" in output
+    assert "policy/checkpoint.json is missing: the weights that played 'after'" in output
 
 
 def test_browsers_killed_while_groups_train_cost_time_and_nothing_else(

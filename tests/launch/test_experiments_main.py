@@ -23,6 +23,7 @@ from experiments.config import at_least
 from tars_jax import InputError
 
 RULES = {"steps": at_least(1)}
+POSITIONAL = "error"
 
 def run(config, run_directory):
     if config.error == "input":
@@ -37,6 +38,7 @@ def run(config, run_directory):
         print("waiting", flush=True)
         time.sleep(60)
     run_directory.finish("count", {"steps": config.steps})
+    return 1 if config.error == "differs" else None
 """
 
 
@@ -78,6 +80,17 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     assert main(arguments, root) == 2
     assert capsys.readouterr().err == sentence + "\n"
     assert not (root / "runs").exists()
+
+
+def test_a_value_without_a_flag_is_the_experiments_own(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dummy", "--config.steps=5", "differs", "--config.run=here"], root) == 1  # what run returned
+    assert json.loads((root / "here" / "config.json").read_text())["config"]["error"] == "differs"
+    assert main(["dummy", "one", "two"], root) == 2
+    assert capsys.readouterr().err == "one two are 2 values; one is taken, for config.error.\n"
+    other = root / "experiments" / "dummy.py"
+    other.write_text(other.read_text().replace("POSITIONAL", "NOTHING"))
+    assert main(["dummy", "one"], root) == 2
+    assert capsys.readouterr().err.startswith("'one' is no argument; it takes --config=FILE")
 
 
 def test_errors_of_a_run(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,8 +27,9 @@ def test_a_fresh_run_records_config_and_environment(tmp_path: pathlib.Path) -> N
     assert stored == {"experiment": "dummy", "config": {"seed": 1, "run": "", "ppo": {"lr": 0.1, "distance": [1, 2]}}}
     (start,) = json.loads((run.path / "environment.json").read_text())["starts"]
     assert start["seed"] == 1
-    assert set(start["code"]) == {"commit", "dirty"}
-    assert "jax" in start["packages"] and start["cpus"] >= 1 and start["python"] and start["platform"]
+    code = start["code"]
+    assert set(code) == {"commit", "dirty", "patch"} and code["dirty"] == bool(code["patch"])
+    assert "jax" in start["packages"] and start["cpus"] >= 1 and start["cpu"] and start["python"] and start["platform"]
 
 
 def test_a_run_resumes_with_its_config_only(tmp_path: pathlib.Path) -> None:

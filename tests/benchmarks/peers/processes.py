@@ -22,14 +22,20 @@ Command = tuple[Path | str, str, list[str]]  # an interpreter, a module of this 
 
 
 def peer_python(name: str) -> Path:
-    """The interpreter of the environment of peers/NAME.txt, made where it is missing or was made from other pins."""
-    folder, pins = CACHE / name, PEERS / f"{name}.txt"
+    """The interpreter of the environment of peers/NAME.txt, made where it is missing or was made from other pins.
+
+    What stands in peers/NAME.alone.txt is installed without what it depends on.
+    """
+    folder, pins, alone = CACHE / name, PEERS / f"{name}.txt", PEERS / f"{name}.alone.txt"
     python, installed = folder / "bin" / "python", folder / "installed.txt"
-    if not installed.exists() or installed.read_text() != pins.read_text():
+    wanted = pins.read_text() + (alone.read_text() if alone.exists() else "")
+    if not installed.exists() or installed.read_text() != wanted:
         print(f"making {folder}", flush=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", pins], check=True)
-        installed.write_text(pins.read_text())
+        if alone.exists():
+            subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", alone], check=True)
+        installed.write_text(wanted)
     return python
 
 

@@ -1,0 +1,39 @@
+"""A finished run becomes a small archive with a README that says how to run it again."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from experiments.config import one_of
+from tars_jax import InputError
+from tars_jax.evaluation.publishing import CHECKPOINTS, TRAJECTORIES, members_of_run
+from tars_jax.evaluation.publishing_readme import readme
+from tars_jax.training.archive import write_archive
+from tars_jax.training.run_directory import RunDirectory
+
+ROOT = Path(__file__).resolve().parent.parent
+POSITIONAL = "source"
+RULES = {"checkpoint": one_of(*CHECKPOINTS), "trajectories": one_of(*TRAJECTORIES)}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    if not config.source:
+        raise InputError("config.source got nothing; it takes the directory of a finished run.")
+    source = Path(config.source)
+    output = Path(config.output) if config.output else source.absolute().with_name(f"{source.absolute().name}.zip")
+    if not output.parent.is_dir():
+        raise InputError(f"config.output got {config.output!r}; it takes a file in a folder that exists.")
+    published = members_of_run(source, ROOT, checkpoint=config.checkpoint, trajectories=config.trajectories)
+    name = f"{source.absolute().name}.zip"  # not the output's: the same run gives the same bytes, wherever they go
+    members = {**published.members, "README.md": readme(published, name, _about(published.experiment))}
+    write_archive(output, published.experiment, members)
+    print(f"{output}: {len(members)} files, {output.stat().st_size / 1e6:.1f} MB")
+
+
+def _about(experiment: str) -> str:
+    """The first paragraph of the experiment's own docstring."""
+    module = ROOT / "experiments" / f"{experiment}.py"
+    words = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) if module.exists() else None
+    return (words or "").partition("\n\n")[0]

@@ -1,0 +1,196 @@
+"""Half of a recorded run again: the learner from recorded episodes, or rollouts from recorded weights.
+
+- `train`: the updates of a run or of a published archive, from the same weights, episodes and seeds; every update must
+  give the recorded weights, bit for bit.
+- `rollout`: the evaluation episodes, from the same weights, tasks and seeds; how many are the same, token by token.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from experiments.agent_job import learner_at_start
+from experiments.config import at_least, load_config, one_of
+from experiments.stages import Lab, Workbench, start_from
+from tars_jax import InputError
+from tars_jax.evaluation.sameness import sameness
+from tars_jax.rollout.players import engine_player
+from tars_jax.rollout.pool import trajectory_path
+from tars_jax.tasks.task import Task
+from tars_jax.training.archive import extract_archive
+from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.metrics import METRICS_FILE, read_metrics
+from tars_jax.training.recorded_updates import (
+    UPDATES_FILE,
+    Digests,
+    RecordedUpdates,
+    Remade,
+    differing_leaves,
+    read_updates,
+    remake,
+)
+from tars_jax.training.run_directory import RunDirectory, environment, read_object, write_json
+from tars_jax.trajectory import load_trajectory
+
+ROOT = Path(__file__).resolve().parent.parent
+POSITIONAL = "source"
+RULES = {
+    "mode": one_of("train", "rollout"),
+    "stage": one_of("before", "after"),
+    "updates": at_least(0),
+    "episodes": at_least(0),
+}
+MATTERS = ("jax", "jaxlib", "numpy", "flax", "optax", "pillow")  # packages that can change a last bit
+
+
+def run(config: Any, run_directory: RunDirectory) -> int:
+    """The exit code: 1 where `train` finds a difference. What rounding does to rollouts is no failure."""
+    source = open_source(config.source, run_directory.path / "source")
+    for line in differences(recorded_environment(source), environment()):
+        print(f"note: {line}")
+    if config.mode == "rollout":
+        result = rollout(source, config.stage, config.episodes, run_directory)
+    else:
+        result = train(source, config.updates)
+    write_json(run_directory.path / "result.json", {"mode": config.mode, **result})
+    return 0 if config.mode == "rollout" or result["identical"] else 1
+
+
+def open_source(given: str, scratch: Path) -> Path:
+    """The run directory that is meant; an archive is checked and unpacked. Raises InputError for anything else."""
+    path = Path(given)
+    if path.is_file():
+        extract_archive(path, scratch)
+        return scratch
+    if not (path / "config.json").is_file():
+        raise InputError(f"config.source got {given!r}; it takes a run directory or an archive that `publish` made.")
+    return path
+
+
+def recorded_run(source: Path) -> tuple[Any, RecordedUpdates]:
+    """The run's config, whose model is read from the run's own weights, and its updates."""
+    experiment = read_object(source / "config.json", "experiment", "config")["experiment"]
+    config = load_config(experiment, [f"--config={source / 'config.json'}"], root=ROOT, rules={})
+    if "ppo" not in config or "browser" not in config:
+        raise InputError(f"{source} is a run of {experiment}; replay takes a run that trains an agent by PPO.")
+    require(source, UPDATES_FILE, "which episodes each update took", "updates")
+    recorded = read_updates(source / UPDATES_FILE)
+    for weights in recorded.starts.folders:
+        require(source, f"{weights}/checkpoint.json", "the weights before the first update", "updates")
+    with config.unlocked():
+        config.model.preset = str(source / recorded.starts.policy)
+    return config, recorded
+
+
+def require(source: Path, name: str, what: str, option: str) -> None:
+    if not (source / name).exists():
+        raise InputError(
+            f"{source / name} is missing: {what}; it takes a finished run, or an archive that was published with "
+            f"--config.trajectories={option}."
+        )
+
+
+def train(source: Path, limit: int) -> dict[str, Any]:
+    """Makes the first `limit` updates again, all for 0; stops at the first that differs."""
+    config, recorded = recorded_run(source)
+    value_at = None if recorded.starts.value is None else source / recorded.starts.value
+    episodes = recorded.episodes[: limit or None]
+    folder = source / "trajectories" / "ppo"
+    for index in (index for batch in episodes for index in batch):
+        require(source, str(trajectory_path(folder, index).relative_to(source)), "an episode of an update", "updates")
+    bench = Workbench(config)
+    with jax.set_mesh(bench.mesh):
+        learner, policy, value = learner_at_start(bench, source / recorded.starts.policy, value_at)
+        found, expected = Digests.of(policy, value), recorded.digests[0]
+        if found != expected:
+            raise InputError(f"{source}: its weights are not those that the updates began with ({found.policy[:16]}).")
+        made = [dataclasses.asdict(found)]
+        chosen = dataclasses.replace(recorded, episodes=episodes)
+        for each in remake(
+            learner, policy, value, chosen, lambda i: load_trajectory(trajectory_path(folder, i)), config.seed
+        ):
+            made.append(dataclasses.asdict(each.digests))
+            expected = recorded.digests[each.number]
+            same = each.digests == expected
+            shown = f"policy {each.digests.policy}  value {each.digests.value}"
+            print(f"update {each.number}/{len(episodes)}  {shown}  {'identical' if same else 'DIFFERENT'}", flush=True)
+            if not same:
+                difference = first_difference(source, each, expected)
+                print(f"The first difference is at update {each.number}: {difference}")
+                return {"identical": False, "updates": each.number, "digests": made, "first_difference": difference}
+    print(f"All {len(episodes)} updates gave the recorded weights, bit for bit.")
+    return {"identical": True, "updates": len(episodes), "digests": made}
+
+
+def first_difference(source: Path, made: Remade, expected: Digests) -> dict[str, Any]:
+    """What of an update is not as recorded: metrics, and leaves where the run has kept its weights."""
+    rows = read_metrics(source / METRICS_FILE) if (source / METRICS_FILE).exists() else []
+    recorded = next((row.values for row in rows if (row.stage, row.step) == ("ppo", made.number)), {})
+    metrics = {
+        name: [value, recorded[name]]
+        for name, value in made.metrics.items()
+        if name in recorded and value != recorded[name] and not (math.isnan(value) and math.isnan(recorded[name]))
+    }
+    found: dict[str, Any] = {
+        "update": made.number,
+        "weights": [name for name in ("policy", "value") if getattr(made.digests, name) != getattr(expected, name)],
+        "metrics": metrics,  # here, recorded
+    }
+    folder = source / "checkpoints" / "ppo"
+    if (folder / f"{made.number:08d}").exists():
+        states = made.policy, made.value
+        kept, _ = Checkpoints(folder).restore(made.number, states)
+        weights = ([state.parameters for state in pair if state is not None] for pair in (states, kept))
+        found["leaves"] = differing_leaves(*weights)
+    return found
+
+
+def rollout(source: Path, stage: str, limit: int, run_directory: RunDirectory) -> dict[str, Any]:
+    """Plays the first `limit` evaluation episodes of a stage again, all for 0."""
+    config, updates = recorded_run(source)
+    weights = {"before": updates.starts.policy, "after": "policy"}[stage]
+    require(
+        source, f"{weights}/checkpoint.json", f"the weights that played {stage!r}", "all --config.checkpoint=policy"
+    )
+    files = sorted((source / "trajectories" / stage).glob("*.trajectory"))[: limit or None]
+    recorded = [each for each in map(load_trajectory, files) if each.outcome.carries_reward]
+    if not recorded:
+        require(source, f"trajectories/{stage}", f"the episodes of {stage!r}", "all")
+        raise InputError(f"{source / 'trajectories' / stage} holds no episode that came to an end.")
+    with Lab(config, run_directory) as lab:
+        lab.engine.set_weights(start_from(source / weights, lab.parameters), 0)
+        tasks = [Task.from_json(each.task) for each in recorded]
+        again = lab.play(stage, tasks, engine_player(lab.engine, config.seed))
+    numbers = [int(each.id.partition("-")[0]) for each in again]  # those that the infrastructure failed are left out
+    found = sameness([recorded[number] for number in numbers], again)
+    print(found.sentence())
+    return dataclasses.asdict(found)
+
+
+def recorded_environment(source: Path) -> Mapping[str, Any]:
+    return read_object(source / "environment.json", "starts")["starts"][-1]
+
+
+def differences(recorded: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """What ran the recording and is another here; any of it can change a last bit."""
+    lines = []
+    if recorded["code"]["commit"] != here["code"]["commit"]:
+        lines.append(f"the code is of commit {here['code']['commit']}, the recording's of {recorded['code']['commit']}")
+    for name, code in (("the recording's code", recorded["code"]), ("the code here", here["code"])):
+        if code["dirty"]:
+            lines.append(f"{name} has changes that are not committed")
+    for field in ("cpu", "cpus", "xla_flags"):
+        if field in recorded and recorded[field] != here[field]:
+            lines.append(f"{field} is {here[field]!r} here, {recorded[field]!r} in the recording")
+    packages, mine = recorded["packages"], here["packages"]
+    others = sorted(name for name in packages.keys() | mine.keys() if packages.get(name) != mine.get(name))
+    for name in (each for each in others if each in MATTERS):
+        lines.append(f"{name} is {mine.get(name)} here, {packages.get(name)} in the recording")
+    rest = [name for name in others if name not in MATTERS]
+    return lines + ([f"{len(rest)} other packages differ, such as {rest[0]}"] if rest else [])

@@ -1,0 +1,146 @@
+"""A finished run as members of an archive: what others need to read it, to check it and to run it again.
+
+Private words of the machine are replaced (`private.py`); the clock and the machine's order of files enter nothing, so
+the same run gives the same members.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import pathlib
+import subprocess
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.evaluation.comparison import Run, draw_comparison
+from tars_jax.evaluation.curves import DEFAULT_CURVES
+from tars_jax.evaluation.private import Redactor
+from tars_jax.training.metrics import METRICS_FILE, read_metrics
+from tars_jax.training.recorded_updates import UPDATES_FILE, RecordedUpdates, read_updates
+from tars_jax.training.run_directory import read_object
+from tars_jax.trajectory import encode_trajectory, load_trajectory
+
+CHECKPOINTS = ("none", "policy", "all")
+TRAJECTORIES = ("none", "updates", "all")
+PATCH, LOCK = "changes.patch", "requirements.lock"
+_RECORDS = ("stages.json", "result.json", UPDATES_FILE)
+_TEXTS = (METRICS_FILE, "report.html")
+
+Members = dict[str, bytes | pathlib.Path]
+
+
+@dataclasses.dataclass(frozen=True)
+class Published:
+    """A run and what of it becomes members of the archive."""
+
+    experiment: str
+    config: dict[str, Any]
+    starts: list[dict[str, Any]]  # what ran it, each time that it was started or resumed
+    result: dict[str, Any]
+    updates: RecordedUpdates | None
+    members: Members
+
+
+def members_of_run(run: pathlib.Path, root: pathlib.Path, *, checkpoint: str, trajectories: str) -> Published:
+    """Everything but README.md.
+
+    Args:
+        root: the repository's, for the lock file of the commit that ran.
+        checkpoint: `none`, the final `policy`, or `all` weights and states that the run has kept.
+        trajectories: `none`, those that the `updates` took, with the weights before the first update, or `all`.
+
+    Raises InputError for a run that has not finished or lacks what is asked for, and where something private would be
+    published.
+    """
+    config = read_object(run / "config.json", "experiment", "config")
+    if not (run / "result.json").is_file():
+        again = f"./launch/local.sh {config['experiment']} --config={run}/config.json --config.run={run}"
+        raise InputError(f"{run} has not finished: it holds no result.json; finish it first: {again}")
+    starts = read_object(run / "environment.json", "starts")["starts"]
+    code = starts[-1]["code"]
+    redact = Redactor({run: "RUN", root: "."})
+    shown = redact.value(config)
+    members: Members = {
+        "config.json": _json(shown),
+        "environment.json": _json({"starts": [redact.value(_without_patch(start)) for start in starts]}),
+        LOCK: _lock_of(code.get("commit"), root),
+    }
+    if code.get("patch"):
+        members[PATCH] = code["patch"].encode()
+    members |= {name: _json(redact.value(read_object(run / name))) for name in _RECORDS if (run / name).is_file()}
+    for name in (name for name in _TEXTS if (run / name).is_file()):
+        members[name] = redact.text((run / name).read_text(encoding="utf-8")).encode()
+    result = read_object(run / "result.json")
+    if {"score_before", "score_after", "episodes", "seed"} <= result.keys() and METRICS_FILE in members:
+        members["figures/curves.png"] = _figure(Run({}, read_metrics(run / METRICS_FILE), result))
+    updates = read_updates(run / UPDATES_FILE) if (run / UPDATES_FILE).exists() else None
+    members |= _episodes(run, trajectories, updates)
+    members |= _weights(run, checkpoint, updates if trajectories != "none" else None)
+    for name, member in members.items():
+        redact.require_none(name, member if isinstance(member, bytes) else member.read_bytes())
+    return Published(shown["experiment"], shown["config"], starts, redact.value(result), updates, members)
+
+
+def _weights(run: pathlib.Path, checkpoint: str, updates: RecordedUpdates | None) -> Members:
+    """Files of the chosen checkpoints, and of the weights that the updates began with."""
+    folders = {run / folder for folder in updates.starts.folders} if updates else set()
+    if checkpoint == "policy":
+        folders.add(run / "policy")
+    if checkpoint == "all":
+        folders |= {file.parent for file in run.rglob("checkpoint.json")}
+    for folder in folders:
+        if not (folder / "checkpoint.json").is_file():
+            raise InputError(f"{run} has no weights in {folder}; it takes a run that has kept them.")
+    return {
+        path.relative_to(run).as_posix(): path for folder in folders for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def _episodes(run: pathlib.Path, trajectories: str, updates: RecordedUpdates | None) -> Members:
+    """Trajectories as they lie in the run, without the words of what failed while they were played."""
+    if trajectories == "none":
+        return {}
+    if updates is None:
+        raise InputError(f"config.trajectories got {trajectories!r}, and {run} has no {UPDATES_FILE}; it takes 'none'.")
+    folder = run / "trajectories" / "ppo"
+    paths = [folder / f"{index:08d}.trajectory" for batch in updates.episodes for index in batch]
+    if trajectories == "all":
+        paths = sorted((run / "trajectories").rglob("*.trajectory"))
+    return {path.relative_to(run).as_posix(): _publishable(path) for path in paths}
+
+
+def _publishable(path: pathlib.Path) -> bytes | pathlib.Path:
+    trajectory = load_trajectory(path)
+    failures = trajectory.metadata.get("infrastructure_failures", [])
+    if not failures:
+        return path
+    kinds = [str(failure).partition(":")[0] for failure in failures]
+    cleaned = {**trajectory.metadata, "infrastructure_failures": kinds}
+    return encode_trajectory(dataclasses.replace(trajectory, metadata=cleaned), str(path))
+
+
+def _figure(run: Run) -> bytes:
+    curves = [curve for curve in DEFAULT_CURVES if curve.section == DEFAULT_CURVES[0].section]
+    picture = io.BytesIO()
+    draw_comparison([run], curves, "").savefig(picture, format="png", dpi=110, metadata={"Software": None})
+    return picture.getvalue()
+
+
+def _lock_of(commit: str | None, root: pathlib.Path) -> bytes:
+    """The lock file of a commit; that of the working tree where git does not know it."""
+    if commit:
+        command = ["git", "show", f"{commit}:{LOCK}"]
+        found = subprocess.run(command, cwd=root, capture_output=True, check=False)
+        if found.returncode == 0:
+            return found.stdout
+    return (root / LOCK).read_bytes()
+
+
+def _without_patch(start: dict[str, Any]) -> dict[str, Any]:
+    return {**start, "code": {name: value for name, value in start["code"].items() if name != "patch"}}
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()

@@ -1,0 +1,28 @@
+"""Our side of `gae_batches.py`: the learner's advantages and value targets, and its whitening on the host.
+
+Timed with two lambdas, the policy's adapted to each trajectory's length; compared with one, which is all others have.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tars_jax.training.ppo import PPOConfig, make_advantage_fn
+from tests.benchmarks.peers.masked_batches import GAMMA, LAMBDA, Advantages, turn_of
+from tests.benchmarks.peers.turns import serve
+
+
+def advantages_of(config: PPOConfig) -> Advantages:
+    function = make_advantage_fn(config)
+
+    def advantages(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        raw, targets = (np.asarray(each) for each in function(rewards, values, mask))
+        return (raw - raw[mask].mean()) / (raw[mask].std() + 1e-6), targets
+
+    return advantages
+
+
+if __name__ == "__main__":
+    one = PPOConfig(gamma=GAMMA, lambda_policy=LAMBDA, lambda_critic=LAMBDA)
+    two = PPOConfig(gamma=GAMMA, lambda_policy=None, alpha=1.5, lambda_critic=1.0)
+    serve(turn_of(advantages_of(one), advantages_of(two)))
