@@ -28,7 +28,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.demonstrations = ml_collections.ConfigDict({"episodes": 4000, "skill": 0.5})
     config.supervised = ml_collections.ConfigDict(
         {
-            "updates": 300,
+            "updates": 250,
             "part": 50,  # updates of one program; 0: all of them
             "episodes": 32,  # of one update
             "batch_rows": 128,
@@ -40,8 +40,8 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.value = ml_collections.ConfigDict(
         {
-            "updates": 30,
-            "part": 10,
+            "updates": 15,
+            "part": 5,
             "episodes": 128,
             "minibatch_rows": 128,
             "epochs": 1,
@@ -51,7 +51,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.ppo = ml_collections.ConfigDict(
         {
-            "updates": 40,
+            "updates": 30,
             "part": 10,
             "learning_rate": 5e-4,
             "value_learning_rate": 1e-3,

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 
 from tars_jax.envs.on_device.game import Game, State
 from tars_jax.episodes import Episodes
+from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.drawing import Drawing
 from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
@@ -161,8 +162,13 @@ def rollout(
     level_keys: jax.Array,
     key: jax.Array,
     temperature: jax.Array | float = 1.0,
+    constraints: Constraints | None = None,
 ) -> Episodes:
-    """The policy's own episodes, one for each level key; `temperature` 0 is greedy."""
+    """The policy's own episodes, one for each level key; `temperature` 0 is greedy.
+
+    Under `constraints`, which hold one pattern, nothing else is sampled; log-probabilities are then those among what it
+    allows.
+    """
     num_episodes, answer_length = level_keys.shape[0], config.max_new_tokens
     size = prompts.tokens.shape[1]
     room = size + answer_length
@@ -171,6 +177,7 @@ def rollout(
         model, stop=stop, chunk=max(answer_length - 1, 1), base_seed=0, quantised=config.quantised
     )
     slots = jnp.arange(num_episodes)
+    first_state = FREE if constraints is None else next(iter(constraints.start.values()))
 
     def respond(state: SlotState, turn: Turn) -> tuple[SlotState, jax.Array, jax.Array]:
         start = size - turn.length[:, None]
@@ -180,6 +187,7 @@ def rollout(
             nobody,
             seed=jax.random.bits(jax.random.fold_in(key, turn.number), (num_episodes,), jnp.uint32),
             temperature=jnp.full(num_episodes, temperature, jnp.float32),
+            state=jnp.full(num_episodes, first_state, jnp.int32),
         )
         new = Extension(
             slots=slots,
@@ -191,8 +199,8 @@ def rollout(
             budget=jnp.where(turn.alive, answer_length, 0),
             drawing=drawing,
         )
-        state, first = functions.extend(parameters, state, new, None)
-        state, rest = functions.decode(parameters, state, slots, None)
+        state, first = functions.extend(parameters, state, new, constraints)
+        state, rest = functions.decode(parameters, state, slots, constraints)
         tokens = jnp.concatenate([first.tokens[:, None], rest.tokens[:, : answer_length - 1]], 1)
         log_probs = jnp.concatenate([first.log_probs[:, None], rest.log_probs[:, : answer_length - 1]], 1)
         return state, tokens, log_probs
