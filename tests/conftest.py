@@ -27,8 +27,16 @@ from tars_jax.model.presets import preset
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all-miniwob", action="store_true", help="test_miniwob.py goes through every task")
+    parser.addoption("--all", action="store_true", help="the marked `full`, too, and every task of MiniWoB++")
     parser.addoption("--chaos-seeds", type=int, default=1, help="histories of kills that test_chaos.py goes through")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is marked `full` is the same again for another size or kind, and waits for --all."""
+    if not config.getoption("--all"):
+        waiting = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=waiting)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 @pytest.fixture(scope="session")

@@ -125,8 +125,8 @@ async def idle(game: BrowserGame, task: Task) -> str:
 
 
 def test_tasks_load_and_idling_ends_at_its_time_limit(request: pytest.FixtureRequest) -> None:
-    """Every eighth task and all with a page of their own size; with --all-miniwob every one."""
-    step = 1 if request.config.getoption("--all-miniwob") else 8
+    """Every eighth task and all with a page of their own size; with --all every one."""
+    step = 1 if request.config.getoption("--all") else 8
     wrong: dict[str, str] = {}
 
     async def play(manager: BrowserManager, names: list[str]) -> None:

@@ -202,7 +202,7 @@ def test_bad_flags_stop_with_one_sentence(
 def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path, cache: pathlib.Path) -> None:
     run = tmp_path / "run"
     process = _start(*TINY, f"--config.run={run}", cache=cache)
-    _wait_for(run / "checkpoints" / "supervised", process)
+    _wait_for(run / "stages.json", process)
     process.kill()
     process.wait()
     damaged = run / "trajectories" / "demonstrations" / "00000003.trajectory"

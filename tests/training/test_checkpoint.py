@@ -245,7 +245,9 @@ while True:
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("stride", [1, 0])  # new steps, and one step replaced again and again
+@pytest.mark.parametrize(
+    "stride", [pytest.param(1, marks=pytest.mark.full), 0]
+)  # new steps, and one step replaced again and again
 def test_killed_while_saving(tmp_path: pathlib.Path, stride: int) -> None:
     rng = random.Random(stride)
     template = {str(i): jax.ShapeDtypeStruct((100, i + 1), jnp.int32) for i in range(20)}

@@ -42,7 +42,12 @@ def mesh() -> jax.sharding.Mesh:
     return make_mesh({}, jax.devices()[:1])
 
 
-@pytest.mark.parametrize("kind", ["qwen3_vl_moe", "qwen3_vl", "qwen2_5_vl"])
+FULL = pytest.mark.full
+
+
+@pytest.mark.parametrize(
+    "kind", ["qwen3_vl_moe", pytest.param("qwen3_vl", marks=FULL), pytest.param("qwen2_5_vl", marks=FULL)]
+)
 def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What transformers wrote, in pieces that cut layers and experts apart."""
     monkeypatch.setattr(tensors, "PIECE_BYTES", 3000)

@@ -126,7 +126,7 @@ def probabilities(model: ModelConfig, parameters: Parameters, batch: PPOBatch) -
     return log_probs[tokens == GOOD][0], log_probs[tokens == BAD][0]
 
 
-@pytest.mark.parametrize("decoupled", [True, False])
+@pytest.mark.parametrize("decoupled", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_what_was_rewarded_becomes_likely(
     tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode, decoupled: bool
 ) -> None:
