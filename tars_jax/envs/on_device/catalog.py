@@ -46,7 +46,7 @@ def _importing(name: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != "jumanji":
+        if (error.name or "").partition(".")[0] != "jumanji":
             raise
         raise InputError(f"game {name} has jumanji's rules; pip install 'tars_jax[on_device]'.") from error
     finally:
