@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 GAMMA, LAMBDA = 1.0, 0.95  # of the comparison of numbers
-SIZES = {"16x512": 50, "64x4096": 10, "32x32768": 2}  # and how often a turn does each
+SIZES = {"16x512": 20, "64x4096": 3, "32x32768": 1}  # and how often a turn does each
 MASKS = ("one turn", "turns")
 AT = 64  # where the numbers of the sides are compared
 

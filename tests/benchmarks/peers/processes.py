@@ -18,6 +18,14 @@ PEERS = Path(__file__).parent
 ROOT = PEERS.parents[2]
 CACHE = ROOT / ".cache" / "peers"
 
+# A package "tests" that a peer brings along (verl does) would hide ours, which has no __init__.py.
+OURS_FIRST = """
+import runpy, sys, types
+sys.modules["tests"] = types.ModuleType("tests")
+sys.modules["tests"].__path__ = [sys.argv.pop(1)]
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
 Command = tuple[Path | str, str, list[str]]  # an interpreter, a module of this folder, its arguments
 
 
@@ -47,7 +55,16 @@ class Worker:
         self._log = log
         with log.open("w") as errors:
             self._process = subprocess.Popen(
-                [python, "-W", "ignore", "-m", f"tests.benchmarks.peers.{module}", *arguments],
+                [
+                    python,
+                    "-W",
+                    "ignore",
+                    "-c",
+                    OURS_FIRST,
+                    ROOT / "tests",
+                    f"tests.benchmarks.peers.{module}",
+                    *arguments,
+                ],
                 cwd=ROOT,
                 env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
                 stdin=subprocess.PIPE,
