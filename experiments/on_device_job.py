@@ -44,7 +44,7 @@ from tars_jax.training.state import TrainState
 
 Curves = dict[str, np.ndarray]  # name -> [seeds, updates]
 OnPart = Callable[[int, Any, Curves], None]  # updates done, the stage's state, the curves since the last call
-SIDE_BY_SIDE = ("map", "vmap")
+SIDE_BY_SIDE = ("map", "vmap", "turns")
 LAST = 5  # updates whose mean stands for the end of a curve
 
 
@@ -261,19 +261,36 @@ def _reward(config: Any) -> RewardConfig:
 
 @functools.cache
 def _program(design: Design, seeds_by: str, name: str, *sizes: int) -> Any:
-    """A stage of `on_device_programs` for stacked seeds, jitted. Its state, the first argument, is donated.
+    """A stage of `on_device_programs` for stacked seeds. Its state, the first argument, is donated.
 
-    Arguments are stacked over seeds, but for the number of the first update, tables and floats.
+    Arguments are stacked over seeds, but for the number of the first update, tables and floats. "map" and "vmap" are
+    one program for all seeds; "turns" is one for each seed, compiled once for any number of them.
     """
     function = functools.partial(getattr(programs, name), design, *sizes)
     shared = {"supervise": 3, "pretrain_value": 3, "train": 3, "evaluate": 2}.get(name, 0)
 
-    def over_seeds(*arguments: Any) -> Any:
+    donated = 0 if name in ("supervise", "pretrain_value", "train") else ()
+    alone = jax.jit(function, donate_argnums=donated)
+
+    def apart(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What is stacked, and what all seeds share."""
         count = len(arguments) - shared
-        stacked, rest = arguments[:count], arguments[count:]
-        if seeds_by == "vmap":
-            return jax.vmap(function, (*[0] * count, *[None] * shared))(*arguments)
+        return arguments[:count], arguments[count:]
+
+    def mapped(*arguments: Any) -> Any:
+        stacked, rest = apart(arguments)
         return jax.lax.map(lambda one: function(*one, *rest), stacked)
 
-    donated = name in ("supervise", "pretrain_value", "train")
-    return jax.jit(over_seeds, donate_argnums=0 if donated else ())
+    def in_turns(*arguments: Any) -> Any:
+        stacked, rest = apart(arguments)
+        seeds = range(jax.tree.leaves(stacked)[0].shape[0])
+        found = [alone(*jax.tree.map(lambda leaf, seed=seed: leaf[seed], stacked), *rest) for seed in seeds]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+
+    def side_by_side(*arguments: Any) -> Any:
+        stacked, rest = apart(arguments)
+        return jax.vmap(function, (*[0] * len(stacked), *[None] * len(rest)))(*arguments)
+
+    if seeds_by == "turns":
+        return in_turns
+    return jax.jit({"map": mapped, "vmap": side_by_side}[seeds_by], donate_argnums=donated)

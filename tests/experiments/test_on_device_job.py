@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from configs.on_device import get_config
-from experiments.on_device_job import OnDevice, game_options
+from experiments.on_device_job import SIDE_BY_SIDE, OnDevice, _program, game_options
 from tars_jax import InputError
 
 
@@ -41,6 +41,14 @@ def test_two_updates_are_the_same_again_and_beside_other_seeds(setup: OnDevice, 
     close = functools.partial(np.testing.assert_allclose, rtol=1e-3, atol=1e-5)
     jax.tree.map(lambda here, there: close(here[1], there[0]), policy, elsewhere)
     assert {"success", "reward", "entropy", "think_tokens", "clip_low_fraction", "value_correlation"} <= set(first)
+
+
+def test_seeds_in_turns_and_at_once_are_the_same(setup: OnDevice) -> None:
+    ways = [_program(setup._design, way, "start_supervised")(np.array([3, 4])).parameters for way in SIDE_BY_SIDE]
+    for other in ways[1:]:
+        jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), ways[0], other)
+    embedding = ways[0]["embed"]["embedding"]
+    assert embedding.shape[0] == 2 and (embedding[0] != embedding[1]).any()
 
 
 def test_numbers_are_arguments_of_the_same_program(setup: OnDevice) -> None:
