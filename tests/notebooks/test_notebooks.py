@@ -8,15 +8,27 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+# They train as value_pretraining does, under other settings.
+LONG = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics")
+NOTEBOOKS = [
+    pytest.param(path, id=path.stem, marks=pytest.mark.full if path.stem in LONG else ())
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
+]
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled programs: several notebooks train the same agents."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS)
+def test_notebook(path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TARS_JAX_RUN", raising=False)
     monkeypatch.setenv("TARS_JAX_NOTEBOOK", "small")  # what is committed is the full size
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(cache))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8")
     notebook = nbformat.read(path, as_version=4)
