@@ -22,8 +22,8 @@ Each takes its own lengths:
     --config.game.name=maze --config.supervised.updates=400
     --config.game.name=2048 --config.game.steps=8 --config.rollout.max_new_tokens=12
 
-What helped: Muon for supervised training (after 300 updates of AdamW at 3e-3 a policy solved 7%); compiling takes more processor
-time than ten PPO updates, so parts of equal size and a kept compile cache.
+What helped: Muon for supervised training (after 300 updates of AdamW at 3e-3 a policy solved 7%); compiling takes more
+processor time than ten PPO updates, so parts of equal size and a kept compile cache.
 """
 
 import ml_collections
