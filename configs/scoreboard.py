@@ -39,6 +39,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.learning_rates = (5e-4, 1e-3)
     # The agent that is trained, smaller than that of configs/on_device.py; `games` says what differs from game to game.
     agent = on_device.get_config()
+    agent.seeds_by = "turns"  # a program is compiled once for the search's seeds and those that count
     agent.rollout.episodes = 64
     agent.supervised.update({"updates": 300, "episodes": 16, "batch_rows": 64})
     agent.value.update({"updates": 20, "part": 20})
