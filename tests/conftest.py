@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is marked `full` is the same again for another size or kind, and waits for --all."""
+    """What is marked `full` is long, or the same again for another size or kind: it waits for --all."""
     if not config.getoption("--all"):
         waiting = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=waiting)

@@ -124,6 +124,7 @@ def test_a_worker_that_dies_or_hangs_costs_one_row(tmp_path: pathlib.Path, monke
     assert result == {"rows": [], "not_begun": ["matmul", "copy", "update"]}
 
 
+@pytest.mark.full
 @pytest.mark.multiprocess
 def test_every_entry_is_measured_at_tiny_size(tmp_path: pathlib.Path) -> None:
     """In a worker, on whatever is here; what needs a GPU says so. Utilisation is by the stated formula."""

@@ -39,6 +39,7 @@ CONFIG = EngineConfig(
 )
 
 
+@pytest.mark.full
 @pytest.mark.multiprocess
 def test_integers_and_scales_lie_over_the_mesh_and_answers_stay(on_eight_devices: Callable[[str], list[str]]) -> None:
     pytest.importorskip("qwix")

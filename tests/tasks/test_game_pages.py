@@ -26,6 +26,9 @@ SAMPLED_LEVELS = {  # where the later ones take many moves
     "tiles_master": (1, 3, 5),
     "wood_blocks_3d": (1, 3, 5),
 }
+EVERY_OTHER = [
+    pytest.param(name, marks=pytest.mark.full if place % 2 else ()) for place, name in enumerate(game_names())
+]
 LEVELS_WON = [
     pytest.param(name, level, marks=pytest.mark.full if place == 1 else ())
     for name in game_names()
@@ -108,7 +111,7 @@ def test_points_and_keys_are_right_at_any_size(
     assert play_to_the_end(page, game, random.Random(0), game.steps_of_level(2))["success"]
 
 
-@pytest.mark.parametrize("name", game_names())
+@pytest.mark.parametrize("name", EVERY_OTHER)
 def test_nobody_playing_scores_nothing(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
     page = opened(browser, watched, game)
@@ -120,7 +123,7 @@ def test_nobody_playing_scores_nothing(browser: Browser, watched: list[Page], na
         assert read(page)[1] == {"score": 0, "level": level, "lives": 1, "done": False, "success": False}
 
 
-@pytest.mark.parametrize("name", game_names())
+@pytest.mark.parametrize("name", EVERY_OTHER)
 def test_random_play(browser: Browser, watched: list[Page], name: str) -> None:
     """Any input anywhere: the verdict always agrees with the state, and points are never taken away."""
     game = load_game(name)
@@ -168,7 +171,7 @@ def test_start_begins_from_nothing(browser: Browser, watched: list[Page], name: 
     assert fresh.evaluate(PIXELS) != first[1]
 
 
-@pytest.mark.parametrize("name", game_names())
+@pytest.mark.parametrize("name", EVERY_OTHER)
 def test_the_picture_rests_after_settle_ms(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
     page = opened(browser, watched, game, 640, 360)
@@ -189,7 +192,7 @@ def test_the_picture_rests_after_settle_ms(browser: Browser, watched: list[Page]
         done = read(page)[1]["done"]
 
 
-@pytest.mark.parametrize("name", game_names())
+@pytest.mark.parametrize("name", EVERY_OTHER)
 def test_nothing_happens_after_the_end(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
     page = opened(browser, watched, game)
@@ -204,7 +207,7 @@ def test_nothing_happens_after_the_end(browser: Browser, watched: list[Page], na
     assert (page.evaluate("game.state()"), page.evaluate(PIXELS)) == before
 
 
-@pytest.mark.parametrize("name", game_names())
+@pytest.mark.parametrize("name", EVERY_OTHER)
 def test_a_person_plays_on_after_a_win(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
     page = opened(browser, watched, game, 320, 320)

@@ -182,6 +182,7 @@ print((peak() - before) / 1024)
 """
 
 
+@pytest.mark.full
 @pytest.mark.multiprocess
 def test_memory_holds_pieces_and_never_a_tensor(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The peak of a process that merges 3 checkpoints of 6 tensors: 12 MB each in pieces of 2, 216 MB in all.

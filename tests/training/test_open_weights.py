@@ -68,6 +68,7 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
     chex.assert_trees_all_equal(again, expected)  # the golden files are in bfloat16
 
 
+@FULL
 def test_memory_holds_a_tensor_and_never_the_model(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """numpy and safetensors tell tracemalloc of their buffers. The model has 50 megabytes, its largest tensor 2."""
     monkeypatch.setattr(tensors, "PIECE_BYTES", MEGABYTE)
