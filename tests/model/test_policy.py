@@ -197,8 +197,8 @@ def test_impossible_shapes(tiny_model: ModelConfig, changes: dict[str, Any], mes
 
 
 def test_unknown_preset() -> None:
-    with pytest.raises(InputError, match="model.preset must be one of nano.*, got 'pico'"):
-        preset("pico", 10)
+    with pytest.raises(InputError, match="model.preset must be one of nano.*, got 'tiny'"):
+        preset("tiny", 10)
 
 
 def test_the_first_logits_do_not_depend_on_the_row_length(run: Any, tiny_model: ModelConfig) -> None:
