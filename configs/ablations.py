@@ -1,6 +1,6 @@
 """Each switch of the learner alone, against the default: five seeds of one game on the device, matched budgets.
 
-Command:  ./launch/local.sh ablations      # some two minutes of two cores a switch; it has not been run to its end yet
+Command:  ./launch/local.sh ablations      # not run to its end yet; such trainings took two to three minutes each
 """
 
 import ml_collections

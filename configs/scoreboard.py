@@ -18,7 +18,7 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 | T14 W4A8 | undecided | checklist -1% [-9, 7], maze -11% [-19, -4] of the score, tolerance 10% |
 | T17 erring verifier | undecided | true success +.23 [-.05, .52] |
 
-An hour and a half on two cores that other work shared; half of it compilation. Trends of one run share trainings: the
+An hour and a half of two processes on two cores that other work shared. Trends of one run share trainings: the
 minutes that a result states are those of the trend that came first. Two processes took the trends between them; the
 trends of one run and those of several are the same trainings.
 """

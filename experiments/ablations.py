@@ -6,13 +6,12 @@ RUN/ablations.json and a table on the terminal; RUN/trained keeps what was train
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
-from experiments.config import at_least, flatten
-from experiments.trends.bench import Bench, Settings, late
+from experiments.config import at_least, flatten, parse, require_known
+from experiments.trends.bench import Bench, Settings
 from tars_jax import InputError
-from tars_jax.evaluation.trends import Test, judge
+from tars_jax.evaluation.trends import Test, judge, late
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {"seed": at_least(0), "seeds": at_least(2)}
@@ -44,15 +43,12 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 
 def settings_of(written: str, known: Settings) -> dict[str, Any]:
-    """`field=value field=value`, in the types of the known fields; raises InputError for others."""
+    """`field=value field=value`, read as flags are; raises InputError for other fields and types."""
     settings = {}
     for part in written.split():
         field, _, text = part.partition("=")
-        if field not in known:
-            raise InputError(f"config.switches names {field!r}, which is no field of config.agent.")
-        settings[field] = text if isinstance(known[field], str) else ast.literal_eval(text)
-        if type(settings[field]) is not type(known[field]):
-            raise InputError(f"config.switches got {part!r}; it takes a {type(known[field]).__name__}.")
+        require_known(field, known, where=" in config.switches")
+        settings[field] = parse(text, known[field], field)
     return settings
 
 

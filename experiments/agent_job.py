@@ -42,7 +42,31 @@ from tars_jax.training.value import make_value_fn, make_value_update, value_mode
 from tars_jax.training.value_pretraining import ValuePretrainingConfig, pretrain_value
 from tars_jax.trajectory import Step, Trajectory
 
-JOB_RULES: dict[str, Rule] = {
+# Of the update, wherever episodes are played.
+UPDATE_RULES: dict[str, Rule] = {
+    "ppo.advantages": one_of(*ADVANTAGES),
+    "ppo.group_size": at_least(1),
+    "ppo.aggregation": one_of(*AGGREGATIONS),
+    "ppo.learning_rate": more_than(0),
+    "ppo.value_learning_rate": more_than(0),
+    "ppo.gamma": between(0, 1),
+    "ppo.alpha": more_than(0),
+    "ppo.lambda_policy": between(0, 1),
+    "ppo.lambda_critic": between(0, 1),
+    "ppo.clip_low": between(0, 1),
+    "ppo.clip_high": more_than(0),
+    "ppo.dual_clip": zero_or(more_than(1)),
+    "ppo.value_clip": at_least(0),
+    "ppo.kl_weight": at_least(0),
+    "ppo.positive_weight": at_least(0),
+    "ppo.entropy_bonus": at_least(0),
+    "ppo.balance": at_least(0),
+    "ppo.epochs": at_least(1),
+    "ppo.minibatch_rows": at_least(1),
+    "reward.format_penalty": at_least(0),
+    "reward.length_penalty": at_least(0),
+}
+JOB_RULES: dict[str, Rule] = UPDATE_RULES | {
     "seed": at_least(0),
     "model.preset": FROM_NANO,
     "task.evaluation_episodes": at_least(1),
@@ -72,29 +96,8 @@ JOB_RULES: dict[str, Rule] = {
     "ppo.updates": at_least(0),
     "ppo.min_batch": at_least(1),
     "ppo.max_staleness": at_least(0),
-    "ppo.advantages": one_of(*ADVANTAGES),
-    "ppo.group_size": at_least(1),
-    "ppo.aggregation": one_of(*AGGREGATIONS),
-    "ppo.learning_rate": more_than(0),
-    "ppo.value_learning_rate": more_than(0),
-    "ppo.gamma": between(0, 1),
-    "ppo.alpha": more_than(0),
-    "ppo.lambda_policy": between(0, 1),
-    "ppo.lambda_critic": between(0, 1),
-    "ppo.clip_low": between(0, 1),
-    "ppo.clip_high": more_than(0),
-    "ppo.dual_clip": zero_or(more_than(1)),
-    "ppo.value_clip": at_least(0),
     "ppo.max_importance": more_than(0),
-    "ppo.kl_weight": at_least(0),
-    "ppo.positive_weight": at_least(0),
-    "ppo.entropy_bonus": at_least(0),
-    "ppo.balance": at_least(0),
     "ppo.value_weight": at_least(0),
-    "ppo.epochs": at_least(1),
-    "ppo.minibatch_rows": at_least(1),
-    "reward.format_penalty": at_least(0),
-    "reward.length_penalty": at_least(0),
 }
 STAGES = ("demonstrations", "supervised", "before", "value", "ppo", "after")
 

@@ -76,7 +76,7 @@ def load_config(
         path = _find(files[0], root)
         given = _read_run(path, experiment) if path.suffix == ".json" else flatten(_read_python(path))
         for field in given:
-            _require_known(field, values, where=f" in {path}")
+            require_known(field, values, where=f" in {path}")
         for field, value in values.items():
             if field not in given:
                 raise InputError(
@@ -86,8 +86,8 @@ def load_config(
     for argument in arguments:
         if not argument.startswith("--config="):
             field, text = _split_flag(argument)
-            _require_known(field, values, where="")
-            values[field] = _parse(text, values[field], field)
+            require_known(field, values, where="")
+            values[field] = parse(text, values[field], field)
     for field, rule in rules.items():
         if not rule.accepts(values[field]):
             raise InputError(f"{_flag(field)} got {values[field]!r}; it takes {rule.takes}.")
@@ -165,7 +165,8 @@ def _split_flag(argument: str) -> tuple[str, str]:
     return flag.removeprefix("--config."), text
 
 
-def _require_known(field: str, values: Mapping[str, Any], where: str) -> None:
+def require_known(field: str, values: Mapping[str, Any], where: str) -> None:
+    """Raises InputError that guesses which field was meant; `where` follows its name, as in " in FILE"."""
     if field in values:
         return
     inside = [name for name in values if name.startswith(f"{field}.")]
@@ -180,7 +181,7 @@ def _require_known(field: str, values: Mapping[str, Any], where: str) -> None:
     raise InputError(f"{_flag(field)}{where} is not a field of this config; {advice}")
 
 
-def _parse(text: str, current: Any, field: str) -> Any:
+def parse(text: str, current: Any, field: str) -> Any:
     """The value that `text` on the command line means for a field of the type of `current`."""
     if isinstance(current, str):
         return text

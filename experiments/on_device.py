@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config import at_least, between, more_than, one_of, zero_or
+from experiments.agent_job import UPDATE_RULES
+from experiments.config import at_least, between, more_than, one_of
 from experiments.on_device_job import SIDE_BY_SIDE, Curves, OnDevice
 from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, verdict, write_report
@@ -25,10 +26,9 @@ from tars_jax.model.presets import PRESETS
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics
 from tars_jax.training.optimisers import ALGORITHMS
-from tars_jax.training.ppo_config import ADVANTAGES, AGGREGATIONS
 from tars_jax.training.run_directory import RunDirectory, write_json
 
-RULES = {
+RULES = UPDATE_RULES | {
     "seed": at_least(0),
     "seeds": at_least(1),
     "seeds_by": one_of(*SIDE_BY_SIDE),
@@ -54,27 +54,6 @@ RULES = {
     "value.learning_rate": more_than(0),
     "ppo.updates": at_least(0),
     "ppo.part": at_least(0),
-    "ppo.learning_rate": more_than(0),
-    "ppo.value_learning_rate": more_than(0),
-    "ppo.advantages": one_of(*ADVANTAGES),
-    "ppo.group_size": at_least(1),
-    "ppo.aggregation": one_of(*AGGREGATIONS),
-    "ppo.gamma": between(0, 1),
-    "ppo.alpha": more_than(0),
-    "ppo.lambda_policy": between(0, 1),
-    "ppo.lambda_critic": between(0, 1),
-    "ppo.clip_low": between(0, 1),
-    "ppo.clip_high": more_than(0),
-    "ppo.dual_clip": zero_or(more_than(1)),
-    "ppo.value_clip": at_least(0),
-    "ppo.kl_weight": at_least(0),
-    "ppo.positive_weight": at_least(0),
-    "ppo.entropy_bonus": at_least(0),
-    "ppo.balance": at_least(0),
-    "ppo.epochs": at_least(1),
-    "ppo.minibatch_rows": at_least(1),
-    "reward.format_penalty": at_least(0),
-    "reward.length_penalty": at_least(0),
     "verifier.false_positive": between(0, 1),
     "verifier.false_negative": between(0, 1),
     "evaluation.episodes": at_least(1),

@@ -42,7 +42,7 @@ from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.ppo import PPOBatch, policy_update, score_of, value_batch
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
-from tars_jax.training.state import Metrics, TrainState
+from tars_jax.training.state import Metrics, TrainState, value_parameters
 from tars_jax.training.supervised import supervised_update
 from tars_jax.training.value import value_model, value_update, values_of
 
@@ -156,7 +156,7 @@ def supervise(
 def start_value(design: Design, policy: Parameters, seed: jax.Array) -> TrainState:
     """A value model on the policy's trunk."""
     fresh = init_parameters(value_model(design.model), keys_of(VALUE, seed, jnp.array([-1]))[0])
-    return _start({name: policy.get(name, leaf) for name, leaf in fresh.items()}, design.value)
+    return _start(value_parameters(policy, fresh), design.value)
 
 
 def pretrain_value(

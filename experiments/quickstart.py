@@ -19,15 +19,21 @@ from tars_jax.training.metrics import read_metrics
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Step, Trajectory
 
-RULES = JOB_RULES | {
-    "task.max_steps": at_least(1),
-    "task.evaluation_distances": each(at_least(1)),
-    "demonstrations.distances": each(at_least(1)),
+CURRICULUM_RULES = {
     "curriculum.stages": each(at_least(1)),
     "curriculum.nearest": at_least(1),
     "curriculum.promote_at": between(0, 1),
     "curriculum.recent": at_least(1),
 }
+RULES = (
+    JOB_RULES
+    | CURRICULUM_RULES
+    | {
+        "task.max_steps": at_least(1),
+        "task.evaluation_distances": each(at_least(1)),
+        "demonstrations.distances": each(at_least(1)),
+    }
+)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

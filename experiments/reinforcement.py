@@ -6,22 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from experiments.agent_job import Work, check, improve
-from experiments.config import Rule, at_least, between, each
+from experiments.config import Rule
+from experiments.quickstart import CURRICULUM_RULES
 from experiments.stage_job import WEIGHTS, rules_of, run_stage
 from experiments.stages import Lab
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.training.run_directory import RunDirectory
 
-RULES = rules_of("ppo") | {
-    "model.preset": WEIGHTS,
-    "value.checkpoint": Rule(
-        lambda name: not name or WEIGHTS.accepts(name), "RUN/value of a value_pretraining, or nothing for a fresh one"
-    ),
-    "curriculum.stages": each(at_least(1)),
-    "curriculum.nearest": at_least(1),
-    "curriculum.promote_at": between(0, 1),
-    "curriculum.recent": at_least(1),
-}
+RULES = (
+    rules_of("ppo")
+    | CURRICULUM_RULES
+    | {
+        "model.preset": WEIGHTS,
+        "value.checkpoint": Rule(
+            lambda name: not name or WEIGHTS.accepts(name),
+            "RUN/value of a value_pretraining, or nothing for a fresh one",
+        ),
+    }
+)
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

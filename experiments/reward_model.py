@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from experiments.agent_job import check, ppo_config
+from experiments.agent_job import check, learner_at_start, ppo_config
 from experiments.config import Rule, at_least, between, more_than, one_of
 from experiments.stage_job import WEIGHTS, rules_of
 from experiments.stages import Lab, start_from, supervise
@@ -33,13 +32,9 @@ from tars_jax.inference import Sampled, Sampling
 from tars_jax.rollout.judging import judge
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
-from tars_jax.training.learner import PPOLearner
 from tars_jax.training.metrics import Progress
-from tars_jax.training.optimisers import OptimiserConfig
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.schedule import rows_of_update
-from tars_jax.training.state import fresh_parameters, value_parameters
-from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
 
 RULES = rules_of("ppo", tasks=False) | {
@@ -132,14 +127,8 @@ def reinforce(lab: Lab, weights: Path, questions: Sequence[Question]) -> None:
     if lab.run.finished("ppo"):
         return
     config, seed, grammar = lab.config.ppo, lab.config.seed, lab.config.agent.grammar
-    optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
     algorithm = ppo_config(config)
-    learner = PPOLearner(lab.model, lab.packer, algorithm, lab.rewards, *optimisers)
-    start, value_start = start_from(weights, lab.parameters), None
-    if algorithm.uses_values:
-        fresh = fresh_parameters(value_model(lab.model), jax.random.key(seed + 1), lab.mesh)
-        value_start = value_parameters(start, fresh)
-    policy, value = learner.start(start, value_start)
+    learner, policy, value = learner_at_start(lab, weights, None)
     checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     if version:

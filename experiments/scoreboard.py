@@ -44,8 +44,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         began = time.monotonic()
         result = as_json(trend, trend.measure(bench), bench, (time.monotonic() - began) / 60)
         write_json(folder / f"{trend.name}.json", result)
-        if result["curves"] or result["tests"]:
-            draw_trend(result).savefig(folder / f"{trend.name}.svg")
+        draw_trend(result).savefig(folder / f"{trend.name}.svg")
         run_directory.finish(trend.name, {"verdict": result["verdict"], "minutes": result["minutes"]})
         print(table_row(result), flush=True)
 

@@ -1,31 +1,10 @@
 """The report's trends that need no sandbox, each an experiment with tests that were put beforehand. See README.md."""
 
-from experiments.trends import (
-    t01_reward_rises,
-    t02_entropy_rises,
-    t04_thoughts_shorten,
-    t06_fewer_steps,
-    t07_value_pretraining,
-    t08_step_budget,
-    t09_ppo_and_grpo,
-    t13_merging,
-    t14_quantisation,
-    t17_imperfect_verifier,
-)
+import importlib
+import pkgutil
+
 from experiments.trends.bench import Trend
 
-TRENDS: dict[str, Trend] = {
-    module.TREND.name: module.TREND
-    for module in (
-        t01_reward_rises,
-        t02_entropy_rises,
-        t04_thoughts_shorten,
-        t06_fewer_steps,
-        t07_value_pretraining,
-        t08_step_budget,
-        t09_ppo_and_grpo,
-        t13_merging,
-        t14_quantisation,
-        t17_imperfect_verifier,
-    )
-}
+_FILES = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name[1:3].isdigit())  # t07_...
+_ALL: list[Trend] = [importlib.import_module(f"{__name__}.{name}").TREND for name in _FILES]
+TRENDS: dict[str, Trend] = {trend.name: trend for trend in _ALL}

@@ -19,7 +19,7 @@ import numpy as np
 from experiments.config import flatten, unflatten
 from experiments.on_device_job import Curves, OnDevice, Pretrained
 from experiments.trends.kept import load, store
-from tars_jax.evaluation.trends import Judgement, Test, judge
+from tars_jax.evaluation.trends import Judgement, Test, judge, late
 from tars_jax.model.policy import Parameters
 
 Settings = Mapping[str, Any]  # dotted field of configs/on_device.py -> value
@@ -146,11 +146,6 @@ class Bench:
             words = [what, game, *(f"{field}={value}" for field, value in (settings or {}).items())]
             self._say(f"{' '.join(words)}: seeds {', '.join(map(str, seeds))}, {time.monotonic() - began:.0f} s")
         return load(path)
-
-
-def late(curves: np.ndarray, share: float = 0.2) -> np.ndarray:
-    """Mean of the last part of each curve, [N, U] -> [N]."""
-    return curves[:, -max(1, round(share * curves.shape[1])) :].mean(1)
 
 
 def judged(tests: Sequence[Test], effects: Sequence[Sequence[float] | np.ndarray]) -> tuple[Judgement, ...]:

@@ -1,7 +1,7 @@
 """T7: with value pretraining the reward is higher all along; without it values go against the return at first."""
 
 from experiments.trends.bench import Bench, Measured, Trend, judged
-from tars_jax.evaluation.trends import Test
+from tars_jax.evaluation.trends import Test, early
 
 GAME = "checklist"
 TESTS = (
@@ -14,20 +14,19 @@ def measure(bench: Bench) -> Measured:
     chosen = {"with": bench.tune(GAME), "without": bench.tune(GAME, pretrained=False)}
     sides = {name: bench.train(GAME, chosen[name], pretrained=name == "with").curves for name in chosen}
     reward = {name: curves["reward"].mean(1) for name, curves in sides.items()}
-    correlation = sides["without"]["value_correlation"]
-    early = correlation[:, : max(1, correlation.shape[1] // 5)].mean(1)
+    correlation = early(sides["without"]["value_correlation"])
     pretrained = bench.value(GAME)
     notes = {
         "explained variance after pretraining": pretrained.explained_variance.tolist(),
         "correlation after pretraining": pretrained.correlation.tolist(),
     }
-    return Measured(judged(TESTS, [reward["with"] - reward["without"], -early]), sides, chosen, notes)
+    return Measured(judged(TESTS, [reward["with"] - reward["without"], -correlation]), sides, chosen, notes)
 
 
 TREND = Trend(
     "T7",
     "Value pretraining raises the reward throughout",
-    "UI-TARS-2, figure 13",
+    "UI-TARS-2, figure 10(b)",
     TESTS,
     measure,
     ("reward", "value_correlation"),

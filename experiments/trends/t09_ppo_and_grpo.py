@@ -1,7 +1,7 @@
 """T9: PPO beats GRPO at matched samples, and its reward jumps less from one update to the next."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged, late
-from tars_jax.evaluation.trends import Test, volatility
+from experiments.trends.bench import Bench, Measured, Trend, judged
+from tars_jax.evaluation.trends import Test, late, volatility
 
 GAME = "checklist"
 SIDES = {"PPO": {}, "GRPO": {"ppo.advantages": "group", "ppo.group_size": 8, "ppo.aggregation": "sequence"}}

@@ -1,7 +1,7 @@
 """T17: a verifier that errs, mostly by taking failures for successes, still raises true success."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged, late
-from tars_jax.evaluation.trends import Test
+from experiments.trends.bench import Bench, Measured, Trend, judged
+from tars_jax.evaluation.trends import Test, late
 
 GAME, F1 = "checklist", 0.838
 FALSE_NEGATIVE = 0.05

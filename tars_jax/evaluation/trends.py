@@ -86,10 +86,19 @@ def rise(curves: np.ndarray) -> np.ndarray:
     return slope * (curves.shape[1] - 1)
 
 
+def early(curves: np.ndarray, share: float = 0.2) -> np.ndarray:
+    """Mean of the first part of each curve: [N, U] -> [N]."""
+    return curves[:, : max(1, round(share * curves.shape[1]))].mean(1)
+
+
+def late(curves: np.ndarray, share: float = 0.2) -> np.ndarray:
+    """Mean of the last part of each curve: [N, U] -> [N]."""
+    return early(curves[:, ::-1], share)
+
+
 def late_minus_early(curves: np.ndarray, share: float = 0.2) -> np.ndarray:
     """Mean of the last part of each curve minus that of the first part: [N, U] -> [N]."""
-    part = max(1, round(share * curves.shape[1]))
-    return curves[:, -part:].mean(1) - curves[:, :part].mean(1)
+    return late(curves, share) - early(curves, share)
 
 
 def volatility(curves: np.ndarray) -> np.ndarray:

@@ -133,7 +133,7 @@ class StateBaseline:
         """On other episodes; `returns` holds one return for each step of each trajectory."""
         values = np.concatenate(list(returns))
         predicted = np.array([self._table.get(key, self._mean) for key in self._keys(trajectories)])
-        return float(1 - np.var(values - predicted) / np.var(values))
+        return float(explained_variance(values, predicted))
 
     def _keys(self, trajectories: Sequence[Trajectory]) -> list[Hashable]:
         return [

@@ -16,10 +16,11 @@ from jumanji.environments.logic.game_2048.env import Game2048 as Rules
 from jumanji.environments.logic.game_2048.utils import move
 
 from tars_jax.agent.actions import Action
+from tars_jax.envs.on_device.arrows import CELL, move_of, moved, plan, unchecked
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
 from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, any_of, paint, square
 
-SIDE, CELL, BOARD = 4, 16, (187, 173, 160)
+SIDE, BOARD = 4, (187, 173, 160)
 # Colours far apart, darker as tiles grow; beyond 2048 they all look alike.
 COLOURS = (
     (238, 228, 218),
@@ -39,8 +40,7 @@ SPRITES = (square(CELL, BOARD, BOARD), *(square(CELL, colour, BOARD, 1) for colo
 
 @functools.cache
 def _rules() -> Rules:
-    with jax.ensure_compile_time_eval():  # jumanji checks its own specs, which a trace would make unknown
-        return Rules()
+    return unchecked(Rules)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +72,7 @@ class Game2048:
         return state.replace(score=jnp.zeros_like(state.score), step_count=jnp.zeros_like(state.step_count))
 
     def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
-        after, _ = _rules().step(state, jnp.maximum(act.key, 0))
-        after = jax.tree.map(lambda new, old: jnp.where(act.key == NOTHING, old, new), after, state)
+        after = moved(_rules().step(state, jnp.maximum(act.key, 0))[0], state, act)
         return after, ((after.score - state.score) / self.unit).astype(jnp.float32), ~after.action_mask.any()
 
     def draw(self, state: Any) -> jax.Array:
@@ -91,8 +90,8 @@ class Game2048:
         merged = jnp.stack([move(state.board, np.int32(direction))[1] for direction in range(4)])
         merged = jnp.where(state.action_mask, merged, -1.0)
         best = any_of(tie_key, merged == merged.max())
-        chosen = jnp.where(jax.random.uniform(skill_key) < skill, best, any_of(any_key, state.action_mask))
+        chosen = move_of(best, state.action_mask, skill, skill_key, any_key)
         merging = jnp.where(merged > 0, jnp.arange(4), NOTHING)
         none = jnp.where((merged > 0).any(), NOTHING, len(self.words) - 1)
         words = [none, *merging, len(self.words) - 2, chosen]
-        return Plan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), chosen)
+        return plan(words, chosen)

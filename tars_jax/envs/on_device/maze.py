@@ -15,21 +15,11 @@ from jumanji.environments.routing.maze.env import Maze as Rules
 from jumanji.environments.routing.maze.generator import RandomGenerator
 from jumanji.environments.routing.maze.types import Position
 
-from tars_jax.agent.actions import Action
+from tars_jax.envs.on_device.arrows import CELL, ArrowGame, move_of, moved, plan, unchecked
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
-from tars_jax.envs.on_device.grids import (
-    ARROWS,
-    DIRECTIONS,
-    FAR,
-    MOVES,
-    any_of,
-    disc,
-    distances,
-    paint,
-    square,
-)
+from tars_jax.envs.on_device.grids import DIRECTIONS, FAR, MOVES, any_of, disc, distances, paint, square
 
-FLOOR, WALL, PLAYER, EXIT, CELL = (236, 240, 245), (40, 44, 60), (230, 60, 50), (40, 160, 70), 16
+FLOOR, WALL, PLAYER, EXIT = (236, 240, 245), (40, 44, 60), (230, 60, 50), (40, 160, 70)
 SPRITES = (
     square(CELL, FLOOR, FLOOR),
     square(CELL, WALL, WALL),
@@ -40,31 +30,17 @@ SPRITES = (
 
 @functools.cache
 def _rules(side: int) -> Rules:
-    with jax.ensure_compile_time_eval():  # jumanji checks its own specs, which a trace would make unknown
-        return Rules(RandomGenerator(side, side), time_limit=FAR)
+    return unchecked(lambda: Rules(RandomGenerator(side, side), time_limit=FAR))
 
 
 @dataclasses.dataclass(frozen=True)
-class Maze:
+class Maze(ArrowGame):
     """The exit is `nearest` to `farthest` moves away. Reward 1 at the exit."""
 
-    side: int = 6
     nearest: int = 2
     farthest: int = 5
 
     instruction: str = dataclasses.field(default="exit", init=False)
-    functions: tuple[str, ...] = dataclasses.field(default=("hotkey",), init=False)
-    keys: tuple[str, ...] = dataclasses.field(default=DIRECTIONS, init=False)
-    calls: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.side * CELL, self.side * CELL
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Directions, then numbers, then what joins them."""
-        return (*(f" {word}" for word in DIRECTIONS), *(f" {place}" for place in range(self.side)), " to", ",")
 
     def reset(self, key: jax.Array) -> Any:
         walls_key, distance_key, start_key = jax.random.split(key, 3)
@@ -81,8 +57,7 @@ class Maze:
         return state.replace(agent_position=start, action_mask=mask)
 
     def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
-        after, _ = _rules(self.side).step(state, jnp.maximum(act.key, 0))
-        after = jax.tree.map(lambda new, old: jnp.where(act.key == NOTHING, old, new), after, state)
+        after = moved(_rules(self.side).step(state, jnp.maximum(act.key, 0))[0], state, act)
         reached = self.succeeded(after)
         return after, reached.astype(jnp.float32), reached
 
@@ -117,8 +92,8 @@ class Maze:
             return jnp.where(arrived, at, around[turn]), jnp.where(arrived, NOTHING, turn)
 
         _, way = jax.lax.scan(onward, here, jax.random.split(way_key, self.farthest))
-        move = jnp.where(jax.random.uniform(skill_key) < skill, way[0], any_of(any_key, state.action_mask))
+        move = move_of(way[0], state.action_mask, skill, skill_key, any_key)
         numbers = len(DIRECTIONS) + jnp.stack([here[1], here[0], state.target_position.col, state.target_position.row])
         to, comma = len(self.words) - 2, len(self.words) - 1
         words = [*numbers[:2], to, *numbers[2:], comma, *way, comma, move]
-        return Plan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), move)
+        return plan(words, move)

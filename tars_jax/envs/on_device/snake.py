@@ -13,11 +13,10 @@ import jax
 import jax.numpy as jnp
 from jumanji.environments.routing.snake.env import Snake as Rules
 
-from tars_jax.agent.actions import Action
+from tars_jax.envs.on_device.arrows import CELL, ArrowGame, move_of, moved, plan, unchecked
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
-from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, MOVES, any_of, disc, paint, square
+from tars_jax.envs.on_device.grids import DIRECTIONS, MOVES, any_of, disc, paint, square
 
-CELL = 16
 GROUND, BODY, HEAD, FRUIT = (225, 235, 215), (70, 120, 60), (20, 50, 120), (220, 40, 40)
 SPRITES = (
     square(CELL, GROUND, GROUND),
@@ -29,37 +28,23 @@ SPRITES = (
 
 @functools.cache
 def _rules(side: int) -> Rules:
-    with jax.ensure_compile_time_eval():  # jumanji checks its own specs, which a trace would make unknown
-        return Rules(side, side)
+    return unchecked(lambda: Rules(side, side))
 
 
 @dataclasses.dataclass(frozen=True)
-class Snake:
+class Snake(ArrowGame):
     """Reward: 1 / `fruits` for each fruit; as many are a success, and the end."""
 
-    side: int = 6
     fruits: int = 2
 
     instruction: str = dataclasses.field(default="fruit", init=False)
-    functions: tuple[str, ...] = dataclasses.field(default=("hotkey",), init=False)
-    keys: tuple[str, ...] = dataclasses.field(default=DIRECTIONS, init=False)
-    calls: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.side * CELL, self.side * CELL
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Directions, then numbers, then what joins them."""
-        return (*(f" {word}" for word in DIRECTIONS), *(f" {place}" for place in range(self.side)), " to", ",")
 
     def reset(self, key: jax.Array) -> Any:
         return _rules(self.side).reset(key)[0]
 
     def step(self, state: Any, act: Act) -> tuple[Any, jax.Array, jax.Array]:
-        after, timestep = _rules(self.side).step(state, jnp.maximum(act.key, 0))
-        after = jax.tree.map(lambda new, old: jnp.where(act.key == NOTHING, old, new), after, state)
+        stepped, timestep = _rules(self.side).step(state, jnp.maximum(act.key, 0))
+        after = moved(stepped, state, act)
         died = timestep.last() & (act.key != NOTHING)
         reward = (after.length - state.length) / self.fruits
         return after, reward.astype(jnp.float32), died | self.succeeded(after)
@@ -83,7 +68,7 @@ class Snake:
         towards = jnp.abs(head + MOVES - fruit).sum(-1) < jnp.abs(head - fruit).sum()
         best = state.action_mask & towards
         best = any_of(tie_key, jnp.where(best.any(), best, state.action_mask))
-        chosen = jnp.where(jax.random.uniform(skill_key) < skill, best, any_of(any_key, state.action_mask))
+        chosen = move_of(best, state.action_mask, skill, skill_key, any_key)
         numbers = len(DIRECTIONS) + jnp.stack([head[1], head[0], fruit[1], fruit[0]])
         words = [*numbers[:2], len(self.words) - 2, *numbers[2:], len(self.words) - 1, chosen]
-        return Plan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), chosen)
+        return plan(words, chosen)

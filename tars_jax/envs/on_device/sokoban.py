@@ -21,11 +21,10 @@ from jumanji.environments.routing.sokoban.env import Sokoban as Rules
 from jumanji.environments.routing.sokoban.generator import ToyGenerator
 from jumanji.environments.routing.sokoban.types import State as Level
 
-from tars_jax.agent.actions import Action
+from tars_jax.envs.on_device.arrows import CELL, ArrowGame, move_of, plan, unchecked
 from tars_jax.envs.on_device.game import NOTHING, Act, Plan
-from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, FAR, MOVES, any_of, disc, distances, paint, square
+from tars_jax.envs.on_device.grids import DIRECTIONS, FAR, MOVES, any_of, disc, distances, paint, square
 
-CELL = 16
 FLOOR, STONE, PLACE, CRATE, HOME, PLAYER = (
     (235, 230, 215),
     (70, 70, 80),
@@ -48,12 +47,11 @@ SPRITES = (
 
 @functools.cache
 def _rules() -> Rules:
-    with jax.ensure_compile_time_eval():  # jumanji checks its own specs, which a trace would make unknown
-        return Rules(generator=ToyGenerator())
+    return unchecked(lambda: Rules(generator=ToyGenerator()))
 
 
 @dataclasses.dataclass(frozen=True)
-class Sokoban:
+class Sokoban(ArrowGame):
     """`boxes` boxes, each within `pulls` pulls of its target. Reward: 1 when all are on targets."""
 
     side: int = 4
@@ -61,18 +59,6 @@ class Sokoban:
     pulls: int = 3
 
     instruction: str = dataclasses.field(default="boxes on targets", init=False)
-    functions: tuple[str, ...] = dataclasses.field(default=("hotkey",), init=False)
-    keys: tuple[str, ...] = dataclasses.field(default=DIRECTIONS, init=False)
-    calls: tuple[Action, ...] = dataclasses.field(default=ARROWS, init=False)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.side * CELL, self.side * CELL
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """Directions, then numbers, then what joins them."""
-        return (*(f" {word}" for word in DIRECTIONS), *(f" {place}" for place in range(self.side)), " to", ",")
 
     def _outside(self) -> tuple[np.ndarray, np.ndarray]:
         """The board without what is in the room: what is fixed, and what moves."""
@@ -182,9 +168,9 @@ class Sokoban:
         steps = read(walk[push], at + MOVES, FAR)
         best = jnp.where(reach[push] == 0, push, any_of(tie_key, steps == steps.min()))
         legal = inside(at + MOVES)
-        chosen = jnp.where(jax.random.uniform(skill_key) < skill, best, any_of(any_key, legal)).astype(jnp.int32)
+        chosen = move_of(best, legal, skill, skill_key, any_key)
         number = len(DIRECTIONS)
         to, comma = len(self.words) - 2, len(self.words) - 1
         words = [number + at[1], number + at[0], comma, number + box[1], number + box[0], to]
         words += [number + place[1], number + place[0], comma, chosen]
-        return Plan(jnp.stack([jnp.asarray(word, jnp.int32) for word in words]), chosen)
+        return plan(words, chosen)
