@@ -45,7 +45,24 @@ def get_config() -> ml_collections.ConfigDict:
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
     # The preset nano from scratch, or a folder of exported weights to start from (RUN/policy, or of import_weights).
-    config.model = ml_collections.ConfigDict({"preset": "nano", "shared_value": False})
+    config.model = ml_collections.ConfigDict(
+        {
+            "preset": "nano",
+            "shared_value": False,
+            "dtype": "",  # of activations and the cache: float32, bfloat16, or "" for the preset's
+            # Same numbers, other costs: tars_jax/model/execution.py says what each takes.
+            "execution": {
+                "remat": "none",
+                "attention": "auto",
+                "experts": "auto",
+                "products": "auto",
+                "travel": "tokens",
+                "capacity": 0.0,  # 0: no token is dropped
+                "unroll": 1,
+                "head_chunk": 64,
+            },
+        }
+    )
     config.mesh = ml_collections.ConfigDict({"data": 1, "fsdp": 1, "expert": 1, "tensor": 1})
     config.task = ml_collections.ConfigDict(
         {

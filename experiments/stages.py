@@ -21,6 +21,7 @@ from tars_jax.agent.prompts import QWEN_CHAT, ChatFormat, PromptWriter
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.constraint import Constraints, compile_constraints
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
@@ -76,6 +77,21 @@ def starting_point(name: str) -> tuple[ModelConfig, Tokenizer, Path | None]:
     return model, tokenizer, Path(name)
 
 
+def configured(model: ModelConfig, section: Any) -> ModelConfig:
+    """A preset's model as a config's section `model` has it: how it runs, in which precision, with values or without.
+
+    Raises InputError for a precision or a way to run that there is not.
+    """
+    execution = section.execution.to_dict()
+    execution["capacity"] = execution["capacity"] or None
+    return dataclasses.replace(
+        model,
+        scalar_head=section.shared_value,
+        dtype=section.dtype or model.dtype,
+        execution=Execution(**execution),
+    )
+
+
 def well_formed(grammars: Iterable[str], tokenizer: Tokenizer) -> Constraints | None:
     """For each grammar a constraint of its name, under which only responses that can be read are sampled."""
     patterns = {grammar: response_pattern(grammar) for grammar in grammars}
@@ -121,7 +137,7 @@ class Workbench:
     def __init__(self, config: Any) -> None:
         self.config = config
         model, tokenizer, self.parent = starting_point(config.model.preset)
-        self.model, self.tokenizer = dataclasses.replace(model, scalar_head=config.model.shared_value), tokenizer
+        self.model, self.tokenizer = configured(model, config.model), tokenizer
         self.mesh = make_mesh(config.mesh.to_dict())
         rows, columns = self.model.vision.token_grid(config.browser.size, config.browser.size)
         chat = QWEN_CHAT if tokenizer.knows(QWEN_CHAT.end) else ChatFormat()

@@ -156,6 +156,7 @@ class Decoder(nn.Module):
                 split_rngs={"params": True},
                 in_axes=(0, nn.broadcast),
                 length=size,
+                unroll=min(size, config.execution.unroll),
             )(config, name=name)
             carry = x, None if caches is None else caches[group]
             (x, cache), of_group = layers(carry, _group(every, group, size), attending)

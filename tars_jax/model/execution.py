@@ -37,6 +37,7 @@ class Execution:
     products: str = "auto"  # of activations with kernels: how the gradients of kernels are written
     travel: str = "tokens"  # what goes to the other on a mesh: tokens to experts, or kernels of experts to tokens
     capacity: float | None = None  # room for tokens between two expert shards, over an even share; None drops no token
+    unroll: int = 1  # decoder layers in one turn of the loop over them: more take longer to compile and less to run
     head_chunk: int = 64  # tokens of a row whose logits the learner holds at a time
 
     def __post_init__(self) -> None:
@@ -51,6 +52,8 @@ class Execution:
                 raise InputError(f"execution.{name} takes one of {', '.join(known)}, got {getattr(self, name)!r}")
         if self.capacity is not None and self.capacity <= 0:
             raise InputError(f"execution.capacity must be positive, or None to drop nothing, got {self.capacity}")
+        if self.unroll < 1:
+            raise InputError(f"execution.unroll must be at least 1 layer, got {self.unroll}")
         if self.head_chunk < 1:
             raise InputError(f"execution.head_chunk must be at least 1 token, got {self.head_chunk}")
 

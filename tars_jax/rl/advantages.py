@@ -30,6 +30,10 @@ def decoupled_gae(
     where t + 1 is the next *action* token: tokens outside the mask do not exist for the recursion. With
     lambda_critic = 1 and gamma = 1 the target is the Monte-Carlo return.
 
+    Computed as lambda-returns W, of which A_t = W_t - V_t with the first lambda and target_t = W_t with the second:
+
+        W_t = r_t + gamma C_{t+1},   C_t = (1 - lambda) V_t + lambda W_t
+
     Source: VC-PPO (arXiv 2503.01491), "Decoupled-GAE"; GAE itself: arXiv 1506.02438.
 
     Args:
@@ -51,23 +55,24 @@ def decoupled_gae(
     dtype = jnp.promote_types(jnp.result_type(rewards, values), jnp.float32)
     r = jnp.where(mask, rewards, 0).astype(dtype)
     v = jnp.where(mask, values, 0).astype(dtype)
+
+    def lambda_return(lambda_: jax.Array) -> jax.Array:
+        # C_t = slope_t C_{t+1} + level_t; other tokens hand on what they get.
+        slope = jnp.where(mask, gamma * lambda_, 1).astype(dtype)
+        level = jnp.where(mask, v + lambda_ * (r - v), 0).astype(dtype)
+
+        def backward(c_tp1: jax.Array, token: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            slope_t, level_t = token
+            return slope_t * c_tp1 + level_t, c_tp1
+
+        start = jnp.asarray(bootstrap_value, dtype)
+        # A token costs less than a turn of the loop: four share one.
+        _, following = jax.lax.scan(backward, start, (slope, level), reverse=True, unroll=4)
+        return r + gamma * following
+
+    policy, critic = jax.vmap(lambda_return)(jnp.stack([jnp.asarray(lambda_policy), jnp.asarray(lambda_critic)]))
     zero = jnp.zeros((), dtype)
-
-    def backward(
-        carry: tuple[jax.Array, jax.Array, jax.Array], token: tuple[jax.Array, jax.Array, jax.Array]
-    ) -> tuple[tuple[jax.Array, jax.Array, jax.Array], tuple[jax.Array, jax.Array]]:
-        v_tp1, policy_sum, critic_sum = carry
-        r_t, v_t, is_action = token
-        delta_t = r_t + gamma * v_tp1 - v_t
-        advantage_t = delta_t + gamma * lambda_policy * policy_sum
-        error_t = delta_t + gamma * lambda_critic * critic_sum
-        seen = (v_t, advantage_t.astype(dtype), error_t.astype(dtype))
-        carry = jax.tree.map(lambda new, old: jnp.where(is_action, new, old), seen, carry)
-        return carry, (jnp.where(is_action, advantage_t, zero), jnp.where(is_action, v_t + error_t, zero))
-
-    start = (jnp.asarray(bootstrap_value, dtype), zero, zero)
-    _, (advantages, targets) = jax.lax.scan(backward, start, (r, v, mask), reverse=True)
-    return advantages.astype(dtype), targets.astype(dtype)
+    return jnp.where(mask, policy - v, zero).astype(dtype), jnp.where(mask, critic, zero).astype(dtype)
 
 
 def turn_level_gae(

@@ -99,16 +99,13 @@ def ppo_batch(
     by_episode = values.reshape(valid.shape)
     steps = jnp.broadcast_to(jnp.arange(rewards.shape[1])[:, None], episodes.action_mask.shape[1:]).ravel()
     steps = jnp.broadcast_to(steps, valid.shape)
-    advantages, targets = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid, steps, groups)
-    std = jnp.sqrt(token_mean(jnp.square(advantages - token_mean(advantages, valid)), valid))
-    metrics = {"advantage_std": std}
+    found = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid, steps, groups)
+    metrics = {"advantage_std": found.deviation}
     if config.uses_values:
         returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
-        metrics["explained_variance"] = explained_variance(targets, by_episode, valid)
+        metrics["explained_variance"] = explained_variance(found.targets, by_episode, valid)
         metrics["value_correlation"] = correlation(returns.reshape(valid.shape), by_episode, valid)
         metrics["value_mean"] = token_mean(by_episode, valid)
-        if config.normalise_advantages:
-            advantages = (advantages - token_mean(advantages, valid)) / (std + 1e-6)
     else:
         metrics["informative_groups"] = informative(rewards, groups).mean()
 
@@ -119,7 +116,14 @@ def ppo_batch(
     lengths = jnp.maximum(valid.sum(1, keepdims=True), 1)
     weights = by_row(jnp.broadcast_to(1 / lengths, valid.shape)) if config.aggregation == "sequence" else None
     batch = PPOBatch(
-        rows, rows.log_probs, by_row(advantages), positive, by_row(targets), values, weights, reference_log_probs
+        rows,
+        rows.log_probs,
+        by_row(found.advantages),
+        positive,
+        by_row(found.targets),
+        values,
+        weights,
+        reference_log_probs,
     )
     return batch, metrics
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import flax.struct
 import jax
@@ -34,6 +34,7 @@ from tars_jax.rl import (
     token_mean,
     turn_level_gae,
     value_loss,
+    whiten,
 )
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, Rows, free_routes
@@ -71,8 +72,16 @@ def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]
     return jax.jit(score_of(model))
 
 
-def advantages_of(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
-    """(rewards, values, valid[, steps[, groups]]) to advantages and value targets, both [N, A]. Pure, to be traced.
+class Advantages(NamedTuple):
+    """What each action token is worth to the policy, and what the value model is to say there."""
+
+    advantages: jax.Array  # [N, A], whitened over the batch where the config says so
+    targets: jax.Array  # [N, A]
+    deviation: jax.Array  # scalar: the advantages' standard deviation, before they are whitened
+
+
+def advantages_of(config: PPOConfig) -> Callable[..., Advantages]:
+    """(rewards, values, valid[, steps[, groups]]) to advantages and value targets. Pure, to be traced.
 
     Rewards, values and valid are [N, A]. "turn" reads `steps` [N, A], the step of each action token, from 0 on.
     "group" reads `groups` [N], equal for trajectories of one task, and no values, which may be None: a trajectory's
@@ -84,7 +93,7 @@ def advantages_of(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array
             return config.lambda_policy
         return length_adaptive_lambda(jnp.maximum(length, 1), config.alpha)
 
-    def of_tokens(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Any:
+    def of_tokens(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any) -> Any:
         def one(rewards: jax.Array, values: jax.Array, valid: jax.Array) -> tuple[jax.Array, jax.Array]:
             return decoupled_gae(
                 rewards,
@@ -97,7 +106,7 @@ def advantages_of(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array
 
         return jax.vmap(one)(rewards, values, valid)
 
-    def of_turns(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any = None) -> Any:
+    def of_turns(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any) -> Any:
         def one(
             rewards: jax.Array, values: jax.Array, valid: jax.Array, steps: jax.Array
         ) -> tuple[jax.Array, jax.Array]:
@@ -119,10 +128,19 @@ def advantages_of(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array
         own = jnp.diagonal(of_member(groups[:, None] == groups))
         return jnp.where(valid, own[:, None], 0.0), jnp.zeros(valid.shape, jnp.float32)
 
-    return {"gae": of_tokens, "turn": of_turns, "group": of_groups}[config.advantages]
+    raw = {"gae": of_tokens, "turn": of_turns, "group": of_groups}[config.advantages]
+
+    def of_batch(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Advantages:
+        advantages, targets = raw(rewards, values, valid, steps, groups)
+        deviation = jnp.sqrt(token_mean(jnp.square(advantages - token_mean(advantages, valid)), valid))
+        if config.uses_values and config.normalise_advantages:
+            advantages = whiten(advantages, valid)
+        return Advantages(advantages, targets, deviation)
+
+    return of_batch
 
 
-def make_advantage_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
+def make_advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
     """`advantages_of`, jitted."""
     return jax.jit(advantages_of(config))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tars_jax.rl import explained_variance, informative_group
 from tars_jax.training.packing import PackedBatch, select_rows
-from tars_jax.training.ppo import PPOBatch, PPOConfig
+from tars_jax.training.ppo import Advantages, PPOBatch, PPOConfig
 from tars_jax.training.rewards import RewardConfig, token_rewards
 from tars_jax.training.value import gather_actions, scatter_actions
 from tars_jax.trajectory import Trajectory
@@ -26,7 +26,7 @@ def prepare(
     values: np.ndarray | None,
     config: PPOConfig,
     rewards: RewardConfig,
-    advantage_fn: Callable[..., tuple[jax.Array, jax.Array]],
+    advantage_fn: Callable[..., Advantages],
     reference_log_probs: np.ndarray | None = None,
 ) -> tuple[PPOBatch, dict[str, float]]:
     """Scored rows [R, T] to a batch for `make_policy_update`, and what the batch looks like.
@@ -36,15 +36,12 @@ def prepare(
     token_reward = token_rewards(packed, trajectories, rewards)
     values = np.zeros_like(proximal_log_probs) if values is None else values
     action_values, valid, groups = gather_actions(packed, values), packed.action_valid, task_groups(trajectories)
-    advantages, targets = (
-        np.asarray(each) for each in advantage_fn(token_reward, action_values, valid, packed.action_step, groups)
-    )
-    metrics = {"advantage_std": float(advantages[valid].std())}
+    found = advantage_fn(token_reward, action_values, valid, packed.action_step, groups)
+    advantages, targets = np.asarray(found.advantages), np.asarray(found.targets)
+    metrics = {"advantage_std": float(found.deviation)}
     if config.uses_values:
         metrics["explained_variance"] = float(explained_variance(targets, action_values, valid))
         metrics["value_mean"] = float(action_values[valid].mean())
-        if config.normalise_advantages:
-            advantages = (advantages - advantages[valid].mean()) / (advantages[valid].std() + 1e-6)
     else:
         metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)
     succeeded = np.array([trajectory.reward > 0 for trajectory in trajectories])

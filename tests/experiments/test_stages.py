@@ -22,9 +22,11 @@ import pytest
 
 from experiments import agent_job, stages
 from experiments.__main__ import main
+from experiments.config import load_config
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Sampled
 from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.execution import Execution
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout import players
@@ -178,6 +180,14 @@ def test_the_chain(
     assert common_ancestors([lineage(judge / "policy"), line[-1]]) == tuple(each.id for each in line)
 
 
+def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:
+    flags = ("model.dtype=bfloat16", "model.execution.remat=full", "model.execution.unroll=2")
+    arguments = [f"--config.{each}" for each in (*flags, f"model.preset={weights}")]
+    config = load_config("supervised", arguments, root=pathlib.Path(__file__).parents[2], rules={})
+    model = stages.Workbench(config).model
+    assert (model.dtype, model.execution) == ("bfloat16", Execution(remat="full", unroll=2))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -185,6 +195,11 @@ def test_the_chain(
         (["reward_model", "--config.model.preset=WEIGHTS"], "config.trajectories got (); it takes one or more folders"),
         (["supervised", "--config.demonstrations.verdict=good"], "one of 'any', 'solved', 'failed'"),
         (["continual_pretraining", "--config.games=chess"], "config.games got ('chess',)"),
+        (
+            ["supervised", "--config.model.preset=WEIGHTS", "--config.model.execution.remat=some"],
+            "execution.remat takes one of none, full",
+        ),
+        (["supervised", "--config.model.preset=WEIGHTS", "--config.model.dtype=int8"], "model.dtype must be float32"),
         (["value_pretraining", "--config.ppo.updates=3"], "config.ppo.updates is not a field"),
     ],
 )

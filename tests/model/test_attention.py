@@ -144,7 +144,14 @@ def test_what_a_backend_cannot() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("remat", "some"), ("attention", "flash"), ("experts", "dense"), ("products", "fast"), ("capacity", 0.0)],
+    [
+        ("remat", "some"),
+        ("attention", "flash"),
+        ("experts", "dense"),
+        ("products", "fast"),
+        ("capacity", 0.0),
+        ("unroll", 0),
+    ],
 )
 def test_impossible_executions(field: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"execution.{field} "):
@@ -182,6 +189,25 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
     assert sizes["experts"] - sizes["full"] == hidden
     assert sizes["outputs"] - sizes["full"] == activations + hidden
     assert sizes["full"] < sizes["products"] < sizes["none"] > sizes["outputs"]
+
+
+def test_layers_in_one_turn_of_the_loop_are_the_same_layers(
+    tiny_model: ModelConfig, tiny_parameters: Parameters
+) -> None:
+    rows, length = 2, 12
+    zeros = np.zeros((rows, length), np.int32)
+    positions = np.broadcast_to(np.arange(length, dtype=np.int32), (3, rows, length))
+    inputs = Inputs(zeros + 7, positions, zeros + 1, np.zeros((rows, 0, 1, 1, 3), np.uint8), zeros - 1)
+
+    def gradients(unroll: int) -> tuple[Parameters, int]:
+        model = dataclasses.replace(tiny_model, execution=Execution(unroll=unroll))
+        grad = jax.grad(lambda p: jnp.square(forward(model, p, inputs).hidden).mean())
+        return jax.jit(grad)(tiny_parameters), str(jax.make_jaxpr(grad)(tiny_parameters)).count(f"unroll={unroll}")
+
+    one, _ = gradients(1)
+    all_layers, loops = gradients(tiny_model.depth)
+    assert loops
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), all_layers, one)
 
 
 @pytest.mark.parametrize("heads", [1, 2])

@@ -76,6 +76,13 @@ def slow_mean(x: Any, mask: Any, weights: Any) -> float:
     return sum(w[t] * x[t] for t in np.flatnonzero(mask)) / w.sum() if w.sum() else 0.0
 
 
+def slow_whiten(x: Any, mask: Any) -> np.ndarray:
+    found, members = np.zeros(len(mask)), np.flatnonzero(mask)
+    for t in members:
+        found[t] = (x[t] - np.mean(x[members])) / (np.std(x[members]) + 1e-6)
+    return found
+
+
 def slow_explained(returns: Any, values: Any, mask: Any) -> float:
     left, all_ = np.var((returns - values)[mask]) if mask.any() else 0, np.var(returns[mask]) if mask.any() else 0
     return 1 - left / all_ if all_ else 0.0
@@ -114,6 +121,10 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "token_mean": (
         lambda a, b, c, d, mask, turns: rl.token_mean(a, mask, abs(b)),
         lambda a, b, c, d, mask, turns: slow_mean(a, mask, b),
+    ),
+    "whiten": (
+        lambda a, b, c, d, mask, turns: rl.whiten(a, mask),
+        lambda a, b, c, d, mask, turns: slow_whiten(a, mask),
     ),
     "positive_language_model_loss": (
         lambda a, b, c, d, mask, turns: rl.positive_language_model_loss(a, mask, turns > 1),

@@ -48,6 +48,13 @@ def test_aggregation_skips_masked_tokens_and_empty_sequences() -> None:
     assert rl.sequence_mean(values, np.zeros((3, 2))) == 0
 
 
+def test_whiten() -> None:
+    # Mean 3, deviations -2, 0, 2: variance 8/3, and -2 / sqrt(8/3) = -1.224745.
+    got = rl.whiten(np.array([1.0, np.nan, 3.0, 5.0]), np.array([1, 0, 1, 1]))
+    np.testing.assert_allclose(got, [-1.224745, 0, 0, 1.224745], atol=1e-5)
+    np.testing.assert_array_equal(rl.whiten(np.full(3, 7.0), np.ones(3)), np.zeros(3))
+
+
 def test_explained_variance() -> None:
     # Var(R) = .25. R - V = .1, -.2, .2, -.3: mean -.05, variance .045 - .0025 = .0425; 1 - .0425 / .25 = .83.
     returns, values = np.array([1.0, 0, 1, 0]), np.array([0.9, 0.2, 0.8, 0.3])

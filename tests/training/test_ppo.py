@@ -183,8 +183,8 @@ def test_a_whole_loop_is_one_program(tiny_model: ModelConfig, tiny_parameters: P
     def once(states: tuple[TrainState, TrainState], rows: Rows) -> tuple[tuple[TrainState, TrainState], Any]:
         policy, value = states
         values, log_probs = values_fn(value.parameters, rows), score(policy.parameters, rows)
-        advantages, targets = advantages_fn(rows.versions * 1.0, values, rows.action_mask)  # a row is a trajectory here
-        minibatch = PPOBatch(rows, log_probs, advantages, rows.action_mask, targets, values)
+        found = advantages_fn(rows.versions * 1.0, values, rows.action_mask)  # a row is a trajectory here
+        minibatch = PPOBatch(rows, log_probs, found.advantages, rows.action_mask, found.targets, values)
         policy, metrics = policy_step(policy, minibatch)
         value, value_metrics = value_step(value, value_batch(minibatch))
         return (policy, value), {**metrics, **value_metrics}

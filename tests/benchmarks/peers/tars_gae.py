@@ -1,4 +1,4 @@
-"""Our side of `gae_batches.py`: the learner's advantages and value targets, and its whitening on the host.
+"""Our side of `gae_batches.py`: the learner's advantages, whitened, and value targets.
 
 Timed with two lambdas, the policy's adapted to each trajectory's length; compared with one, which is all others have.
 """
@@ -16,8 +16,8 @@ def advantages_of(config: PPOConfig) -> Advantages:
     function = make_advantage_fn(config)
 
     def advantages(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        raw, targets = (np.asarray(each) for each in function(rewards, values, mask))
-        return (raw - raw[mask].mean()) / (raw[mask].std() + 1e-6), targets
+        found = function(rewards, values, mask)
+        return np.asarray(found.advantages), np.asarray(found.targets)
 
     return advantages
 

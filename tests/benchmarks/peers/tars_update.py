@@ -21,6 +21,7 @@ from tars_jax.model.policy import Parameters
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig, map_rows
 from tars_jax.training.ppo import (
+    Advantages,
     PPOConfig,
     make_advantage_fn,
     make_policy_update,
@@ -144,7 +145,7 @@ class Side:
 
 
 @functools.cache
-def advantage_fn() -> Callable[..., tuple[jax.Array, jax.Array]]:
+def advantage_fn() -> Callable[..., Advantages]:
     given = Hyperparameters()
     return make_advantage_fn(
         PPOConfig(gamma=given.gamma, lambda_policy=given.gae_lambda, lambda_critic=given.gae_lambda)
@@ -152,12 +153,12 @@ def advantage_fn() -> Callable[..., tuple[jax.Array, jax.Array]]:
 
 
 def advantages_turn() -> dict[str, Any]:
-    """GAE with two lambdas, and the normalisation of advantages that `prepare` does on the host."""
+    """GAE with two lambdas, whitened."""
     rewards, values, valid = advantage_inputs()
     function = advantage_fn()
     began = clock()
-    advantages, targets = (np.asarray(each) for each in function(rewards, values, valid))
-    advantages = (advantages - advantages[valid].mean()) / (advantages[valid].std() + 1e-6)
+    found = function(rewards, values, valid)
+    advantages, targets = np.asarray(found.advantages), np.asarray(found.targets)
     done = clock()
     return {
         "prepare": [0.0, 0.0],
