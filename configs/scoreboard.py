@@ -36,7 +36,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.seeds = 5
     config.tuning_seeds = 2  # others, that count for nothing
     # Every side of a comparison is tried with all of these on the tuning seeds.
-    config.learning_rates = (5e-4, 1e-3)
+    config.learning_rates = (2.5e-4, 5e-4, 1e-3)
     # The agent that is trained, smaller than that of configs/on_device.py; `games` says what differs from game to game.
     agent = on_device.get_config()
     agent.seeds_by = "turns"  # a program is compiled once for the search's seeds and those that count

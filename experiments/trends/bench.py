@@ -129,6 +129,20 @@ class Bench:
 
         return max(tried, key=score)
 
+    def tuned(
+        self, game: str, settings: Settings | None = None, *, pretrained: bool = True
+    ) -> tuple[Settings, Trained]:
+        """What `tune` chooses, and what the seeds that count make of it."""
+        chosen = self.tune(game, settings, pretrained=pretrained)
+        return chosen, self.train(game, chosen, pretrained=pretrained)
+
+    def tuned_games(self, games: Sequence[str]) -> tuple[dict[str, Settings], dict[str, Curves]]:
+        """`tuned` for each of several games: what was chosen, and the curves."""
+        found = {game: self.tuned(game) for game in games}
+        return {game: chosen for game, (chosen, _) in found.items()}, {
+            game: trained.curves for game, (_, trained) in found.items()
+        }
+
     def _all(self, game: str, settings: Settings | None) -> dict[str, Any]:
         return {**self._base, **self._games[game], **(settings or {})}
 

@@ -8,8 +8,8 @@ TESTS = tuple(Test(f"{game}: rise of the reward over the run (least squares)") f
 
 
 def measure(bench: Bench) -> Measured:
-    curves = {game: bench.train(game).curves for game in GAMES}
-    return Measured(judged(TESTS, [rise(curves[game]["reward"]) for game in GAMES]), curves)
+    chosen, curves = bench.tuned_games(GAMES)
+    return Measured(judged(TESTS, [rise(curves[game]["reward"]) for game in GAMES]), curves, chosen)
 
 
 TREND = Trend("T1", "Training reward rises in GUI tasks and games", "UI-TARS-2, figure 7", TESTS, measure, ("reward",))

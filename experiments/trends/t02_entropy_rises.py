@@ -8,8 +8,8 @@ TESTS = tuple(Test(f"{game}: entropy in the last fifth of the updates minus that
 
 
 def measure(bench: Bench) -> Measured:
-    curves = {game: bench.train(game).curves for game in GAMES}
-    return Measured(judged(TESTS, [late_minus_early(curves[game]["entropy"]) for game in GAMES]), curves)
+    chosen, curves = bench.tuned_games(GAMES)
+    return Measured(judged(TESTS, [late_minus_early(curves[game]["entropy"]) for game in GAMES]), curves, chosen)
 
 
 TREND = Trend("T2", "Entropy is higher late than early", "UI-TARS-2, figure 8", TESTS, measure, ("entropy",))

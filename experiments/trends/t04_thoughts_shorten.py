@@ -7,8 +7,8 @@ TESTS = (Test("checklist: think tokens a step in the first fifth of the updates 
 
 
 def measure(bench: Bench) -> Measured:
-    curves = bench.train("checklist").curves
-    return Measured(judged(TESTS, [-late_minus_early(curves["think_tokens"])]), {"checklist": curves})
+    chosen, curves = bench.tuned_games(["checklist"])
+    return Measured(judged(TESTS, [-late_minus_early(curves["checklist"]["think_tokens"])]), curves, chosen)
 
 
 TREND = Trend(

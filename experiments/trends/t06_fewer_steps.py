@@ -10,9 +10,9 @@ TESTS = (
 
 
 def measure(bench: Bench) -> Measured:
-    curves = bench.train("checklist").curves
-    effects = [rise(curves["reward"]), -late_minus_early(curves["episode_steps"])]
-    return Measured(judged(TESTS, effects), {"checklist": curves})
+    chosen, curves = bench.tuned_games(["checklist"])
+    effects = [rise(curves["checklist"]["reward"]), -late_minus_early(curves["checklist"]["episode_steps"])]
+    return Measured(judged(TESTS, effects), curves, chosen)
 
 
 TREND = Trend(

@@ -11,8 +11,9 @@ TESTS = (
 
 
 def measure(bench: Bench) -> Measured:
-    chosen = {"with": bench.tune(GAME), "without": bench.tune(GAME, pretrained=False)}
-    sides = {name: bench.train(GAME, chosen[name], pretrained=name == "with").curves for name in chosen}
+    found = {name: bench.tuned(GAME, pretrained=name == "with") for name in ("with", "without")}
+    chosen = {name: settings for name, (settings, _) in found.items()}
+    sides = {name: trained.curves for name, (_, trained) in found.items()}
     reward = {name: curves["reward"].mean(1) for name, curves in sides.items()}
     correlation = early(sides["without"]["value_correlation"])
     pretrained = bench.value(GAME)

@@ -16,7 +16,8 @@ TESTS = (
 def measure(bench: Bench) -> Measured:
     setup = bench.setup(GAME)
     own = setup.steps
-    agents = {"trained": bench.train(GAME).policy, "supervised start": bench.start(GAME)}
+    chosen, trained = bench.tuned(GAME)
+    agents = {"trained": trained.policy, "supervised start": bench.start(GAME)}
     score = {
         name: np.stack(
             [setup.evaluate(policy, bench.seeds, EPISODES, steps)["success"].mean(1) for steps in BUDGETS], axis=1
@@ -27,7 +28,8 @@ def measure(bench: Bench) -> Measured:
     worst = np.diff(score["trained"], axis=1).min(1)
     effects = [beyond["trained"], worst, beyond["trained"] - beyond["supervised start"]]
     curves = {name: {"success": curve} for name, curve in score.items()}
-    return Measured(judged(TESTS, effects), curves, notes={"x": list(BUDGETS), "x_label": "step budget"})
+    notes = {"x": list(BUDGETS), "x_label": "step budget"}
+    return Measured(judged(TESTS, effects), curves, {"trained": chosen}, notes)
 
 
 TREND = Trend(

@@ -12,8 +12,9 @@ TESTS = (
 
 
 def measure(bench: Bench) -> Measured:
-    chosen = {name: bench.tune(GAME, side) for name, side in SIDES.items()}
-    sides = {name: bench.train(GAME, settings).curves for name, settings in chosen.items()}
+    found = {name: bench.tuned(GAME, side) for name, side in SIDES.items()}
+    chosen = {name: settings for name, (settings, _) in found.items()}
+    sides = {name: trained.curves for name, (_, trained) in found.items()}
     end = {name: late(curves["success"]) for name, curves in sides.items()}
     jumps = {name: volatility(curves["reward"]) for name, curves in sides.items()}
     return Measured(judged(TESTS, [end["PPO"] - end["GRPO"], jumps["GRPO"] - jumps["PPO"]]), sides, chosen)

@@ -1,5 +1,7 @@
 """T14, its numerical part: with weights of 4 bits and activations of 8 the score falls by a few percent."""
 
+import numpy as np
+
 from experiments.trends.bench import Bench, Measured, Trend, judged
 from tars_jax.evaluation.trends import Test
 
@@ -8,16 +10,17 @@ TESTS = tuple(Test(f"{game}: success with W4A8 over success in float, minus 1", 
 
 
 def measure(bench: Bench) -> Measured:
-    effects, notes = [], {}
+    effects, notes, chosen = list[np.ndarray](), {}, {}
     for game in GAMES:
-        setup, policy = bench.setup(game), bench.train(game).policy
+        chosen[game], trained = bench.tuned(game)
+        setup = bench.setup(game)
         score = {
-            weights: setup.evaluate(policy, bench.seeds, EPISODES, weights=weights)["success"].mean(1)
+            weights: setup.evaluate(trained.policy, bench.seeds, EPISODES, weights=weights)["success"].mean(1)
             for weights in ("float", "w4a8")
         }
         effects.append(score["w4a8"] / score["float"] - 1)
         notes[game] = {weights: found.tolist() for weights, found in score.items()}
-    return Measured(judged(TESTS, effects), {}, notes=notes)
+    return Measured(judged(TESTS, effects), {}, chosen, notes)
 
 
 TREND = Trend("T14", "W4A8 costs little score", "UI-TARS-2, section on quantisation", TESTS, measure, ())
