@@ -26,13 +26,21 @@ from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError
 from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, verdict_of
 from tars_jax.data.recorded import recorded_trajectories
-from tars_jax.evaluation import success_difference
+from tars_jax.evaluation import (
+    DEFAULT_CURVES,
+    Counted,
+    ReportData,
+    success_difference,
+    supervised_curves,
+    verdict,
+    write_report,
+)
 from tars_jax.evaluation.verdicts import Confusion, confusion
 from tars_jax.inference import Sampled, Sampling
 from tars_jax.rollout.judging import judge
 from tars_jax.tasks.library import load_playable
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
-from tars_jax.training.metrics import Progress
+from tars_jax.training.metrics import Progress, read_metrics
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.schedule import rows_of_update
 from tars_jax.trajectory import Trajectory
@@ -153,9 +161,12 @@ def reinforce(lab: Lab, weights: Path, questions: Sequence[Question]) -> None:
 
 
 def finish(lab: Lab, questions: Questions, before: Confusion, after: Confusion) -> None:
-    """result.json, and one sentence."""
+    """result.json, report.html, and one sentence."""
     difference = success_difference((before.right, before.total), (after.right, after.total))
     result = {
+        "score_before": before.right / before.total,
+        "score_after": after.right / after.total,
+        "episodes": after.total,
         "before": before.to_json(),
         "after": after.to_json(),
         "difference": difference._asdict(),
@@ -168,11 +179,22 @@ def finish(lab: Lab, questions: Questions, before: Confusion, after: Confusion) 
     }
     write_json(lab.path / "result.json", result)
     print(json.dumps(result))
-    print(
-        f"accuracy {before.right / before.total:.1%} supervised, {after.right / after.total:.1%} after RL, "
-        f"{100 * difference.value:+.1f} points [{100 * difference.low:.0f}, {100 * difference.high:.0f}]; "
-        f"always the commoner verdict: {after.to_json()['majority_accuracy']:.1%}"
+    counted = Counted("it gave the verifier's verdict on", "held-out trajectories")
+    report = write_report(
+        lab.path,
+        ReportData(
+            title="An outcome reward model",
+            subtitle=f"always the commoner verdict: {after.to_json()['majority_accuracy']:.1%}",
+            result=result,
+            metrics=read_metrics(lab.path / "metrics.jsonl"),
+            config=lab.config.to_dict(),
+            curves=(*supervised_curves("annotated", "Annotated verdicts"), *DEFAULT_CURVES),
+            command=f"./launch/local.sh reward_model --config={lab.path}/config.json",
+            counted=counted,
+        ),
     )
+    print(verdict(result, counted)[1])
+    print(f"report: {report}")
     print(f"weights: {lab.path / 'policy'}")
 
 

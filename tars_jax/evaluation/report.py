@@ -29,11 +29,19 @@ REQUIRED = ("score_before", "score_after", "episodes", "minutes", "seed")
 
 
 @dataclasses.dataclass(frozen=True)
+class Counted:
+    """What a score counts, in the words of the verdict: "it solved 40% of 200 held-out episodes"."""
+
+    did: str = "it solved"
+    items: str = "held-out episodes"
+
+
+@dataclasses.dataclass(frozen=True)
 class ReportData:
     """Everything that a report shows.
 
     `result` holds at least `score_before` and `score_after` (success rates, 0..1, each over `episodes` evaluation
-    episodes), `minutes` and `seed`; whatever else is in it is listed.
+    episodes, or what else is `counted`), `minutes` and `seed`; whatever else is in it is listed.
     """
 
     title: str
@@ -47,6 +55,7 @@ class ReportData:
     subtitle: str = ""
     command: str = ""  # repeats the run
     scores: Sequence[Score] = ()  # where the result has parts, such as games
+    counted: Counted = Counted()
 
     def __post_init__(self) -> None:
         for name in REQUIRED:
@@ -100,7 +109,7 @@ def render_report(data: ReportData) -> str:
 """
 
 
-def verdict(result: Mapping[str, Any]) -> tuple[str, str]:
+def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[str, str]:
     """(kind, sentence) of a result with the fields that `ReportData` requires.
 
     The kind is "better" or "worse" only where the 95% interval of the difference leaves out 0; otherwise it is
@@ -110,21 +119,21 @@ def verdict(result: Mapping[str, Any]) -> tuple[str, str]:
     before, after = (round(result[name] * n) for name in ("score_before", "score_after"))
     score = Score("", (before, n), (after, n))
     difference = score.change
-    scores = f"it solved {percent(before / n)} of {n} held-out episodes before and {percent(after / n)} after"
+    scores = f"{counted.did} {percent(before / n)} of {n} {counted.items} before and {percent(after / n)} after"
     interval = f"95% interval {points(difference.low)} to {points(difference.high)}"
     change = f"{points(difference.value)} points ({interval})"
     if score.kind == "better":
         return "better", f"The agent improved: {scores}, {change}."
     if score.kind == "worse":
         return "worse", f"The agent got worse: {scores}, {change}."
-    chance = f"{change}, which {n} episodes cannot tell from chance"
+    chance = f"{change}, which {n} {counted.items.split()[-1]} cannot tell from chance"
     if difference.value > 0:
         return "unclear", f"Improvement is not shown: {scores}, {chance}."
     return "unclear", f"The run did not improve the agent: {scores}, {chance}."
 
 
 def _headline_html(data: ReportData) -> str:
-    kind, sentence = verdict(data.result)
+    kind, sentence = verdict(data.result, data.counted)
     n = int(data.result["episodes"])
     rows = []
     for side, label in (("before", "Before"), ("after", "After")):
@@ -138,7 +147,7 @@ def _headline_html(data: ReportData) -> str:
             f'<span class="range">{100 * low:.0f} to {100 * high:.0f}%</span></div>'
         )
     facts = [
-        ("evaluation episodes", f"{n:,}"),
+        (data.counted.items, f"{n:,}"),
         ("minutes", f"{data.result['minutes']:.3g}"),
         ("seed", str(data.result["seed"])),
         *((name.replace("_", " "), f"{data.result[name]:,}") for name in OPTIONAL_FACTS if name in data.result),

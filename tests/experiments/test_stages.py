@@ -173,6 +173,8 @@ def test_the_chain(
     assert said["annotated"] == 4 and said["training"] % 2 == 0 and said["too_long"] == 0
     # Of 24 levels a quarter is held out; whoever always says 1 finds all that were solved.
     assert said["held_out"] == 6 == said["after"]["true_positives"] + said["after"]["false_positives"]
+    page = (judge / "report.html").read_text()
+    assert "of 6 held-out trajectories before and" in page
     rows = [row for row in read_metrics(judge / "metrics.jsonl") if row.stage == "ppo"]
     assert [row.step for row in rows] == [1, 2]
 
