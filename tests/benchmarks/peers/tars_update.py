@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig, map_rows
@@ -50,6 +51,7 @@ def model_config(shape: Shape) -> ModelConfig:
         rope_theta=shape.rope_theta,
         rope_sections=(12, 10, 10),
         vision=VisionConfig(patch=8),
+        execution=Execution(unroll=shape.depth),  # as Tunix, whose layers are a loop of Python
     )
 
 
