@@ -4,8 +4,8 @@ Command:  ./launch/local.sh on_device
 
 What came of it: five agents in 8.1 minutes on two cores that another job shared (`seeds_by=turns`). Held-out success
 over 256 levels before and after PPO; explained variance of returns that the value model had not seen, over the last
-five updates of its pretraining; tokens of a thought, before and after. Over all seeds 39.1% to 94.9%, +55.8 points [44, 68]
-by the spread over seeds.
+five updates of its pretraining; tokens of a thought, before and after. Over all seeds 39.1% to 94.9%, +55.8 points
+[44, 68] by the spread over seeds.
 
 | seed | before | after | value model | thought    |
 |------|--------|-------|-------------|------------|
