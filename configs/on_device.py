@@ -1,28 +1,25 @@
 """Agents that learn a game on the device: games, screenshots, policy, rollouts, GAE and PPO in one program.
 
-Command:  ./launch/local.sh on_device
+Command:  ./launch/local.sh on_device --config.seeds_by=turns
 
-What came of it: five agents in 8.1 minutes on two cores that another job shared (`seeds_by=turns`). Held-out success
-over 256 levels before and after PPO; explained variance of returns that the value model had not seen, over the last
-five updates of its pretraining; tokens of a thought, before and after. Over all seeds 39.1% to 94.9%, +55.8 points
-[44, 68] by the spread over seeds.
+What came of it: five agents in 8.1 minutes on two cores that another job shared. Held-out success over 256 levels
+before and after PPO; explained variance of returns that the value model had not seen, over the last five updates of
+its pretraining; tokens of a thought, before and after. Over all seeds 39.1% to 94.9%, +55.8 points [44, 68] by the
+spread over seeds.
 
 | seed | before | after | value model | thought    |
 |------|--------|-------|-------------|------------|
-| 0    | 34.8%  | 86.7% | .13        | 3.8 to 2.0 |
-| 1    | 27.3%  | 96.5% | .11        | 4.3 to 2.0 |
-| 2    | 37.1%  | 97.3% | .17        | 4.1 to 2.0 |
-| 3    | 55.5%  | 99.2% | .19        | 4.4 to 2.0 |
-| 4    | 41.0%  | 94.9% | .18        | 4.2 to 2.0 |
+| 0    | 34.8%  | 86.7% | .13         | 3.8 to 2.0 |
+| 1    | 27.3%  | 96.5% | .11         | 4.3 to 2.0 |
+| 2    | 37.1%  | 97.3% | .17         | 4.1 to 2.0 |
+| 3    | 55.5%  | 99.2% | .19         | 4.4 to 2.0 |
+| 4    | 41.0%  | 94.9% | .18         | 4.2 to 2.0 |
 
 Most of it is won in the first twenty updates: 70% of the training episodes are solved at the tenth, 88% at the
 twentieth.
 
-Other games take their own lengths and rates; `configs/scoreboard.py` has measured ones for `maze` and `2048`. `snake`
-and `sokoban` have not been trained.
-
-    --config.game.name=maze --config.supervised.updates=400 --config.ppo.learning_rate=2.5e-4
-    --config.game.name=2048 --config.game.steps=8 --config.rollout.max_new_tokens=12
+Other games take their own lengths and rates: those of `configs/scoreboard.py` are measured, for `maze` and `2048`.
+`snake` and `sokoban` have not been trained.
 
 What helped: Muon for supervised training (after 300 updates of AdamW at 3e-3 a policy solved 7%); compiling takes more
 processor time than ten PPO updates, so parts of equal size and a kept compile cache.

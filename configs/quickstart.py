@@ -51,7 +51,7 @@ def get_config() -> ml_collections.ConfigDict:
             "preset": "nano",
             "shared_value": False,
             "dtype": "",  # of activations and the cache: float32, bfloat16, or "" for the preset's
-            # Same numbers, other costs: tars_jax/model/execution.py says what each takes.
+            # Same numbers, unless capacity is set, at other costs: tars_jax/model/execution.py says what each takes.
             "execution": {
                 "remat": "none",
                 "attention": "auto",

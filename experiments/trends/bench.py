@@ -136,13 +136,6 @@ class Bench:
         chosen = self.tune(game, settings, pretrained=pretrained)
         return chosen, self.train(game, chosen, pretrained=pretrained)
 
-    def tuned_games(self, games: Sequence[str]) -> tuple[dict[str, Settings], dict[str, Curves]]:
-        """`tuned` for each of several games: what was chosen, and the curves."""
-        found = {game: self.tuned(game) for game in games}
-        return {game: chosen for game, (chosen, _) in found.items()}, {
-            game: trained.curves for game, (_, trained) in found.items()
-        }
-
     def _all(self, game: str, settings: Settings | None) -> dict[str, Any]:
         return {**self._base, **self._games[game], **(settings or {})}
 
@@ -160,6 +153,12 @@ class Bench:
             words = [what, game, *(f"{field}={value}" for field, value in (settings or {}).items())]
             self._say(f"{' '.join(words)}: seeds {', '.join(map(str, seeds))}, {time.monotonic() - began:.0f} s")
         return load(path)
+
+
+def apart(found: Mapping[str, tuple[Settings, Trained]]) -> tuple[dict[str, Settings], dict[str, Curves]]:
+    """What `tuned` found for each side: what was chosen, and the curves."""
+    chosen = {name: settings for name, (settings, _) in found.items()}
+    return chosen, {name: trained.curves for name, (_, trained) in found.items()}
 
 
 def judged(tests: Sequence[Test], effects: Sequence[Sequence[float] | np.ndarray]) -> tuple[Judgement, ...]:

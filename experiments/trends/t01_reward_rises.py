@@ -1,6 +1,6 @@
 """T1: the training reward rises, in GUI tasks as in games."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged
+from experiments.trends.bench import Bench, Measured, Trend, apart, judged
 from tars_jax.evaluation.trends import Test, rise
 
 GAMES = ("checklist", "maze", "game_2048")
@@ -8,7 +8,7 @@ TESTS = tuple(Test(f"{game}: rise of the reward over the run (least squares)") f
 
 
 def measure(bench: Bench) -> Measured:
-    chosen, curves = bench.tuned_games(GAMES)
+    chosen, curves = apart({game: bench.tuned(game) for game in GAMES})
     return Measured(judged(TESTS, [rise(curves[game]["reward"]) for game in GAMES]), curves, chosen)
 
 

@@ -1,6 +1,6 @@
 """T2: unlike in reasoning, the policy's entropy is higher late in training than early."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged
+from experiments.trends.bench import Bench, Measured, Trend, apart, judged
 from tars_jax.evaluation.trends import Test, late_minus_early
 
 GAMES = ("checklist", "maze", "game_2048")
@@ -8,7 +8,7 @@ TESTS = tuple(Test(f"{game}: entropy in the last fifth of the updates minus that
 
 
 def measure(bench: Bench) -> Measured:
-    chosen, curves = bench.tuned_games(GAMES)
+    chosen, curves = apart({game: bench.tuned(game) for game in GAMES})
     return Measured(judged(TESTS, [late_minus_early(curves[game]["entropy"]) for game in GAMES]), curves, chosen)
 
 

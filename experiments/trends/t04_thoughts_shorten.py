@@ -1,13 +1,13 @@
 """T4: in GUI tasks the agent thinks less and less at each step. Nothing in the reward asks for it."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged
+from experiments.trends.bench import Bench, Measured, Trend, apart, judged
 from tars_jax.evaluation.trends import Test, late_minus_early
 
 TESTS = (Test("checklist: think tokens a step in the first fifth of the updates minus those in the last"),)
 
 
 def measure(bench: Bench) -> Measured:
-    chosen, curves = bench.tuned_games(["checklist"])
+    chosen, curves = apart({"checklist": bench.tuned("checklist")})
     return Measured(judged(TESTS, [-late_minus_early(curves["checklist"]["think_tokens"])]), curves, chosen)
 
 

@@ -1,6 +1,6 @@
 """T6: in GUI tasks the reward rises while the steps of an episode fall. Nothing in the reward asks for few steps."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged
+from experiments.trends.bench import Bench, Measured, Trend, apart, judged
 from tars_jax.evaluation.trends import Test, late_minus_early, rise
 
 TESTS = (
@@ -10,7 +10,7 @@ TESTS = (
 
 
 def measure(bench: Bench) -> Measured:
-    chosen, curves = bench.tuned_games(["checklist"])
+    chosen, curves = apart({"checklist": bench.tuned("checklist")})
     effects = [rise(curves["checklist"]["reward"]), -late_minus_early(curves["checklist"]["episode_steps"])]
     return Measured(judged(TESTS, effects), curves, chosen)
 

@@ -1,6 +1,6 @@
 """T7: with value pretraining the reward is higher all along; without it values go against the return at first."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged
+from experiments.trends.bench import Bench, Measured, Trend, apart, judged
 from tars_jax.evaluation.trends import Test, early
 
 GAME = "checklist"
@@ -11,9 +11,7 @@ TESTS = (
 
 
 def measure(bench: Bench) -> Measured:
-    found = {name: bench.tuned(GAME, pretrained=name == "with") for name in ("with", "without")}
-    chosen = {name: settings for name, (settings, _) in found.items()}
-    sides = {name: trained.curves for name, (_, trained) in found.items()}
+    chosen, sides = apart({name: bench.tuned(GAME, pretrained=name == "with") for name in ("with", "without")})
     reward = {name: curves["reward"].mean(1) for name, curves in sides.items()}
     correlation = early(sides["without"]["value_correlation"])
     pretrained = bench.value(GAME)

@@ -1,6 +1,6 @@
 """T9: PPO beats GRPO at matched samples, and its reward jumps less from one update to the next."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged
+from experiments.trends.bench import Bench, Measured, Trend, apart, judged
 from tars_jax.evaluation.trends import Test, late, volatility
 
 GAME = "checklist"
@@ -12,9 +12,7 @@ TESTS = (
 
 
 def measure(bench: Bench) -> Measured:
-    found = {name: bench.tuned(GAME, side) for name, side in SIDES.items()}
-    chosen = {name: settings for name, (settings, _) in found.items()}
-    sides = {name: trained.curves for name, (_, trained) in found.items()}
+    chosen, sides = apart({name: bench.tuned(GAME, side) for name, side in SIDES.items()})
     end = {name: late(curves["success"]) for name, curves in sides.items()}
     jumps = {name: volatility(curves["reward"]) for name, curves in sides.items()}
     return Measured(judged(TESTS, [end["PPO"] - end["GRPO"], jumps["GRPO"] - jumps["PPO"]]), sides, chosen)

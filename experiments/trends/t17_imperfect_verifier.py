@@ -1,6 +1,6 @@
 """T17: a verifier that errs, mostly by taking failures for successes, still raises true success."""
 
-from experiments.trends.bench import Bench, Measured, Trend, judged
+from experiments.trends.bench import Bench, Measured, Trend, apart, judged
 from tars_jax.evaluation.trends import Test, late
 
 GAME, F1 = "checklist", 0.838
@@ -18,11 +18,10 @@ def false_positive(base: float) -> float:
 
 
 def measure(bench: Bench) -> Measured:
-    exactly, exact = bench.tuned(GAME)
-    rate = false_positive(float(exact.curves["success"][:, :1].mean()))
-    erringly, erring = bench.tuned(GAME, {"verifier.false_positive": rate, "verifier.false_negative": FALSE_NEGATIVE})
-    chosen = {"exact verifier": exactly, "erring verifier": erringly}
-    sides = {"exact verifier": exact.curves, "erring verifier": erring.curves}
+    exact = bench.tuned(GAME)
+    rate = false_positive(float(exact[1].curves["success"][:, :1].mean()))
+    erring = bench.tuned(GAME, {"verifier.false_positive": rate, "verifier.false_negative": FALSE_NEGATIVE})
+    chosen, sides = apart({"exact verifier": exact, "erring verifier": erring})
     gain = {name: late(curves["success"]) - curves["success"][:, 0] for name, curves in sides.items()}
     notes = {"false positives": rate, "gain with the exact verifier": gain["exact verifier"].tolist()}
     return Measured(judged(TESTS, [gain["erring verifier"]]), sides, chosen, notes)

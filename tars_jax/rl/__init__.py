@@ -4,7 +4,15 @@ from tars_jax.rl.advantages import decoupled_gae, length_adaptive_lambda, turn_l
 from tars_jax.rl.groups import group_advantages, informative_group
 from tars_jax.rl.losses import PolicyLoss, positive_language_model_loss, ppo_policy_loss, reference_kl, value_loss
 from tars_jax.rl.shaping import soft_overlong_penalty
-from tars_jax.rl.statistics import correlation, entropy, explained_variance, sequence_mean, token_mean, whiten
+from tars_jax.rl.statistics import (
+    correlation,
+    entropy,
+    explained_variance,
+    sequence_mean,
+    token_mean,
+    token_std,
+    whiten,
+)
 
 __all__ = [
     "PolicyLoss",
@@ -21,6 +29,7 @@ __all__ = [
     "sequence_mean",
     "soft_overlong_penalty",
     "token_mean",
+    "token_std",
     "turn_level_gae",
     "value_loss",
     "whiten",

@@ -36,6 +36,23 @@ def token_mean(values: ArrayLike, mask: ArrayLike, weights: ArrayLike | None = N
     return (w * jnp.where(mask, values, 0)).sum() / jnp.where(total > 0, total, 1)
 
 
+def token_std(values: ArrayLike, mask: ArrayLike) -> jax.Array:
+    """Standard deviation over all action tokens of a batch, with divisor n.
+
+    Args:
+      values: any shape.
+      mask: the same shape, true at action tokens. What stands elsewhere is never read and may be NaN.
+
+    Returns:
+      A scalar; 0 for an empty mask.
+    """
+    chex.assert_equal_shape([values, mask])
+    difference = jnp.where(jnp.asarray(mask, bool), jnp.asarray(values) - token_mean(values, mask), 0)
+    variance = token_mean(jnp.square(difference), mask)
+    # The root has no finite gradient at 0.
+    return jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
+
+
 def whiten(values: ArrayLike, mask: ArrayLike, eps: float = 1e-6) -> jax.Array:
     """Mean 0 and standard deviation 1 over all action tokens of a batch.
 
@@ -49,12 +66,8 @@ def whiten(values: ArrayLike, mask: ArrayLike, eps: float = 1e-6) -> jax.Array:
     Returns:
       The same shape, 0 outside the mask.
     """
-    chex.assert_equal_shape([values, mask])
     difference = jnp.where(jnp.asarray(mask, bool), jnp.asarray(values) - token_mean(values, mask), 0)
-    variance = token_mean(jnp.square(difference), mask)
-    # The root has no finite gradient at 0.
-    std = jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
-    return difference / (std + eps)
+    return difference / (token_std(values, mask) + eps)
 
 
 def sequence_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:

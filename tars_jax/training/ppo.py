@@ -32,6 +32,7 @@ from tars_jax.rl import (
     ppo_policy_loss,
     reference_kl,
     token_mean,
+    token_std,
     turn_level_gae,
     value_loss,
     whiten,
@@ -132,7 +133,7 @@ def advantages_of(config: PPOConfig) -> Callable[..., Advantages]:
 
     def of_batch(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Advantages:
         advantages, targets = raw(rewards, values, valid, steps, groups)
-        deviation = jnp.sqrt(token_mean(jnp.square(advantages - token_mean(advantages, valid)), valid))
+        deviation = token_std(advantages, valid)
         if config.uses_values and config.normalise_advantages:
             advantages = whiten(advantages, valid)
         return Advantages(advantages, targets, deviation)

@@ -158,12 +158,17 @@ def test_impossible_executions(field: str, value: Any) -> None:
         Execution(**{field: value})
 
 
+def text_alone(rows: int, length: int) -> Inputs:
+    """One token again and again, in rows of one segment without images."""
+    zeros = np.zeros((rows, length), np.int32)
+    positions = np.broadcast_to(np.arange(length, dtype=np.int32), (3, rows, length))
+    return Inputs(zeros + 7, positions, zeros + 1, np.zeros((rows, 0, 1, 1, 3), np.uint8), zeros - 1)
+
+
 def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """Gradients are equal, and what the layers keep for the way back is as the policy's name says."""
     rows, length = 3, 50  # too many tokens to go through all experts
-    zeros = np.zeros((rows, length), np.int32)
-    positions = np.broadcast_to(np.arange(length, dtype=np.int32), (3, rows, length))
-    inputs = Inputs(zeros + 7, positions, zeros + 1, np.zeros((rows, 0, 1, 1, 3), np.uint8), zeros - 1)
+    inputs = text_alone(rows, length)
 
     def loss(model: ModelConfig, parameters: Parameters) -> jax.Array:
         return jnp.square(forward(model, parameters, inputs).hidden).sum() * 1e-2
@@ -194,10 +199,7 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
 def test_layers_in_one_turn_of_the_loop_are_the_same_layers(
     tiny_model: ModelConfig, tiny_parameters: Parameters
 ) -> None:
-    rows, length = 2, 12
-    zeros = np.zeros((rows, length), np.int32)
-    positions = np.broadcast_to(np.arange(length, dtype=np.int32), (3, rows, length))
-    inputs = Inputs(zeros + 7, positions, zeros + 1, np.zeros((rows, 0, 1, 1, 3), np.uint8), zeros - 1)
+    inputs = text_alone(2, 12)
 
     def gradients(unroll: int) -> tuple[Parameters, int]:
         model = dataclasses.replace(tiny_model, execution=Execution(unroll=unroll))

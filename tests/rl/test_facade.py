@@ -122,6 +122,10 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda a, b, c, d, mask, turns: rl.token_mean(a, mask, abs(b)),
         lambda a, b, c, d, mask, turns: slow_mean(a, mask, b),
     ),
+    "token_std": (
+        lambda a, b, c, d, mask, turns: rl.token_std(a, mask),
+        lambda a, b, c, d, mask, turns: np.std(a[mask]) if mask.any() else 0.0,
+    ),
     "whiten": (
         lambda a, b, c, d, mask, turns: rl.whiten(a, mask),
         lambda a, b, c, d, mask, turns: slow_whiten(a, mask),

@@ -53,6 +53,7 @@ def test_whiten() -> None:
     got = rl.whiten(np.array([1.0, np.nan, 3.0, 5.0]), np.array([1, 0, 1, 1]))
     np.testing.assert_allclose(got, [-1.224745, 0, 0, 1.224745], atol=1e-5)
     np.testing.assert_array_equal(rl.whiten(np.full(3, 7.0), np.ones(3)), np.zeros(3))
+    np.testing.assert_allclose(rl.token_std(np.array([1.0, np.nan, 3.0, 5.0]), np.array([1, 0, 1, 1])), (8 / 3) ** 0.5)
 
 
 def test_explained_variance() -> None:
