@@ -37,7 +37,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.task = ml_collections.ConfigDict(
         {
             "max_steps": 12,  # of an episode, where its level does not say less
-            "evaluation_episodes": 400,  # of all games together, on levels that training never sees
+            "evaluation_episodes": 800,  # of all games together, on levels that training never sees
         }
     )
     config.packing = base.packing
@@ -47,7 +47,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.engine.max_length = 96
     config.engine.max_new_tokens = 28
     config.engine.length_buckets = (48, 96)
-    config.demonstrations = ml_collections.ConfigDict({"episodes": 3000, "skill": 0.8})
+    config.demonstrations = ml_collections.ConfigDict({"episodes": 6000, "skill": 0.8})
     config.supervised = base.supervised
     config.supervised.updates = 1500
     config.value = base.value

@@ -2,9 +2,19 @@
 
 Command:  ./launch/local.sh merge_games --config.seed=SEED
 
-Made for 10 minutes on two cores; not measured yet. Expected result: a table of agents (the start, the two specialists,
-merges with 1/4, 1/2 and 3/4 of the first one) by games, success on held-out levels with 95% intervals. Each
-specialist should be best on its game and worse than the start on the other; a merge should keep most of both.
+Success on 150 held-out levels of each game, with 95% intervals, of seed 0 in 4.8 minutes:
+
+| agent                | Infinity-Loop  | Maze           | mean  |
+|----------------------|----------------|----------------|-------|
+| start                | 36.7% [29, 45] | 77.3% [70, 83] | 57.0% |
+| of Infinity-Loop     | 58.0% [50, 66] | 26.0% [20, 34] | 42.0% |
+| of Maze              | 14.7% [10, 21] | 78.7% [71, 84] | 46.7% |
+| merged, 1/4 and 3/4  | 31.3% [24, 39] | 77.3% [70, 83] | 54.3% |
+| merged, 1/2 and 1/2  | 42.7% [35, 51] | 70.7% [63, 77] | 56.7% |
+| merged, 3/4 and 1/4  | 51.3% [43, 59] | 62.7% [55, 70] | 57.0% |
+
+Each specialist forgets the other's game; a merge is better than either on both together, and the weights choose between
+the games: 3/4 keeps most of one and four fifths of the other. No merge is better than the start on both games at once.
 """
 
 import ml_collections

@@ -2,8 +2,9 @@
 
 Command:  ./launch/local.sh serve --config.checkpoint=RUN/policy
 
-RUN is the run directory of a quickstart or of another experiment that exports weights; its config says which model that
-is and which screenshots it reads. Ready when it prints its address and an example call. Ctrl-C or SIGTERM ends it.
+RUN is the run directory of a quickstart or of another experiment that exports weights, which record their model; the
+run's config says which screenshots it reads. What import_weights makes is served too, with Qwen's own form of messages.
+Ready when it prints its address and an example call. Ctrl-C or SIGTERM ends it.
 """
 
 from ml_collections import ConfigDict
@@ -18,8 +19,7 @@ def get_config() -> ConfigDict:
             "port": 8000,  # 0: any that is free
             "api_key_file": "",  # a file that holds the key alone; "": none is asked for
             "checkpoint_root": "",  # new weights may be loaded from below it; "": the folder that holds the checkpoint
-            "model": {"preset": ""},  # "": as the checkpoint's run says
-            "image": (),  # (height, width) that images of chat messages are resized to; (): as the run says
+            "image": (),  # (height, width) of images in chat messages; (): as the run says, else each its own
             "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
             "engine": {

@@ -13,7 +13,7 @@ import jax
 from PIL import Image
 
 from experiments.serve import fit_to, read_key
-from experiments.stages import agent_config, engine_config, run_config, starting_point
+from experiments.stages import agent_config, chat_format, engine_config, run_config, starting_point
 from tars_jax import InputError
 from tars_jax.agent.guide import action_guide
 from tars_jax.agent.loop import AgentConfig, PolicySession
@@ -113,15 +113,16 @@ def remote(config: Any) -> Contestant:
 
 @contextlib.contextmanager
 def exported(folder: Path, config: Any) -> Iterator[Contestant]:
-    """Exported weights in an engine; agent and screen are those of the run that they come from, where there is one."""
+    """Exported weights in an engine, in the precision that they record; agent and screen are those of the run that they
+    come from, where there is one. How the model runs (`Execution`) is this machine's affair."""
     stored = run_config(folder)
-    sections = {name: stored.get(name) or {} for name in ("model", "agent", "browser")}
-    model, tokenizer, _ = starting_point(sections["model"].get("preset") or str(folder))
+    sections = {name: stored.get(name) or {} for name in ("agent", "browser")}
+    model, tokenizer, _ = starting_point(str(folder))
     model = dataclasses.replace(model, scalar_head=False)
     agent = sections["agent"] or config.agent
     screen = config.screen or sections["browser"].get("size") or SCREEN
     rows, columns = model.vision.token_grid(screen, screen)
-    writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"])
+    writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer))
     mesh = make_mesh(config.mesh.to_dict())
     with jax.set_mesh(mesh):
         parameters = load_parameters(folder, fresh_parameters(model, jax.random.key(0), mesh))

@@ -77,7 +77,9 @@ def play(
     for (width, height), some in sizes.items():
         pages = min(config.browser.pages, len(some))
         browsers = min(config.browser.browsers, pages)
-        browser = BrowserConfig(browsers=browsers, pages_per_browser=-(-pages // browsers), width=width, height=height)
+        browser = BrowserConfig(
+            browsers=browsers, pages_per_browser=-(-2 * pages // browsers), width=width, height=height
+        )
         folder = run_directory.path / "trajectories" / f"{stage}-{width}x{height}"
 
         def on_finish(done: int, trajectory: Trajectory, before: int = earlier) -> None:

@@ -1,6 +1,6 @@
 """Serves a policy over HTTP until it is told to stop: exported weights, an engine, the policy server.
 
-1. the checkpoint, and from its run's config the model and the size of its screenshots;
+1. the checkpoint, the model and tokenizer that it records, and from its run's config the size of its screenshots;
 2. the engine, with every shape compiled before the first request;
 3. the server, with its address and an example call.
 """
@@ -17,27 +17,25 @@ import jax
 import numpy as np
 from PIL import Image
 
-from experiments.config import Rule, at_least, more_than, one_of
-from experiments.stages import run_config, well_formed
+from experiments.config import Rule, at_least, more_than
+from experiments.stages import run_config, starting_point, well_formed
 from tars_jax import InputError
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.images import Fit
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
-from tars_jax.inference.turns import TurnFormat
+from tars_jax.inference.turns import RoleFormat, Template, TurnFormat
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import parameter_shapes
 from tars_jax.model.preprocessing import fit
-from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh, parameter_shardings
-from tars_jax.model.tokenizer import Tokenizer, load_tokenizer
+from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.run_directory import RunDirectory
 
 RULES = {
     "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
     "name": Rule(bool, "a name for the model"),
-    "model.preset": one_of("", *PRESETS),
     "image": Rule(
         lambda size: len(size) in (0, 2) and all(type(side) is int and side > 0 for side in size),
         "(height, width) in pixels, or () for those of the checkpoint's run",
@@ -50,17 +48,10 @@ RULES = {
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     checkpoint = Path(config.checkpoint)
-    tokenizer = load_tokenizer()
-    name, image_size = described(config, checkpoint)
-    model = dataclasses.replace(preset(name, tokenizer.vocabulary), scalar_head=False)
-    mesh = make_mesh(config.mesh.to_dict())
-    shapes = parameter_shapes(model)
-    weights = jax.tree.map(
-        lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding),
-        shapes,
-        parameter_shardings(mesh, shapes),
-    )
-    load = functools.partial(load_parameters, template=weights)
+    if not checkpoint.is_dir():
+        raise InputError(
+            f"config.checkpoint got {config.checkpoint!r}, which is no folder; it takes one like RUN/policy."
+        )
     root = Path(config.checkpoint_root) if config.checkpoint_root else checkpoint.absolute().parent
     server = ServerConfig(
         host=config.host,
@@ -74,6 +65,17 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         checkpoint_root=root,
         incoming=run_directory.path / "incoming",
     )
+    model, tokenizer, _ = starting_point(config.checkpoint)
+    image_size = tuple(config.image) or screenshot_size(checkpoint)
+    model = dataclasses.replace(model, scalar_head=False)
+    mesh = make_mesh(config.mesh.to_dict())
+    shapes = parameter_shapes(model)
+    weights = jax.tree.map(
+        lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding),
+        shapes,
+        parameter_shardings(mesh, shapes),
+    )
+    load = functools.partial(load_parameters, template=weights)
     began = time.monotonic()
     with (
         jax.set_mesh(mesh),
@@ -87,13 +89,13 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             constraints=well_formed(config.constraints, tokenizer),
         ) as engine,
     ):
-        print(f"serve: {checkpoint}, {name}; compiling every shape (a minute, the first time) ...", flush=True)
+        print(f"serve: {checkpoint}; compiling every shape (a minute, the first time) ...", flush=True)
         engine.warm_up(image_size)
         served = Served(
             name=config.name,
             engine=engine,
             codec=tokenizer,
-            template=turn_format(model, tokenizer),
+            template=template(model, tokenizer),
             fit=fit_to(model, image_size),
             stop=tokenizer.end,
             weights=weights,
@@ -104,35 +106,21 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print("serve: stopped", flush=True)
 
 
-def described(config: Any, checkpoint: Path) -> tuple[str, tuple[int, int] | None]:
-    """The model's preset and the size of its screenshots, from the config or from that of the checkpoint's run."""
-    name, size = config.model.preset, tuple(config.image) or None
-    if not checkpoint.is_dir():
-        raise InputError(
-            f"config.checkpoint got {str(checkpoint)!r}, which is no folder; it takes one like RUN/policy."
-        )
-    if not name or size is None:
-        stored = run_config(checkpoint)
-        sections = {section: stored.get(section) or {} for section in ("model", "browser")}
-        name = name or sections["model"].get("preset", "")
-        if size is None and "size" in sections["browser"]:
-            size = (sections["browser"]["size"],) * 2
-    if not name:
-        raise InputError(
-            f"config.model.preset is empty, and there is no {checkpoint.absolute().parent / 'config.json'} that says "
-            f"it; it takes one of {', '.join(PRESETS)}."
-        )
-    return name, size
+def screenshot_size(checkpoint: Path) -> tuple[int, int] | None:
+    """(height, width) of the run's screenshots, where the checkpoint lies in a run; None: of any size."""
+    size = (run_config(checkpoint).get("browser") or {}).get("size")
+    return None if size is None else (size, size)
 
 
-def turn_format(model: ModelConfig, tokenizer: Tokenizer) -> TurnFormat:
-    """How our agent's prompts stand in tokens (tars_jax/agent/prompts.py)."""
+def template(model: ModelConfig, tokenizer: Tokenizer) -> Template:
+    """How messages stand in tokens: as our agent's prompts do (tars_jax/agent/prompts.py), or as Qwen's."""
 
     def image_tokens(height: int, width: int) -> int:
         rows, columns = model.vision.token_grid(height, width)
         return rows * columns
 
-    return TurnFormat(tokenizer, image_tokens)
+    formats = RoleFormat if tokenizer.knows(RoleFormat.start) else TurnFormat
+    return formats(tokenizer, image_tokens)
 
 
 def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:

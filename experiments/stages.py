@@ -100,6 +100,11 @@ def well_formed(grammars: Iterable[str], tokenizer: Tokenizer) -> Constraints | 
     return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=tokenizer.vocabulary)
 
 
+def chat_format(tokenizer: Tokenizer) -> ChatFormat:
+    """The special tokens around turns, by what the tokenizer has."""
+    return QWEN_CHAT if tokenizer.knows(QWEN_CHAT.end) else ChatFormat()
+
+
 def decaying(config: Any, updates: int) -> OptimiserConfig:
     """The optimiser of a stage that ends after so many updates; a short one warms up in half of them at most."""
     return OptimiserConfig(
@@ -140,8 +145,7 @@ class Workbench:
         self.model, self.tokenizer = configured(model, config.model), tokenizer
         self.mesh = make_mesh(config.mesh.to_dict())
         rows, columns = self.model.vision.token_grid(config.browser.size, config.browser.size)
-        chat = QWEN_CHAT if tokenizer.knows(QWEN_CHAT.end) else ChatFormat()
-        self.writer = PromptWriter(tokenizer, rows * columns, config.agent.show_budget, chat)
+        self.writer = PromptWriter(tokenizer, rows * columns, config.agent.show_budget, chat_format(tokenizer))
         self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
         self.rewards = RewardConfig(max_length=config.engine.max_new_tokens, **config.reward.to_dict())
 
@@ -171,7 +175,7 @@ class Lab(Workbench):
             stop=tokenizer.end,
             seed=config.seed,
         )
-        pages = -(-config.browser.pages // config.browser.browsers)
+        pages = -(-2 * config.browser.pages // config.browser.browsers)  # half of them between two episodes
         browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
         loop = agent_config(agent, self.engine.config)
         self._timeline = Timeline(run.path)

@@ -4,6 +4,7 @@ from tars_jax.envs.action_space import action_space, action_to_space, space_to_a
 from tars_jax.envs.browser_game import BrowserGame, BrowserGameSettings, Frame, Transition
 from tars_jax.envs.gui import to_events
 from tars_jax.envs.gym import GameEnv
+from tars_jax.envs.kept_pages import KeptPages
 from tars_jax.envs.registration import environment_id, environment_names, register_all
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "BrowserGameSettings",
     "Frame",
     "GameEnv",
+    "KeptPages",
     "Transition",
     "action_space",
     "action_to_space",

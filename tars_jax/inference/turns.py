@@ -64,8 +64,7 @@ class TurnFormat:
 
         Raises InputError when there is nothing to answer or an answer holds images.
         """
-        if not messages or messages[-1].role == "assistant":
-            raise InputError("messages: the last one must not be the assistant's; it takes one to answer")
+        _check_answerable(messages)
         tokens: list[int] = []
         images: list[np.ndarray] = []
         answered = True
@@ -131,10 +130,52 @@ class TurnFormat:
         return ids[0]
 
     def _plain(self, text: str) -> str:
-        """A space breaks up whatever would be read as a turn or an image."""
-        for token in (self.user, self.agent, self.end, self.image_start, self.image, self.image_end):
-            text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text
+        return _broken(text, (self.user, self.agent, self.end, self.image_start, self.image, self.image_end))
+
+
+@dataclasses.dataclass(frozen=True)
+class RoleFormat:
+    """Every message a turn of its own that begins with its role, as the Qwen families are trained. It is a `Template`.
+
+    What a tool says is the user's. There is no system message but that of the conversation.
+    """
+
+    codec: Codec
+    image_tokens: Callable[[int, int], int]  # decoder tokens of an image of this height and width
+    start: str = "<|im_start|>"
+    end: str = "<|im_end|>"
+    image_start: str = "<|vision_start|>"
+    image: str = "<|image_pad|>"
+    image_end: str = "<|vision_end|>"
+
+    def __call__(self, messages: Sequence[Message]) -> Prompt:
+        """The prompt that asks for the next answer. Raises InputError when there is nothing to answer."""
+        _check_answerable(messages)
+        special = (self.start, self.end, self.image_start, self.image, self.image_end)
+        text = ""
+        images: list[np.ndarray] = []
+        for message in messages:
+            text += f"{self.start}{'user' if message.role == 'tool' else message.role}\n"
+            for part in message.parts:
+                if isinstance(part, str):
+                    text += _broken(part, special)
+                else:
+                    text += self.image_start + self.image * self.image_tokens(*part.shape[:2]) + self.image_end
+                    images.append(part)
+            text += f"{self.end}\n"
+        return Prompt(self.codec.encode(f"{text}{self.start}assistant\n"), images)
+
+
+def _check_answerable(messages: Sequence[Message]) -> None:
+    if not messages or messages[-1].role == "assistant":
+        raise InputError("messages: the last one must not be the assistant's; it takes one to answer")
+
+
+def _broken(text: str, special: Sequence[str]) -> str:
+    """A space breaks up whatever would be read as a turn or an image."""
+    for token in special:
+        text = text.replace(token, f"{token[0]} {token[1:]}")
+    return text
 
 
 def _next(left: Iterator[np.ndarray], count: int) -> np.ndarray:

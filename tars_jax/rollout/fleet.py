@@ -26,6 +26,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig, PolicySession, Sampled
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.envs import KeptPages
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, SeatLost
@@ -64,7 +65,8 @@ class _Host:
 
     def __init__(self, browser: BrowserConfig, writer: PromptWriter, agent: AgentConfig, pages: int) -> None:
         self._manager = browsers(browser)
-        self._seats = [PageSeat(self._manager, writer, agent) for _ in range(pages)]
+        kept = KeptPages(self._manager, max(pages, browser.browsers * browser.pages_per_browser))
+        self._seats = [PageSeat(kept, writer, agent) for _ in range(pages)]
         self._free = [asyncio.Lock() for _ in range(pages)]
         self._starting = asyncio.Lock()
         self._started = False

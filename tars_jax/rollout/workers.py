@@ -14,7 +14,7 @@ import numpy as np
 
 from tars_jax.agent.loop import AgentConfig, Environment, PolicySession, Sampled, Transition, play_episode
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.envs import BrowserGame
+from tars_jax.envs import BrowserGame, KeptPages
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, Watched
@@ -105,7 +105,11 @@ class PageSeat:
 
 
 class Rollouts(Crew):
-    """Browsers of this process or of a service, and as many pages as workers."""
+    """Browsers of this process or of a service, and a page for each worker.
+
+    Where the browsers have more places than there are workers, pages of tasks that are not played just now are kept
+    there: workers that change between games need not open one for every episode.
+    """
 
     def __init__(
         self,
@@ -122,7 +126,11 @@ class Rollouts(Crew):
     async def _open(self) -> Sequence[Seat]:
         self._manager = browsers(self._browser)
         await self._manager.start()
-        return [PageSeat(self._manager, self._writer, self._agent) for _ in range(self._workers)]
+        # Pages of a service are others' too: there, only those that are played are held.
+        own = isinstance(self._manager, BrowserManager)
+        most = self._browser.browsers * self._browser.pages_per_browser if own else self._workers
+        pages = KeptPages(self._manager, most)
+        return [PageSeat(pages, self._writer, self._agent) for _ in range(self._workers)]
 
     async def _close(self) -> None:
         if self._manager is not None:

@@ -9,16 +9,11 @@ import pytest
 from PIL import Image
 
 from experiments.__main__ import main
-from experiments.serve import described, fit_to, read_key, turn_format
+from experiments.serve import fit_to, read_key, screenshot_size, template
 from tars_jax import InputError
 from tars_jax.inference.turns import Message
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
-
-
-class _Config:
-    def __init__(self, preset: str = "", image: tuple[int, ...] = ()) -> None:
-        self.model, self.image = type("Model", (), {"preset": preset})(), image
 
 
 @pytest.fixture
@@ -29,13 +24,10 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_run_says_what_its_checkpoints_are(run: Path) -> None:
-    assert described(_Config(), run / "policy") == ("nano", (96, 96))
-    assert described(_Config("qwen3-vl-8b", (64, 32)), run / "policy") == ("qwen3-vl-8b", (64, 32))
+def test_a_run_says_what_screenshots_its_checkpoints_read(run: Path) -> None:
+    assert screenshot_size(run / "policy") == (96, 96)
     (run / "config.json").unlink()
-    assert described(_Config("nano"), run / "policy") == ("nano", None)
-    with pytest.raises(InputError, match="config.model.preset is empty, and there is no .*config.json"):
-        described(_Config(), run / "policy")
+    assert screenshot_size(run / "policy") is None
 
 
 @pytest.mark.parametrize(
@@ -66,7 +58,7 @@ def test_pictures_are_resized_to_what_the_policy_knows() -> None:
     assert (fit_to(model, (96, 96))(same) == np.asarray(same)).all()
     assert fit_to(model, None)(wide).shape == (192, 288, 3)  # its smart size: multiples of 32 pixels
     tokenizer = load_tokenizer()
-    prompt = turn_format(model, tokenizer)([Message("user", ("see", np.zeros((96, 96, 3), np.uint8)))])
+    prompt = template(model, tokenizer)([Message("user", ("see", np.zeros((96, 96, 3), np.uint8)))])
     assert prompt.tokens.count(tokenizer.image) == 9
 
 

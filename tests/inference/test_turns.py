@@ -1,5 +1,7 @@
 """Messages as tokens and back, with the committed tokenizer."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.inference.turns import Message, TurnFormat
+from tars_jax.inference.turns import Message, RoleFormat, TurnFormat
 from tars_jax.model.tokenizer import load_tokenizer
 
 CODEC = load_tokenizer()
@@ -85,3 +87,36 @@ def test_prompts_that_ask_for_nothing_and_pictures_that_are_missing() -> None:
         TURNS.messages(tokens, [])
     with pytest.raises(InputError, match="2 images, but the tokens name fewer"):
         TURNS.messages(tokens, [PICTURE, PICTURE])
+
+
+class Bytes:
+    """Text itself, so that a golden prompt can be read."""
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return bytes(tokens).decode()
+
+
+def test_messages_as_the_qwen_families_read_them() -> None:
+    """By hand, after the chat template that Qwen3-VL is published with; what looks like a turn in a text is none."""
+    roles = RoleFormat(Bytes(), lambda height, width: 2)
+    prompt = roles(
+        [
+            Message("system", ("Be brief.",)),
+            Message("user", (PICTURE, "Where?")),
+            Message("assistant", ("Left.",)),
+            Message("tool", ("done <|im_end|>",)),
+        ]
+    )
+    assert Bytes().decode(prompt.tokens) == (
+        "<|im_start|>system\nBe brief.<|im_end|>\n"
+        "<|im_start|>user\n<|vision_start|><|image_pad|><|image_pad|><|vision_end|>Where?<|im_end|>\n"
+        "<|im_start|>assistant\nLeft.<|im_end|>\n"
+        "<|im_start|>user\ndone < |im_end|><|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
+    assert len(prompt.images) == 1
+    with pytest.raises(InputError, match="the last one must not be the assistant's"):
+        roles([Message("user", ("a",)), Message("assistant", ("b",))])
