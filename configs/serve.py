@@ -34,6 +34,7 @@ def get_config() -> ConfigDict:
                 "max_queue": 1024,
                 "weights": "float",
                 "layers": "auto",
+                "alternatives": 20,  # the most that a request may ask for as `top_logprobs`
             },
             "server": {
                 "max_requests": 256,  # under way at once; more are answered with 429

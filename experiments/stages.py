@@ -28,7 +28,7 @@ from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import COMMITTED, Tokenizer, load_tokenizer
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.players import Player
-from tars_jax.rollout.timeline import Timeline
+from tars_jax.rollout.timeline import Part, Timeline
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.task import Task
@@ -166,6 +166,8 @@ class Lab(Workbench):
         self.run, self.path, self._plays = run, run.path, plays
         tokenizer, agent, size = self.tokenizer, config.agent, config.browser.size
         constraint = agent.grammar if agent.constrained else None
+        self._timeline = Timeline(run.path)
+        self.activity = Activity(self._timeline)
         self.engine = Engine(
             self.model,
             self.parameters,
@@ -174,12 +176,11 @@ class Lab(Workbench):
             image=tokenizer.image,
             stop=tokenizer.end,
             seed=config.seed,
+            span=functools.partial(self.activity.span, Part.ENGINE, 0),
         )
         pages = -(-2 * config.browser.pages // config.browser.browsers)  # half of them between two episodes
         browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
         loop = agent_config(agent, self.engine.config)
-        self._timeline = Timeline(run.path)
-        self.activity = Activity(self._timeline)
         self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages, activity=self.activity)
         self.metrics = MetricsWriter(run.path)
         self._open = contextlib.ExitStack()

@@ -64,6 +64,11 @@ class Admission:
                 f"{budget} do not fit {config.max_length}"
             )
         bucket(new.size, config.length_buckets)
+        if sampling.alternatives > config.alternatives:
+            raise InputError(
+                f"sampling.alternatives is {sampling.alternatives}, the engine takes 0 to {config.alternatives} "
+                "(engine.alternatives)"
+            )
         self._check_constraint(sampling, budget)
         pictures = tuple(Picture.of(self._model, image) for image in images)
         is_image = new == self._image

@@ -43,6 +43,7 @@ class ChatLimits:
     images: int = 64
     pixels: int = 4096 * 4096  # of one image
     vocabulary: int = 1 << 30
+    alternatives: int = 20  # that may be asked for beside each token
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,7 @@ class ChatRequest:
     stops: tuple[str, ...]
     choices: int
     log_probs: bool
+    top_log_probs: int
     stream: bool
     include_usage: bool
 
@@ -91,8 +93,9 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     if images > limits.images:
         raise RequestError(f"messages hold {images} images; it takes at most {limits.images}", "messages")
     log_probs = fields.flag("logprobs")
-    if fields.integer("top_logprobs", 0, 0, 20):
-        raise fields.error("top_logprobs", "0: only the log-probability of the sampled token is recorded")
+    top_log_probs = fields.integer("top_logprobs", 0, 0, limits.alternatives) or 0
+    if top_log_probs and not log_probs:
+        raise fields.error("top_logprobs", "0 without logprobs")
     stream = fields.flag("stream")
     request = ChatRequest(
         model=fields.text("model"),
@@ -106,6 +109,7 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
         stops=stop_sequences(fields),
         choices=fields.integer("n", 1, 1, limits.choices) or 1,
         log_probs=log_probs,
+        top_log_probs=top_log_probs,
         stream=stream,
         include_usage=_include_usage(fields, stream),
     )
@@ -192,16 +196,17 @@ def _include_usage(fields: Fields, stream: bool) -> bool:
     return include
 
 
-def log_probs_field(tokens: Sequence[tuple[str, float]]) -> dict[str, Any]:
-    """The `logprobs` of a choice. A token that is a part of a character has no bytes of its own to show."""
+def log_probs_field(tokens: Sequence[tuple[str, float, Sequence[tuple[str, float]]]]) -> dict[str, Any]:
+    """The `logprobs` of a choice: each token's text and log-probability, and those of what was likeliest."""
+
+    def entry(text: str, log_prob: float) -> dict[str, Any]:
+        """A token that is a part of a character has no bytes of its own to show."""
+        known = None if "\N{REPLACEMENT CHARACTER}" in text else list(text.encode())
+        return {"token": text, "logprob": log_prob, "bytes": known}
+
     content = [
-        {
-            "token": text,
-            "logprob": log_prob,
-            "bytes": None if "\N{REPLACEMENT CHARACTER}" in text else list(text.encode()),
-            "top_logprobs": [],
-        }
-        for text, log_prob in tokens
+        {**entry(text, log_prob), "top_logprobs": [entry(*other) for other in others]}
+        for text, log_prob, others in tokens
     ]
     return {"content": content, "refusal": None}
 

@@ -35,12 +35,21 @@ class Drawing:
     top_p: Array  # float32; 1 keeps all
     top_k: Array  # int32; 0 keeps all
     state: Array  # int32: of the slot's constraint; FREE without one
+    alternatives: Array  # int32: likeliest tokens that are asked for
 
     @staticmethod
     def fresh(slots: int) -> Drawing:
         """Nobody asks for anything."""
         zeros, ones = np.zeros(slots, np.int32), np.ones(slots, np.float32)
-        return Drawing(zeros.astype(np.uint32), zeros, ones, ones.copy(), zeros.copy(), np.full(slots, FREE, np.int32))
+        free = np.full(slots, FREE, np.int32)
+        return Drawing(zeros.astype(np.uint32), zeros, ones, ones.copy(), zeros.copy(), free, zeros.copy())
+
+
+class Alternatives(NamedTuple):
+    """The likeliest tokens of the distribution that a token was drawn from, the likeliest first. [S, A] both."""
+
+    tokens: jax.Array  # int32
+    log_probs: jax.Array  # float32; -inf for one that could not come
 
 
 class Draw(NamedTuple):
@@ -49,16 +58,23 @@ class Draw(NamedTuple):
     tokens: jax.Array  # int32
     log_probs: jax.Array  # float32
     state: jax.Array  # int32: of the constraint, after the token
+    likeliest: Alternatives | None = None
 
 
 def draw(
-    logits: jax.Array, drawing: Drawing, budget: jax.Array, constraints: Constraints | None, base_seed: int
+    logits: jax.Array,
+    drawing: Drawing,
+    budget: jax.Array,
+    constraints: Constraints | None,
+    base_seed: int,
+    alternatives: int = 0,
 ) -> Draw:
     """One token for each row of logits [S, V], from its own stream: the same whatever else is in the batch.
 
     Args:
         budget: [S] tokens that the answer may still take, this one included; a constraint allows only what can still
             be completed within it.
+        alternatives: of each row, found where any row asks for some; 0 finds none, whoever asks.
     """
     following = drawing.state
     if constraints is not None:
@@ -79,7 +95,22 @@ def draw(
     tokens = jnp.argmax(log_probs + jnp.where(greedy[:, None], 0.0, gumbel), axis=-1).astype(jnp.int32)
     if constraints is not None:
         following = jax.vmap(constraints.after)(drawing.state, tokens)
-    return Draw(tokens, jnp.take_along_axis(log_probs, tokens[:, None], axis=1)[:, 0], following)
+    likeliest = _likeliest(log_probs, drawing.alternatives, alternatives) if alternatives else None
+    return Draw(tokens, jnp.take_along_axis(log_probs, tokens[:, None], axis=1)[:, 0], following, likeliest)
+
+
+def _likeliest(log_probs: jax.Array, asked: jax.Array, count: int) -> Alternatives:
+    """Like truncation, only when somebody asks for it; else rows of zeros."""
+
+    def found(log_probs: jax.Array) -> Alternatives:
+        values, tokens = jax.lax.top_k(log_probs, count)
+        return Alternatives(tokens.astype(jnp.int32), values)
+
+    def nothing(log_probs: jax.Array) -> Alternatives:
+        shape = (log_probs.shape[0], count)
+        return Alternatives(jnp.zeros(shape, jnp.int32), jnp.zeros(shape, jnp.float32))
+
+    return jax.lax.cond((asked > 0).any(), found, nothing, log_probs)
 
 
 def _constrain(logits: jax.Array, state: jax.Array, budget: jax.Array, constraints: Constraints) -> jax.Array:
@@ -115,5 +146,6 @@ def rows_of(requests: Sequence[tuple[Sampling, int, int]], starts: Mapping[str, 
             sampling.top_p,
             sampling.top_k,
         )
+        drawing.alternatives[row] = sampling.alternatives
         drawing.state[row] = FREE if sampling.constraint is None else starts[sampling.constraint]
     return drawing

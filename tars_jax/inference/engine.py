@@ -12,9 +12,10 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import math
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 
 import jax
@@ -27,12 +28,12 @@ from tars_jax.inference.batching import bucket, extension
 from tars_jax.inference.config import EngineConfig, EngineStatistics
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import PictureBank
-from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling
+from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampling, Token
 from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
 from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn, SlotState, copy, make_hold_fn, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Array, Parameters
+from tars_jax.model.policy import Parameters
 from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
 from tars_jax.model.sharding import mesh_of
 
@@ -53,9 +54,13 @@ class Engine:
         stop: int,
         seed: int,
         constraints: Constraints | None = None,
+        span: Callable[[str], contextlib.AbstractContextManager[None]] | None = None,
     ) -> None:
+        """`span(name)` is entered around what the thread does on the device: `read` and `decode`."""
         if model.image_token != image:
             raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
+        if config.alternatives > model.vocabulary:
+            raise InputError(f"engine.alternatives is {config.alternatives}, the vocabulary has {model.vocabulary}")
         self.model, self.config, self._image, self._stop = model, config, image, stop
         quantised = config.weights == "w4a8"
         self._quantise = functools.partial(quantise_on_mesh, model)
@@ -66,6 +71,7 @@ class Engine:
             base_seed=seed,
             quantised=quantised,
             record_routes=config.record_routes,
+            alternatives=config.alternatives,
         )
         self._starts = {} if constraints is None else dict(constraints.start)
         # Names are no business of a program, which is known by everything in its arguments that is no array.
@@ -87,6 +93,7 @@ class Engine:
         self.set_weights(parameters, version=0)
         self._closing = False
         self._stopped: BaseException | None = None
+        self._span = span or (lambda name: contextlib.nullcontext())
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._began = time.perf_counter()
         self._busy_seconds, self._tokens_sampled, self._tokens_read = 0.0, 0, 0
@@ -256,32 +263,42 @@ class Engine:
         return self._bank.fits(picture for request in requests for picture in request.pictures)
 
     def _round(self, batch: list[Request], moves: list[Move]) -> None:
-        parameters, version, generation = self._weights
+        weights = self._weights
         for move in moves:
             self._move(move)
         if batch:
-            rows = bucket(len(batch), self.config.row_buckets)
-            length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
-            places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
-            first = self._read(parameters, batch, (rows, length), places)
-            for row, request in enumerate(batch):
-                self._tokens_read += request.tokens.size
-                if first.routes is not None:
-                    request.routes.append(np.asarray(first.routes[row, : request.tokens.size]))
-                self._write(request, first.tokens[row : row + 1], first.log_probs[row : row + 1], version)
+            with self._span("read"):
+                self._begin(weights, batch)
         with self._wake:
             active = dict(self._scheduler.active)
         if active:
-            slots = self._rows(sorted(active))
-            self._state, record = self._functions.decode(
-                parameters, self._state, jax.device_put(slots), self._constraints
-            )
-            more: Drawn = jax.device_get(record)
-            for row, slot in enumerate(slots.tolist()):
-                if slot in active:
-                    if more.routes is not None:
-                        active[slot].routes.append(np.asarray(more.routes[row])[more.tokens[row] >= 0])
-                    self._write(active[slot], more.tokens[row], more.log_probs[row], version)
+            with self._span("decode"):
+                self._go_on(weights, active)
+
+    def _begin(self, weights: tuple[Parameters, int, int], batch: Sequence[Request]) -> None:
+        """Reads the new tokens of a batch, and writes the first token of each answer."""
+        parameters, version, generation = weights
+        rows = bucket(len(batch), self.config.row_buckets)
+        length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
+        places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
+        first = self._read(parameters, batch, (rows, length), places)
+        for row, request in enumerate(batch):
+            self._tokens_read += request.tokens.size
+            if first.routes is not None:
+                request.routes.append(np.asarray(first.routes[row, : request.tokens.size]))
+            self._write(request, _row(first, row, request.sampling.alternatives, version))
+
+    def _go_on(self, weights: tuple[Parameters, int, int], active: Mapping[int, Request]) -> None:
+        """Decodes a chunk of every answer under way, by slot."""
+        parameters, version, _ = weights
+        slots = self._rows(sorted(active))
+        self._state, record = self._functions.decode(parameters, self._state, jax.device_put(slots), self._constraints)
+        more: Drawn = jax.device_get(record)
+        for row, slot in enumerate(slots.tolist()):
+            if slot in active:
+                if more.routes is not None:
+                    active[slot].routes.append(np.asarray(more.routes[row])[more.tokens[row] >= 0])
+                self._write(active[slot], _row(more, row, active[slot].sampling.alternatives, version))
 
     def _rows(self, slots: Sequence[int]) -> np.ndarray:
         """The slots to decode, padded to a bucket; all slots have each its own row."""
@@ -321,16 +338,14 @@ class Engine:
         drawn: Drawn = jax.device_get(record)
         return drawn
 
-    def _write(self, request: Request, tokens: Array, log_probs: Array, version: int) -> None:
+    def _write(self, request: Request, tokens: Sequence[Token]) -> None:
         """Adds what was drawn to an answer, up to its end. What its caller's functions raise ends this answer alone."""
         if request.budget == 0:
             self._finish(request, 0, "length")
             return
         try:
-            for token, log_prob in zip(tokens.tolist(), log_probs.tolist(), strict=True):
-                if token < 0:
-                    return
-                if end := request.write(token, log_prob, version, self._stop):
+            for token in tokens:
+                if end := request.write(token, self._stop):
                     self._finish(request, *end)
                     return
         except Exception as error:
@@ -345,6 +360,23 @@ class Engine:
             request.settle(kept)
             self._scheduler.finish(request)
             _deliver(request.answer, request.sampled(kept, reason))
+
+
+def _row(drawn: Drawn, row: int, alternatives: int, version: int) -> list[Token]:
+    """The tokens of one row, up to where its slot was idle, with so many alternatives of each."""
+    tokens, log_probs = np.atleast_1d(drawn.tokens[row]).tolist(), np.atleast_1d(drawn.log_probs[row]).tolist()
+    likeliest: list[Likeliest] = [()] * len(tokens)
+    if drawn.likeliest is not None and alternatives:
+        others, chances = (np.atleast_2d(each[row])[:, :alternatives] for each in drawn.likeliest)
+        likeliest = [
+            tuple((other, chance) for other, chance in zip(*pair, strict=True) if chance > -math.inf)
+            for pair in zip(others.tolist(), chances.tolist(), strict=True)
+        ]
+    return [
+        Token(token, log_prob, version, each)
+        for token, log_prob, each in zip(tokens, log_probs, likeliest, strict=True)
+        if token >= 0
+    ]
 
 
 def _deliver(answer: Future[Sampled], outcome: Sampled | BaseException) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,19 @@ from tars_jax import InputError
 
 Until = Callable[[Sequence[int]], int | None]
 Decode = Callable[[Sequence[int]], str]
-OnToken = Callable[[int, float, int], None]  # token, log-probability, version of the weights
+Likeliest = tuple[tuple[int, float], ...]  # tokens with their log-probabilities, the likeliest first
+
+
+class Token(NamedTuple):
+    """One token as it was drawn."""
+
+    token: int
+    log_prob: float
+    version: int  # of the weights
+    likeliest: Likeliest = ()  # what could have come in its place, itself included, where that was asked for
+
+
+OnToken = Callable[[Token], None]
 
 
 class Busy(InputError):
@@ -29,6 +41,11 @@ class Sampled:
     finish: str = "stop"  # the stop token was written or `until` held; or length: the budget ran out
     routes: np.ndarray | None = None  # [N, L, K] int16, where recorded: experts of the N tokens that were gone through,
     # which are the last token of the answer before, where the window goes on; what was read; the answer but its last
+    likeliest: tuple[Likeliest, ...] = ()  # of each token, where asked for
+
+    def one_by_one(self) -> list[Token]:
+        likeliest = self.likeliest or ((),) * len(self.tokens)
+        return list(map(Token, self.tokens, self.log_probs, self.versions, likeliest))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,12 +58,14 @@ class Sampling:
     max_new_tokens: int | None = None  # None: the engine's; 0 reads and writes nothing
     seed: int | None = None  # of a random stream of its own; None: the session's goes on
     constraint: str | None = None  # name of a constraint that the engine was built with
+    alternatives: int = 0  # so many of the likeliest tokens are recorded beside each one; EngineConfig bounds it
     until: Until | None = None  # of the tokens so far: how many of them to keep when the answer has ended, else None
 
     def __post_init__(self) -> None:
         check("temperature", self.temperature, self.temperature >= 0 and self.temperature < 1e4, "0 (greedy) to 10000")
         check("top_p", self.top_p, 0 < self.top_p <= 1, "more than 0, at most 1")
         check("top_k", self.top_k, self.top_k >= 0, "0 (off) or more")
+        check("alternatives", self.alternatives, self.alternatives >= 0, "0 or more")
         check("max_new_tokens", self.max_new_tokens, (self.max_new_tokens or 0) >= 0, "0 or more")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax.inference.pictures import Picture
-from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling
+from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampling, Token
 
 
 @dataclasses.dataclass
@@ -71,16 +71,18 @@ class Request:
     written: list[int] = dataclasses.field(default_factory=list)
     log_probs: list[float] = dataclasses.field(default_factory=list)
     versions: list[int] = dataclasses.field(default_factory=list)
+    likeliest: list[Likeliest] = dataclasses.field(default_factory=list)  # of each token, where asked for
     routes: list[np.ndarray] = dataclasses.field(default_factory=list)  # of the tokens gone through, where recorded
 
-    def write(self, token: int, log_prob: float, version: int, stop: int) -> tuple[int, str] | None:
+    def write(self, drawn: Token, stop: int) -> tuple[int, str] | None:
         """Adds a token; at the end of the answer, how many of its tokens to keep and why it ended."""
-        self.written.append(token)
-        self.log_probs.append(log_prob)
-        self.versions.append(version)
+        self.written.append(drawn.token)
+        self.log_probs.append(drawn.log_prob)
+        self.versions.append(drawn.version)
+        self.likeliest.append(drawn.likeliest)
         if self.on_token is not None:
-            self.on_token(token, log_prob, version)
-        if token == stop:
+            self.on_token(drawn)
+        if drawn.token == stop:
             return len(self.written), "stop"
         if self.sampling.until is not None and (kept := self.sampling.until(self.written)) is not None:
             return min(max(kept, 0), len(self.written)), "stop"
@@ -101,7 +103,12 @@ class Request:
         if self.routes:  # the last token that is kept has not been gone through, as far as the window knows
             routes = np.concatenate(self.routes)[: self.tokens.size + max(kept - 1, 0)]
         return Sampled(
-            tuple(self.written[:kept]), tuple(self.log_probs[:kept]), tuple(self.versions[:kept]), reason, routes
+            tuple(self.written[:kept]),
+            tuple(self.log_probs[:kept]),
+            tuple(self.versions[:kept]),
+            reason,
+            routes,
+            tuple(self.likeliest[:kept]) if self.sampling.alternatives else (),
         )
 
 

@@ -1,7 +1,8 @@
 """The decode engine's device side: slots with a live cache, and the functions that move them.
 
 Axes: S slots, R rows of an extend batch, T new tokens of a row, M cache length, N decode steps, V vocabulary, L layers,
-C tokens of a block, K key-value heads, H head dimension, P image tokens in the bank of pictures, X experts of a token.
+C tokens of a block, K key-value heads, H head dimension, P image tokens in the bank of pictures, X experts of a token,
+A alternatives of a token.
 
 A window lives in one slot. `extend` reads its first prompt and every later observation alike and samples the first
 token of the answer; `decode` goes on for all slots at once until each has stopped. `copy` doubles a slot, `take` and
@@ -22,7 +23,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.drawing import Drawing, draw
+from tars_jax.inference.drawing import Alternatives, Drawing, draw
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache, Caches, grouped_layers
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
@@ -100,6 +101,7 @@ class Drawn(NamedTuple):
 
     tokens: jax.Array  # [R] or [R, N] int32
     log_probs: jax.Array  # [R] or [R, N] float32
+    likeliest: Alternatives | None = None  # [R, A] or [R, N, A]
     routes: jax.Array | None = None  # [R, T, L, X] or [R, N, L, X] int16: experts of the tokens that were gone through
 
 
@@ -120,6 +122,7 @@ def make_slot_functions(
     base_seed: int,
     quantised: bool = False,
     record_routes: bool = False,
+    alternatives: int = 0,
 ) -> SlotFunctions:
     """The engine's functions for one model; equal engines share them, and what has been compiled.
 
@@ -132,6 +135,7 @@ def make_slot_functions(
         base_seed: of all random streams.
         quantised: the parameters are those of `tars_jax.model.quantisation.quantise`.
         record_routes: experts come back with the tokens.
+        alternatives: so many of the likeliest tokens come back with each, where anybody asks.
     """
     run_policy = quantised_forward if quantised else forward
     policy = dataclasses.replace(config, scalar_head=False, vocabulary_head=True)
@@ -143,7 +147,9 @@ def make_slot_functions(
         address = CacheAddress(new.write_at, new.slots)
         output = run_policy(policy, _policy_only(parameters), new.inputs, state.cache, address)
         logits = jnp.take_along_axis(output.logits, new.last[:, None, None], axis=1)[:, 0]
-        tokens, log_probs, following = draw(logits, new.drawing, new.budget, constraints, base_seed)
+        tokens, log_probs, following, likeliest = draw(
+            logits, new.drawing, new.budget, constraints, base_seed, alternatives
+        )
 
         def put(old: jax.Array, value: jax.Array) -> jax.Array:
             return old.at[new.slots].set(value, mode="drop")
@@ -158,7 +164,7 @@ def make_slot_functions(
             drawing=jax.tree.map(put, state.drawing, drawing),
         )
         routes = jnp.moveaxis(output.routers.routes, 0, 2) if record_routes else None
-        return _in_place(state), Drawn(tokens, log_probs, routes)
+        return _in_place(state), Drawn(tokens, log_probs, likeliest, routes)
 
     @functools.partial(jax.jit, donate_argnums=1)
     def decode(
@@ -184,11 +190,14 @@ def make_slot_functions(
             )
             write_at = jnp.where(active, mine.length, cache_length)[:, None]
             output = run_policy(policy, _policy_only(parameters), inputs, mine.cache, address(write_at))
-            tokens, log_probs, following = draw(output.logits[:, 0], mine.drawing, mine.budget, constraints, base_seed)
+            tokens, log_probs, following, likeliest = draw(
+                output.logits[:, 0], mine.drawing, mine.budget, constraints, base_seed, alternatives
+            )
             one = active.astype(jnp.int32)
             record = Drawn(
                 record.tokens.at[:, step].set(jnp.where(active, tokens, -1)),
                 record.log_probs.at[:, step].set(jnp.where(active, log_probs, 0.0)),
+                jax.tree.map(lambda all, now: all.at[:, step].set(now), record.likeliest, likeliest),
                 None
                 if record.routes is None
                 else record.routes.at[:, step].set(jnp.moveaxis(output.routers.routes[:, :, 0], 0, 1)),
@@ -216,8 +225,12 @@ def make_slot_functions(
         nobody = jax.tree.map(jnp.asarray, Drawing.fresh(rows))
         drawing = jax.tree.map(lambda asked, rest: jnp.where(mine.budget > 0, asked, rest), mine.drawing, nobody)
         nowhere = jnp.full((rows, chunk, config.depth, config.experts_per_token), -1, jnp.int16)
+        none = jnp.zeros((rows, chunk, alternatives))
         empty = Drawn(
-            jnp.full((rows, chunk), -1, jnp.int32), jnp.zeros((rows, chunk)), nowhere if record_routes else None
+            jnp.full((rows, chunk), -1, jnp.int32),
+            jnp.zeros((rows, chunk)),
+            Alternatives(none.astype(jnp.int32), none) if alternatives else None,
+            nowhere if record_routes else None,
         )
         start = jnp.int32(0), dataclasses.replace(mine, drawing=drawing), empty
         _, mine, record = jax.lax.while_loop(unfinished, step_once, start)

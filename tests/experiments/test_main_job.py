@@ -120,6 +120,7 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.P
         assert sum(row.values[f"stale_{age}"] for age in range(3)) == pytest.approx(1)
     spans = {(event["pid"], event["name"]) for event in read_timeline(run / "timeline.json") if event["ph"] == "X"}
     assert {(Part.LEARNER, name) for name in ("update", "log_probs", "values", "minibatches", "weights")} <= spans
+    assert {(Part.ENGINE, "read"), (Part.ENGINE, "decode")} <= spans
     # Nothing is said of "act": a policy of twenty updates may write nothing that can be read.
     assert {(Part.WORKERS, name) for name in ("reset", "think", "store")} <= spans
     result = json.loads((run / "result.json").read_text())

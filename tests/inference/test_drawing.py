@@ -16,7 +16,7 @@ from tars_jax.model.policy import NEVER
 
 PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
 ROWS = 200
-jitted = jax.jit(draw, static_argnums=4)
+jitted = jax.jit(draw, static_argnums=(4, 5))
 
 
 def draws(logits: np.ndarray, sampling: Sampling) -> Draw:
@@ -40,7 +40,7 @@ def draws(logits: np.ndarray, sampling: Sampling) -> Draw:
     ],
 )
 def test_what_is_drawn_and_recorded(sampling: Sampling, expected: tuple[float, ...]) -> None:
-    tokens, log_probs, _ = (np.asarray(column) for column in draws(np.log(PROBABILITIES), sampling))
+    tokens, log_probs = map(np.asarray, draws(np.log(PROBABILITIES), sampling)[:2])
     np.testing.assert_allclose(np.exp(log_probs), np.array(expected)[tokens], rtol=1e-5)
     counts = np.bincount(tokens, minlength=4) / ROWS
     np.testing.assert_allclose(counts, expected, atol=4 * np.sqrt(0.25 / ROWS))
@@ -49,13 +49,24 @@ def test_what_is_drawn_and_recorded(sampling: Sampling, expected: tuple[float, .
 
 @pytest.mark.parametrize("temperature", [0, 1e-30])
 def test_greedy_takes_the_likeliest_and_records_what_it_was_worth(temperature: float) -> None:
-    tokens, log_probs, _ = draws(np.log(PROBABILITIES), Sampling(temperature=temperature))
+    tokens, log_probs, *_ = draws(np.log(PROBABILITIES), Sampling(temperature=temperature))
     assert set(np.asarray(tokens).tolist()) == {1}
     np.testing.assert_allclose(log_probs, np.log(0.4), rtol=1e-5)
 
 
+def test_the_likeliest_are_those_of_the_distribution_that_was_drawn_from() -> None:
+    rows = [(Sampling(alternatives=3), 0, 0), (Sampling(top_k=2, temperature=0.5), 1, 0)]
+    logits = jnp.tile(jnp.log(jnp.array(PROBABILITIES)), (2, 1))
+    likeliest = jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 0, 3).likeliest
+    np.testing.assert_array_equal(likeliest.tokens[:, :2], [[1, 3], [1, 3]])
+    np.testing.assert_allclose(np.exp(likeliest.log_probs), [[0.4, 0.3, 0.2], [16 / 25, 9 / 25, 0]], rtol=1e-5)
+    nobody = jitted(logits, rows_of([(Sampling(), 0, 0)] * 2, {}, 2), jnp.full(2, 9), None, 0, 3).likeliest
+    assert not np.asarray(nobody.log_probs).any()
+    assert jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 0, 0).likeliest is None
+
+
 def test_k_of_equals_are_k() -> None:
-    tokens, log_probs, _ = draws(np.zeros(8), Sampling(top_k=3))
+    tokens, log_probs, *_ = draws(np.zeros(8), Sampling(top_k=3))
     assert set(np.asarray(tokens).tolist()) == {0, 1, 2}
     np.testing.assert_allclose(log_probs, np.log(1 / 3), rtol=1e-5)
 
@@ -108,7 +119,7 @@ def test_every_answer_is_complete_within_its_budget() -> None:
     drawing: Any = rows_of([(Sampling(constraint="counting"), seed, 0) for seed in range(ROWS)], START, ROWS)
     budget, answers, recorded = 5, [], []
     for left in range(budget, 0, -1):
-        tokens, log_probs, state = jitted(logits, drawing, jnp.full(ROWS, left), COUNTING, 0)
+        tokens, log_probs, state, _ = jitted(logits, drawing, jnp.full(ROWS, left), COUNTING, 0)
         drawing = drawing.replace(drawn=drawing.drawn + 1, state=state)
         answers.append(np.asarray(tokens))
         recorded.append(np.asarray(log_probs))
@@ -125,7 +136,7 @@ def test_every_answer_is_complete_within_its_budget() -> None:
 def test_slots_without_a_constraint_are_free() -> None:
     sampling = [(Sampling(), 3, 0), (Sampling(constraint="counting"), 3, 0)]
     logits = jnp.log(jnp.array([[0.01, 0.01, 0.01, 0.97]] * 2))
-    tokens, log_probs, state = jitted(logits, rows_of(sampling, START, 2), jnp.full(2, 9), COUNTING, 0)
+    tokens, log_probs, state, _ = jitted(logits, rows_of(sampling, START, 2), jnp.full(2, 9), COUNTING, 0)
     assert (tokens.tolist(), state.tolist()) == ([3, 0], [FREE, 2])
     np.testing.assert_allclose(log_probs, [np.log(0.97), 0], atol=1e-5)
 

@@ -17,6 +17,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.inference import Busy, Engine, EngineConfig, Sampled, Sampling, Session
 from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.sampling import Token
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 
@@ -266,17 +267,17 @@ def test_a_request_with_a_seed_leaves_the_sessions_stream_alone(engine: Engine) 
 def test_an_answer_is_cut_back_and_goes_on_from_there(engine: Engine, kept: int) -> None:
     async def play() -> None:
         async with engine.session(8) as session, engine.session(8) as other:
-            seen: list[tuple[int, float, int]] = []
+            seen: list[Token] = []
             cut = await session.respond(
                 [1, 2],
                 [],
                 restart=True,
                 sampling=Sampling(until=lambda tokens: kept if len(tokens) == 5 else None),
-                on_token=lambda *token: seen.append(token),
+                on_token=seen.append,
             )
             whole = await respond(other, 1, 2, restart=True, max_new_tokens=6)
             assert cut == Sampled(whole.tokens[:kept], whole.log_probs[:kept], whole.versions[:kept], "stop")
-            assert tuple(token for token, _, _ in seen) == whole.tokens[:5]  # also those that are taken back
+            assert tuple(each.token for each in seen) == whole.tokens[:5]  # also those that are taken back
             assert session.length == 2 + kept
             after = await respond(session, 9)
             await respond(other, 1, 2, restart=True, max_new_tokens=kept, seed=8)
@@ -335,8 +336,8 @@ def test_a_cancelled_answer_frees_its_slot_at_the_next_chunk(engine: Engine) -> 
             tokens: list[int] = []
             loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
-            def on_token(token: int, log_prob: float, version: int) -> None:
-                tokens.append(token)
+            def on_token(token: Token) -> None:
+                tokens.append(token.token)
                 loop.call_soon_threadsafe(begun.set)
 
             answer = asyncio.create_task(

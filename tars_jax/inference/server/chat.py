@@ -24,9 +24,9 @@ from tars_jax.inference.chat_protocol import (
     parse_chat,
     usage_field,
 )
-from tars_jax.inference.sampling import Sampled, Sampling
+from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.config import Served, ServerConfig
-from tars_jax.inference.server.generation import Ask, Drawn, answers, engine_errors
+from tars_jax.inference.server.generation import Ask, answers, engine_errors
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
 from tars_jax.inference.turns import Prompt
@@ -42,7 +42,9 @@ class Chat:
     def __init__(self, served: Served, config: ServerConfig) -> None:
         self._served, self._config, self._engine = served, config, served.engine
         engine = served.engine.config
-        self._limits = ChatLimits(engine.max_length, vocabulary=served.engine.model.vocabulary)
+        self._limits = ChatLimits(
+            engine.max_length, vocabulary=served.engine.model.vocabulary, alternatives=min(engine.alternatives, 20)
+        )
         self._created = int(time.time())
 
     async def complete(self, request: Request) -> Response:
@@ -107,6 +109,7 @@ class Chat:
             top_k=asked.top_k,
             max_new_tokens=budget,
             constraint=asked.constraint,
+            alternatives=asked.top_log_probs,
         )
 
         def ask(session: Session, choice: int, until: StopText | None) -> Ask:
@@ -133,9 +136,8 @@ class Chat:
             found = [await asks[0]()] if len(asks) == 1 else await _all(asks)
         choices = []
         for index, (sampled, until) in enumerate(zip(found, untils, strict=True)):
-            tokens = [(token, log_prob, 0) for token, log_prob in zip(sampled.tokens, sampled.log_probs, strict=True)]
             text = self._text(sampled, until)
-            log_probs = self._log_probs(tokens) if asked.log_probs else None
+            log_probs = self._log_probs(sampled.one_by_one()) if asked.log_probs else None
             choices.append(completion_choice(index, text, sampled.finish, log_probs))
         written = sum(len(sampled.tokens) for sampled in found)
         head = self._head("chat.completion", max(each.versions[-1] for each in found if each.versions))
@@ -159,7 +161,7 @@ class Chat:
                     for index, tokens, ended in news:
                         choices = [] if seen[index] else [chunk_choice(index, {"role": "assistant", "content": ""})]
                         seen[index] += 1
-                        text = texts[index].feed([token for token, _, _ in tokens])
+                        text = texts[index].feed([each.token for each in tokens])
                         if ended is not None:
                             whole = self._text(ended, untils[index])
                             text = whole[len(said[index]) :]
@@ -190,10 +192,19 @@ class Chat:
         tokens = sampled.tokens
         return self._served.codec.decode(tokens[:-1] if tokens and tokens[-1] == self._served.stop else tokens)
 
-    def _log_probs(self, tokens: list[Drawn]) -> dict[str, Any]:
-        decode = self._served.codec.decode
-        shown = [(decode([token]), log_prob) for token, log_prob, _ in tokens if token != self._served.stop]
-        return log_probs_field(shown)
+    def _log_probs(self, tokens: Sequence[Token]) -> dict[str, Any]:
+        """Of all tokens but the one that ends the answer."""
+
+        def shown(token: int, log_prob: float) -> tuple[str, float]:
+            return self._served.codec.decode([token]), log_prob
+
+        return log_probs_field(
+            [
+                (*shown(each.token, each.log_prob), [shown(*other) for other in each.likeliest])
+                for each in tokens
+                if each.token != self._served.stop
+            ]
+        )
 
 
 async def _all(asks: Sequence[Ask]) -> list[Sampled]:

@@ -9,14 +9,12 @@ from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from tars_jax import InputError
-from tars_jax.inference.sampling import Busy, OnToken, Sampled
+from tars_jax.inference.sampling import Busy, OnToken, Sampled, Token
 from tars_jax.web.protocol import RequestError, busy
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
-
-Drawn = tuple[int, float, int]  # a token, its log-probability, the version that sampled it
 
 
 class Ask(Protocol):
@@ -49,18 +47,18 @@ def engine_errors(seconds: float, param: str | None = None) -> Iterator[None]:
 
 async def answers(
     asks: Sequence[Ask],
-) -> AsyncGenerator[list[tuple[int, list[Drawn], Sampled | None]], None]:
+) -> AsyncGenerator[list[tuple[int, list[Token], Sampled | None]], None]:
     """Runs all of them; yields what has come since: (which, new tokens, the whole answer once it has ended).
 
     The first error ends all of them, and so does closing the generator.
     """
     loop = asyncio.get_running_loop()
-    events: asyncio.Queue[tuple[int, Drawn | Sampled | BaseException]] = asyncio.Queue()
+    events: asyncio.Queue[tuple[int, Token | Sampled | BaseException]] = asyncio.Queue()
 
     async def run(index: int) -> None:
-        def on_token(token: int, log_prob: float, version: int) -> None:  # in the engine's thread
+        def on_token(token: Token) -> None:  # in the engine's thread
             with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-                loop.call_soon_threadsafe(events.put_nowait, (index, (token, log_prob, version)))
+                loop.call_soon_threadsafe(events.put_nowait, (index, token))
 
         try:
             events.put_nowait((index, await asks[index](on_token=on_token)))
@@ -74,12 +72,12 @@ async def answers(
             arrived = [await events.get()]
             while not events.empty():
                 arrived.append(events.get_nowait())
-            news: dict[int, tuple[list[Drawn], Sampled | None]] = {}
+            news: dict[int, tuple[list[Token], Sampled | None]] = {}
             for index, event in arrived:
                 tokens, ended = news.get(index, ([], None))
                 if isinstance(event, BaseException):
                     raise event
-                if isinstance(event, tuple):
+                if isinstance(event, Token):
                     tokens.append(event)
                 else:
                     ended = event

@@ -142,8 +142,11 @@ class Sessions:
                     async with asyncio.timeout_at(deadline):
                         [(_, tokens, ended)] = await anext(arriving)
                     if tokens:
-                        columns = zip(*tokens, strict=True)
-                        yield dict(zip(("tokens", "log_probs", "versions"), map(list, columns), strict=True))
+                        yield {
+                            "tokens": [each.token for each in tokens],
+                            "log_probs": [each.log_prob for each in tokens],
+                            "versions": [each.version for each in tokens],
+                        }
                     if ended is not None:
                         finish = ended.finish
                         yield {"finish": finish, "kept": len(ended.tokens)}

@@ -55,7 +55,7 @@ def test_an_answer_depends_on_the_picture(client: openai.OpenAI, picture: Callab
 def test_a_stream_says_what_an_answer_says(client: openai.OpenAI, picture: Callable[[int], str], choices: int) -> None:
     asked: Any = {
         "model": "tiny", "messages": with_picture(picture(3)), "max_tokens": 30, "seed": 11, "n": choices,
-        "logprobs": True, "top_p": 0.9, "extra_body": {"top_k": 20},
+        "logprobs": True, "top_logprobs": 2, "top_p": 0.9, "extra_body": {"top_k": 20},
     }  # fmt: skip
     whole = client.chat.completions.create(**asked)
     text, log_probs, finish = [""] * choices, [list[Any]() for _ in range(choices)], [""] * choices
@@ -76,7 +76,21 @@ def test_a_stream_says_what_an_answer_says(client: openai.OpenAI, picture: Calla
         assert [each.logprob for each in log_probs[index]] == pytest.approx(
             [each.logprob for each in choice.logprobs.content], abs=1e-5
         )
+        for each, same in zip(log_probs[index], choice.logprobs.content, strict=True):
+            assert [other.token for other in each.top_logprobs] == [other.token for other in same.top_logprobs]
     assert usage == whole.usage
+
+
+def test_what_was_likeliest_stands_beside_each_token(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 6, "temperature": 0, "logprobs": True}
+    found = client.chat.completions.create(**asked, top_logprobs=4).choices[0].logprobs
+    assert found is not None and found.content is not None and len(found.content) == 6
+    for each in found.content:
+        chances = [other.logprob for other in each.top_logprobs]
+        assert len(chances) == 4 and chances == sorted(chances, reverse=True)
+        assert (each.token, each.logprob) == (each.top_logprobs[0].token, chances[0])  # greedy takes the likeliest
+    alone = client.chat.completions.create(**asked).choices[0].logprobs
+    assert alone is not None and alone.content is not None and not any(each.top_logprobs for each in alone.content)
 
 
 def test_seeds(client: openai.OpenAI) -> None:
@@ -117,8 +131,8 @@ def test_async_client(server: str, picture: Callable[[int], str], idle: Callable
 def test_errors_have_the_types_of_the_client(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="model got 'other'"):
         client.chat.completions.create(model="other", messages=MESSAGES)
-    with pytest.raises(openai.BadRequestError, match="it takes 0: only the log-probability") as found:
-        client.chat.completions.create(model="tiny", messages=MESSAGES, logprobs=True, top_logprobs=3)
+    with pytest.raises(openai.BadRequestError, match="it takes 0 without logprobs") as found:
+        client.chat.completions.create(model="tiny", messages=MESSAGES, top_logprobs=3)
     assert found.value.param == "top_logprobs" and found.value.type == "invalid_request_error"
     with pytest.raises(openai.BadRequestError, match="window holds 4096") as found:
         client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=4090)
