@@ -13,7 +13,7 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("model", "mesh", "task", "agent", "browser", "packing", "engine", "reward"):
+    for section in ("model", "mesh", "task", "agent", "browser", "fleet", "packing", "engine", "reward"):
         config[section] = base[section]
     config.games = ()  # none: mazes of task.evaluation_distances
     config.levels = (1,)  # of `games`

@@ -32,7 +32,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.run = ""  # run directory; empty: a new one under runs/
     config.games = ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master")
     config.levels = (1,)
-    for section in ("model", "mesh", "agent", "browser", "reward"):
+    for section in ("model", "mesh", "agent", "browser", "fleet", "reward"):
         config[section] = base[section]
     config.task = ml_collections.ConfigDict(
         {

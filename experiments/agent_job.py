@@ -23,10 +23,10 @@ import jax
 import numpy as np
 
 from experiments.config import Rule, at_least, between, more_than, one_of, zero_or
-from experiments.stages import FROM_NANO, Lab, Workbench, decaying, keep, start_from, supervise
+from experiments.stages import FROM_NANO, Lab, Workbench, decaying, keep, num_pages, start_from, supervise
 from tars_jax import InputError
 from tars_jax.inference.config import WEIGHTS
-from tars_jax.rollout.players import engine_player, reference_player
+from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
@@ -77,6 +77,9 @@ JOB_RULES: dict[str, Rule] = UPDATE_RULES | {
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),
     "browser.size": at_least(32),
+    "fleet.hosts": at_least(0),
+    "fleet.cpus": at_least(0),
+    "fleet.policy_gpus": at_least(0),
     "packing.row_length": at_least(32),
     "packing.images_per_row": at_least(1),
     "engine.chunk": at_least(1),
@@ -200,9 +203,9 @@ def collect(lab: Lab, work: Work) -> list[Trajectory]:
 
 def evaluate(lab: Lab, work: Work, stage: str, weights: Path | None) -> list[Trajectory]:
     """The same held-out levels and random streams before and after; without `weights` those of nobody yet."""
-    lab.engine.set_weights(lab.parameters if weights is None else start_from(weights, lab.parameters), 0)
+    lab.policy.set_weights(lab.parameters if weights is None else start_from(weights, lab.parameters), 0)
     held_out = work.held_out(lab.config.task.evaluation_episodes)
-    found = lab.play(stage, held_out, engine_player(lab.engine, lab.config.seed))
+    found = lab.play(stage, held_out, lab.policy_player())
     lab.record(stage, {"success": _success(found), "episodes": len(found)})
     print(f"{stage}: {_success(found):.1%} of {len(found)} held-out episodes")
     return found
@@ -214,9 +217,9 @@ def pretrain(lab: Lab, work: Work, start_at: Path) -> None:
         return
     config = lab.config.value
     policy = start_from(start_at, lab.parameters)
-    lab.engine.set_weights(policy, 0)
+    lab.policy.set_weights(policy, 0)
     training = work.value_episodes(config.episodes)
-    episodes = lab.play("value_episodes", training, engine_player(lab.engine, lab.config.seed))
+    episodes = lab.play("value_episodes", training, lab.policy_player())
     model = value_model(lab.model)
     fresh = fresh_parameters(model, jax.random.key(lab.config.seed + 1), lab.mesh)
     optimiser = make_optimiser(decaying(config, config.max_updates))
@@ -297,12 +300,12 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
         dynamic_sampling=config.dynamic_sampling,
         updates=config.updates,
     )
-    lab.engine.set_weights(policy.parameters, version)
+    lab.policy.set_weights(policy.parameters, version)
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
-    player = engine_player(lab.engine, seed)
+    player = lab.policy_player()
     learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
-    stream = StreamMetrics(lab.activity, pool, lab.engine.statistics, workers=lab.config.browser.pages)
-    with lab.rollouts.streaming(pool, tasks.task, player, lambda: lab.engine.version) as workers:
+    stream = StreamMetrics(lab.activity, pool, lab.policy.statistics, workers=num_pages(lab.config))
+    with lab.rollouts.streaming(pool, tasks.task, player, lambda: lab.policy.version) as workers:
         while version < config.updates:
             pool.wait(timeout=1.0)
             if workers.done():
@@ -316,7 +319,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             version += 1
             picked = tasks.saw([*trajectories, *pool.left_out()])
             with learning("weights", version=version):
-                lab.engine.set_weights(policy.parameters, version)
+                lab.policy.set_weights(policy.parameters, version)
             with learning("checkpoint", version=version):
                 digests.append(dataclasses.asdict(Digests.of(policy, value)))
                 kept = {"ledger": pool.ledger(), "digests": digests, "curriculum": tasks.state()}

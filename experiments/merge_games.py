@@ -19,7 +19,7 @@ from experiments.config import Rule, at_least, between, each, more_than
 from experiments.stages import Lab, supervise
 from tars_jax import InputError
 from tars_jax.evaluation import success_difference, wilson_interval
-from tars_jax.rollout.players import engine_player, reference_player
+from tars_jax.rollout.players import reference_player
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
 from tars_jax.training.checkpoint import load_parameters
@@ -90,10 +90,10 @@ def merge(lab: Lab, games: tuple[str, ...], weight: float) -> str:
 
 def evaluate(lab: Lab, agent: str, game: str) -> tuple[int, int]:
     """Successes and episodes on the game's held-out levels, the same and with the same random streams for all."""
-    lab.engine.set_weights(load_parameters(lab.path / agent, lab.parameters), 0)
+    lab.policy.set_weights(load_parameters(lab.path / agent, lab.parameters), 0)
     held_out = tasks(lab, game, "evaluation", "eval", lab.config.evaluation_episodes)
     stage = f"{agent}_on_{game}"
-    found = lab.play(stage, held_out, engine_player(lab.engine, lab.config.seed))
+    found = lab.play(stage, held_out, lab.policy_player())
     successes = sum(each.reward > 0 for each in found)
     lab.record(stage, {"successes": successes, "episodes": len(found)})
     return successes, len(found)

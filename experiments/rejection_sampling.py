@@ -12,7 +12,6 @@ from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError
 from tars_jax.data.rejection_sampling import PREFERENCES, KeepRule, by_task, count_attempts, keep
 from tars_jax.evaluation import supervised_curves
-from tars_jax.rollout.players import engine_player
 from tars_jax.training.run_directory import RunDirectory
 
 RULES = rules_of() | {
@@ -35,8 +34,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 def sample_and_tune(lab: Lab, work: Work) -> dict[str, Any]:
     config = lab.config.sampling
     assert lab.parent is not None  # RULES
-    lab.engine.set_weights(start_from(lab.parent, lab.parameters), 0)
-    player = engine_player(lab.engine, lab.config.seed)
+    lab.policy.set_weights(start_from(lab.parent, lab.parameters), 0)
+    player = lab.policy_player()
     attempts = by_task(lab.play("attempts", work.practice(config.tasks), player, config.samples))
     kept = [each for group in attempts for each in keep(group, KeepRule(config.at_most, config.prefer))]
     solved = dataclasses.asdict(count_attempts(attempts))

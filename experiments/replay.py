@@ -20,7 +20,6 @@ from experiments.config import at_least, load_config, one_of
 from experiments.stages import Lab, Workbench, start_from
 from tars_jax import InputError
 from tars_jax.evaluation.sameness import sameness
-from tars_jax.rollout.players import engine_player
 from tars_jax.rollout.pool import trajectory_path
 from tars_jax.tasks.task import Task
 from tars_jax.training.archive import extract_archive
@@ -164,9 +163,9 @@ def rollout(source: Path, stage: str, limit: int, run_directory: RunDirectory) -
         require(source, f"trajectories/{stage}", f"the episodes of {stage!r}", "all")
         raise InputError(f"{source / 'trajectories' / stage} holds no episode that came to an end.")
     with Lab(config, run_directory) as lab:
-        lab.engine.set_weights(start_from(source / weights, lab.parameters), 0)
+        lab.policy.set_weights(start_from(source / weights, lab.parameters), 0)
         tasks = [Task.from_json(each.task) for each in recorded]
-        again = lab.play(stage, tasks, engine_player(lab.engine, config.seed))
+        again = lab.play(stage, tasks, lab.policy_player())
     numbers = [int(each.id.partition("-")[0]) for each in again]  # those that the infrastructure failed are left out
     found = sameness([recorded[number] for number in numbers], again)
     print(found.sentence())

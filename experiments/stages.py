@@ -8,11 +8,12 @@ import functools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import jax
 
 from experiments.config import Rule
+from experiments.fleet import open_fleet, open_policy
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.memory import MemoryConfig
@@ -27,7 +28,9 @@ from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import COMMITTED, Tokenizer, load_tokenizer
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.players import Player
+from tars_jax.rollout.fleet import Fleet
+from tars_jax.rollout.players import Player, Sessions, engine_player
+from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
@@ -124,9 +127,19 @@ def agent_config(agent: Mapping[str, Any], engine: EngineConfig | None) -> Agent
 
 
 def engine_config(config: Any, constraint: str | None = None) -> EngineConfig:
-    """A slot for each page of the browsers."""
-    pages = config.browser.pages
+    """A slot for each page of the browsers, on whatever machine."""
+    pages = num_pages(config)
     return EngineConfig(slots=pages, row_buckets=(2, max(2, pages)), constraint=constraint, **config.engine.to_dict())
+
+
+def seats_elsewhere(config: Any) -> int:
+    """Hosts of a Ray cluster that play; 0, also without a section `fleet`: this machine does."""
+    return int(config.fleet.hosts) if "fleet" in config else 0
+
+
+def num_pages(config: Any) -> int:
+    """Pages that play at the same time, of this machine or of all hosts."""
+    return int(config.browser.pages) * max(1, seats_elsewhere(config))
 
 
 def run_config(folder: Path) -> Mapping[str, Any]:
@@ -155,6 +168,24 @@ class Workbench:
         return fresh_parameters(self.model, jax.random.key(self.config.seed), self.mesh)
 
 
+class Policy(Protocol):
+    """Samples with the weights that it was handed last: an engine here, or one in an actor."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+    def set_weights(self, parameters: Parameters, version: int) -> None: ...
+
+    def statistics(self) -> EngineCounts: ...
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
 class Lab(Workbench):
     """Everything that is opened once and closed at the end, whatever happens. Use as a context manager.
 
@@ -168,20 +199,27 @@ class Lab(Workbench):
         constraint = agent.grammar if agent.constrained else None
         self._timeline = Timeline(run.path)
         self.activity = Activity(self._timeline)
-        self.engine = Engine(
-            self.model,
-            self.parameters,
-            engine_config(config, constraint),
-            constraints=well_formed([constraint] if constraint else [], tokenizer),
-            image=tokenizer.image,
-            stop=tokenizer.end,
-            seed=config.seed,
-            span=functools.partial(self.activity.span, Part.ENGINE, 0),
-        )
+        engine = engine_config(config, constraint)
+        constraints = well_formed([constraint] if constraint else [], tokenizer)
         pages = -(-2 * config.browser.pages // config.browser.browsers)  # half of them between two episodes
         browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
-        loop = agent_config(agent, self.engine.config)
-        self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages, activity=self.activity)
+        loop = agent_config(agent, engine)
+        self.rollouts: Rollouts | Fleet
+        if seats_elsewhere(config):
+            self.policy: Policy = open_policy(config, self.model, engine, tokenizer, constraints)
+            self.rollouts = open_fleet(config, browser, self.writer, loop, self.activity)
+        else:
+            self.policy = self.engine = Engine(
+                self.model,
+                self.parameters,
+                engine,
+                constraints=constraints,
+                image=tokenizer.image,
+                stop=tokenizer.end,
+                seed=config.seed,
+                span=functools.partial(self.activity.span, Part.ENGINE, 0),
+            )
+            self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages, activity=self.activity)
         self.metrics = MetricsWriter(run.path)
         self._open = contextlib.ExitStack()
         self._last_record = time.monotonic()
@@ -193,12 +231,16 @@ class Lab(Workbench):
             stack.enter_context(self._timeline)
             if self._plays:
                 stack.enter_context(self.rollouts)
-            stack.enter_context(self.engine)
+            stack.enter_context(self.policy)
             self._open = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+
+    def policy_player(self) -> Player:
+        """Plays by the engine's weights of the moment."""
+        return engine_player(self.policy.sessions, self.config.seed)
 
     def play(self, stage: str, tasks: Sequence[Task], player: Player, samples: int = 1) -> list[Trajectory]:
         """Plays each task so often into the run directory, with a progress line; what was played is read back."""

@@ -113,6 +113,11 @@ class Engine:
     def version(self) -> int:
         return self._weights[1]
 
+    @property
+    def sessions(self) -> Engine:
+        """Where they come from: here."""
+        return self
+
     def set_weights(self, parameters: Parameters, version: int) -> None:
         """Hands over new weights without stopping anybody. They are copied: the learner may donate its own.
 

@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import dataclasses
 import importlib
+import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -37,6 +38,7 @@ from tars_jax.sandbox.browser.service import browsers
 from tars_jax.trajectory import Trajectory, decode_trajectory, encode_trajectory
 
 RETRY_SECONDS = 0.5
+log = logging.getLogger(__name__)
 _HOST_ENVIRONMENT = {
     "JAX_PLATFORMS": "cpu",  # accelerators are for the policy and the learner
     "RAY_USE_UVLOOP": "0",  # the browsers' pipes take asyncio's own loop
@@ -153,7 +155,15 @@ class Fleet(Crew):
         connect(self._config.address)  # in the main thread, which Ray wants
         return super().__enter__()
 
+    @property
+    def infrastructure(self) -> dict[str, Any]:
+        """Counts of what was lost."""
+        return {"hosts": len(self._hosts), "seats_lost": self.seats_lost}
+
     async def _open(self) -> Sequence[Seat]:
+        needed, free = self._config.hosts * self._config.cpus, self._ray.available_resources().get("CPU", 0.0)
+        if needed > free:  # a cluster may grow; where it does not, nothing else would be said
+            log.warning("the fleet waits for %g CPUs of the Ray cluster, which has %g free", needed, free)
         actor = self._ray.remote(_Host).options(
             num_cpus=self._config.cpus,
             max_restarts=-1,
@@ -215,6 +225,9 @@ class _PolicyHost:
     async def sessions(self) -> int:
         """How many are open."""
         return len(self._sessions)
+
+    async def statistics(self) -> Any:
+        return self._engine.statistics()
 
     async def set_weights(self, parameters: Any, version: int) -> None:
         self._engine.set_weights(self._place(parameters), version)
@@ -279,6 +292,10 @@ class RayPolicy:
 
     def open_sessions(self) -> int:
         return int(self._ray.get(self._actor.sessions.remote()))
+
+    def statistics(self) -> Any:
+        """The engine's `EngineStatistics`."""
+        return self._ray.get(self._actor.statistics.remote())
 
     def set_weights(self, parameters: Any, version: int) -> None:
         """Hands over weights, a tree of arrays that this process can read whole; returns when they are in use."""

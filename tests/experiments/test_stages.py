@@ -53,7 +53,7 @@ class Saying:
     """An engine whose policy has one thing to say."""
 
     def __init__(self, model: Any, parameters: Any, config: Any, **_: Any) -> None:
-        self.config, self.version = config, 0
+        self.config, self.version, self.sessions = config, 0, self
         self.statistics = lambda: types.SimpleNamespace(busy_seconds=0.0, tokens_sampled=0)
 
     def __enter__(self) -> Self:
