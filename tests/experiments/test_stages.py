@@ -141,7 +141,7 @@ def test_the_chain(
 
     with monkeypatch.context() as patched:  # attempts that succeed now and then
         reference = players.reference_player(PromptWriter(TOKENIZER, 1), "text", 0.5)
-        patched.setattr(players, "engine_player", lambda engine, seed: reference)
+        patched.setattr(stages.Lab, "policy_player", lambda lab: reference)
         sampling = ("--config.sampling.tasks=6", "--config.sampling.samples=2", "--config.tuning.batch_rows=4")
         sampled = go("rejection_sampling", tuned / "policy", *PLAYED, *sampling)
     assert sum(result_of(sampled)["tasks_solved_by"].values()) == 6
