@@ -22,7 +22,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from tars_jax.model.attention import Visible, attend, attend_cache
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.execution import ATTENTION_OUT, REMAT
+from tars_jax.model.execution import ATTENTION_OUT, LAYER_IN, REMAT
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
 from tars_jax.model.products import dot_general
@@ -119,7 +119,7 @@ class Block(nn.Module):
         self, carry: tuple[jax.Array, Cache | None], layer: Layer, attending: Attending
     ) -> tuple[tuple[jax.Array, Cache | None], RouterStatistics]:
         config, (x, cache) = self.config, carry
-        x = constrain(x, "batch", "sequence", None)
+        x = checkpoint_name(constrain(x, "batch", "sequence", None), LAYER_IN)
         y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), attending, cache, layer.place)
         x = x + y
         if config.experts:

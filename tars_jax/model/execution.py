@@ -9,6 +9,7 @@ from jax.ad_checkpoint import checkpoint_policies
 
 from tars_jax import InputError
 
+LAYER_IN = "layer_in"  # [B, T, D] what a decoder layer is given
 ATTENTION_OUT = "attn_out"  # [B, T, N, H] before the output projection, and what a flash kernel remembers of itself
 EXPERTS_OUT = "moe_out"  # [G, K, D] from each token's experts before they are weighed; in buckets, their hidden values
 
@@ -19,6 +20,12 @@ REMAT = {
     "attention": checkpoint_policies.save_only_these_names(ATTENTION_OUT),
     "experts": checkpoint_policies.save_only_these_names(EXPERTS_OUT),
     "outputs": checkpoint_policies.save_only_these_names(ATTENTION_OUT, EXPERTS_OUT),
+    "host": checkpoint_policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=[],
+        names_which_can_be_offloaded=[LAYER_IN, ATTENTION_OUT],
+        offload_src="device",
+        offload_dst="pinned_host",
+    ),
     "products": checkpoint_policies.dots_with_no_batch_dims_saveable,
 }
 ATTENTION = ("auto", "dense", "splash", "cudnn")
