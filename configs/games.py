@@ -14,8 +14,8 @@ PPO, the difference in points with its 95% interval; docs/games.png has the curv
 | all                | 52.1%  | 59.6% | +7.5 [+3, +12]  |
 
 59 minutes, beside other jobs on the two cores. The value model explains .44 of the variance of held-out returns, a
-table over game, level, score and remaining steps .48. The maze does not improve. In a run with 2,400 demonstrations and 9
-updates of PPO no game improved by more than 100 episodes can tell.
+table over game, level, score and remaining steps .48. The maze does not improve. In a run with 2,400 demonstrations and
+9 updates of PPO no game improved by more than 100 episodes can tell.
 """
 
 import ml_collections

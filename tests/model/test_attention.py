@@ -183,7 +183,7 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
     for name in REMAT:
         model = dataclasses.replace(tiny_model, execution=Execution(remat=name))
         sizes[name] = saved(model)
-        if name in ("full", "outputs"):
+        if name in ("full", "outputs", "host"):
             got = jax.jit(jax.grad(lambda p, model=model: loss(model, p)))(tiny_parameters)
             jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), got, expected)
     activations = tiny_model.depth * rows * length * tiny_model.width
@@ -193,6 +193,7 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
     hidden = tiny_model.depth * 2 * places * tiny_model.expert_width  # of gate and up, in buckets
     assert sizes["experts"] - sizes["full"] == hidden
     assert sizes["outputs"] - sizes["full"] == activations + hidden
+    assert sizes["host"] == sizes["attention"]  # what is on the device elsewhere
     assert sizes["full"] < sizes["products"] < sizes["none"] > sizes["outputs"]
 
 
