@@ -35,5 +35,8 @@ def get_config() -> ml_collections.ConfigDict:
         "ppo.positive_weight=0.1",
         "ppo.entropy_bonus=0.01",
         "reward.length_penalty=0.1",
+        "ppo.lag=4",
+        "ppo.lag=4 ppo.max_importance=1000.0",
+        "ppo.lag=4 ppo.decoupled=False",
     )
     return config

@@ -98,6 +98,9 @@ def get_config() -> ml_collections.ConfigDict:
             "clip_high": 0.28,
             "dual_clip": 0.0,  # 0: off
             "value_clip": 0.0,  # 0: off
+            "lag": 0,  # updates that the policy which plays is behind the one that learns: the staleness of a pod
+            "decoupled": True,  # with a lag
+            "max_importance": 2.0,  # with decoupled
             "kl_weight": 0.0,  # to the supervised policy
             "epochs": 1,
             "minibatch_rows": 128,

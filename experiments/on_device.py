@@ -54,6 +54,8 @@ RULES = UPDATE_RULES | {
     "value.learning_rate": more_than(0),
     "ppo.updates": at_least(0),
     "ppo.part": at_least(0),
+    "ppo.lag": at_least(0),
+    "ppo.max_importance": more_than(0),
     "verifier.false_positive": between(0, 1),
     "verifier.false_negative": between(0, 1),
     "evaluation.episodes": at_least(1),

@@ -214,8 +214,9 @@ def _array(seeds: Sequence[int]) -> jax.Array:
 
 def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Design, Floats]:
     """What programs depend on, and the numbers that they take."""
-    # Episodes are learned from by the policy that sampled them: nothing is stale.
-    ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=False))
+    # Without a lag, episodes are learned from by the policy that sampled them: nothing is stale.
+    stale = config.ppo.lag > 0
+    ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=config.ppo.decoupled and stale))
     reward, reward_floats = without(_reward(config))
     numbers: dict[str, dict[str, float]] = {"ppo": ppo_floats, "reward": reward_floats}
     # optax looks at the rate of a decaying schedule when it is made, so this one belongs to the program.
@@ -245,6 +246,7 @@ def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Desi
         value_epochs=config.value.epochs,
         episodes=config.rollout.episodes,
         group_size=config.ppo.group_size,
+        lag=config.ppo.lag,
         dynamic_sampling=config.ppo.dynamic_sampling,
         ppo=ppo,
         reward=reward,

@@ -79,6 +79,7 @@ class Design:
     value: OptimiserConfig
     episodes: int  # E of a PPO update
     group_size: int  # of them on one level
+    lag: int  # updates that the policy which plays is behind the one that learns
     dynamic_sampling: bool  # groups whose members all did equally well are left out
     ppo: PPOConfig
     policy_optimiser: OptimiserConfig
@@ -92,6 +93,7 @@ class Actors(NamedTuple):
     policy: TrainState
     value: TrainState  # stays as it is where advantages come from groups
     reference: Parameters
+    earlier: Parameters | None  # before each of the last `lag` updates [lag, ...]; the oldest plays. None without a lag
 
 
 def without(config: Config, names: tuple[str, ...] | None = None) -> tuple[Config, dict[str, float]]:
@@ -195,7 +197,24 @@ def pretrain_value(
 
 
 def start_training(design: Design, policy: Parameters, value: Parameters) -> Actors:
-    return Actors(_start(policy, design.policy_optimiser), _start(value, design.value_optimiser), policy)
+    earlier = None
+    if design.lag:
+        earlier = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (design.lag, *leaf.shape)), policy)
+    return Actors(_start(policy, design.policy_optimiser), _start(value, design.value_optimiser), policy, earlier)
+
+
+def _players(actors: Actors) -> Parameters:
+    """The policy that plays the episodes of the next update."""
+    if actors.earlier is None:
+        return actors.policy.parameters
+    return jax.tree.map(lambda leaf: leaf[0], actors.earlier)
+
+
+def _aged(actors: Actors, before: Parameters) -> Parameters | None:
+    """What plays later, an update further; `before` is the policy that this update began with."""
+    if actors.earlier is None:
+        return None
+    return jax.tree.map(lambda leaf, new: jnp.concatenate([leaf[1:], new[None]]), actors.earlier, before)
 
 
 def train(
@@ -220,20 +239,22 @@ def train(
         return actors._replace(policy=policy, value=value), metrics | {"value_loss": value_metrics["value_loss"]}
 
     def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
-        episodes, rewards, key = _episodes(
-            design, TRAINING, actors.policy.parameters, seed, number, groups, tables, floats
-        )
-        rows, values, reference = rows_of(episodes), jnp.zeros(episodes.log_probs.shape), None
+        episodes, rewards, key = _episodes(design, TRAINING, _players(actors), seed, number, groups, tables, floats)
+        before = actors.policy.parameters
+        rows, values, reference, proximal = rows_of(episodes), jnp.zeros(episodes.log_probs.shape), None, None
         values = values.reshape(rows.action_mask.shape)
         if ppo.uses_values:
             values = _values(design, actors.value.parameters, episodes, ppo.minibatch_rows)
         if ppo.uses_reference:
             reference = on_played(lambda some: score(actors.reference, some), rows, episodes, ppo.minibatch_rows)
-        batch, prepared = ppo_batch(episodes, rewards, values, ppo, groups, reference)
+        if ppo.decoupled:
+            proximal = on_played(lambda some: score(before, some), rows, episodes, ppo.minibatch_rows)
+        batch, prepared = ppo_batch(episodes, rewards, values, ppo, groups, reference, proximal)
         taken = episodes.played
         if design.dynamic_sampling:
             taken &= informative(rewards, groups)[:, None]
         actors, learned = over_minibatches(update, actors, batch, taken.ravel(), ppo.minibatch_rows, ppo.epochs, key)
+        actors = actors._replace(earlier=_aged(actors, before))
         return actors, describe(episodes) | {"reward": rewards.sum(1).mean()} | prepared | learned
 
     return jax.lax.scan(one, actors, first + jnp.arange(updates))

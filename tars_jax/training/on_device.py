@@ -89,11 +89,12 @@ def ppo_batch(
     config: PPOConfig,
     groups: jax.Array,
     reference_log_probs: jax.Array | None = None,
+    proximal_log_probs: jax.Array | None = None,
 ) -> tuple[PPOBatch, Metrics]:
     """Shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
 
-    The policy that sampled is the proximal policy: nothing is stale, and nothing is scored a second time. `groups` [E]
-    are equal for episodes of one level. Values are 0 where there is no value model.
+    Without `proximal_log_probs` [R, T] the policy that sampled is the proximal policy: nothing is stale, and nothing is
+    scored a second time. `groups` [E] are equal for episodes of one level. Values are 0 where there is no value model.
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
@@ -117,7 +118,7 @@ def ppo_batch(
     weights = by_row(jnp.broadcast_to(1 / lengths, valid.shape)) if config.aggregation == "sequence" else None
     batch = PPOBatch(
         rows,
-        rows.log_probs,
+        rows.log_probs if proximal_log_probs is None else proximal_log_probs,
         by_row(found.advantages),
         positive,
         by_row(found.targets),

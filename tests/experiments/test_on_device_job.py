@@ -73,3 +73,23 @@ def test_options_of_a_game() -> None:
     assert game_options(("side=6", "long_thoughts=.5")) == {"side": 6, "long_thoughts": 0.5}
     with pytest.raises(InputError, match="game.options takes name=number, got 'side'"):
         game_options(("side",))
+
+
+def test_with_a_lag_earlier_policies_play(setup: OnDevice, start: Any) -> None:
+    """Before each update the queue holds the policies of the last two; the oldest plays."""
+    config = small()
+    config.ppo.lag = 2
+    lagging = OnDevice(config)
+    met: list[tuple[Any, Any]] = []
+
+    def on_part(done: int, actors: Any, curves: Any) -> None:
+        met.append(jax.device_get((actors.policy.parameters, actors.earlier)))
+
+    curves, _ = lagging.train(start, None, [3, 4], on_part)
+    fresh, _ = setup.train(start, None, [3, 4])
+    np.testing.assert_allclose(curves["reward"][:, 0], fresh["reward"][:, 0])  # nothing is stale yet
+    np.testing.assert_allclose(curves["importance"][:, 0], 1, atol=1e-3)
+    assert (np.abs(curves["importance"][:, 1] - 1) > 1e-4).all()
+    first, (_, queue) = met[0][0], met[1]
+    same = functools.partial(np.testing.assert_array_equal)
+    jax.tree.map(lambda begun, learned, kept: same(kept, np.stack([begun, learned], 1)), start, first, queue)
