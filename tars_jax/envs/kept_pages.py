@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
@@ -71,9 +72,11 @@ class _KeptPage:
         with self._using():
             return await self._page.start(expression, seed=seed, read=read)
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+    async def act(
+        self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
+    ) -> Observation:
         with self._using():
-            return await self._page.act(events, advance_ms=advance_ms, read=read)
+            return await self._page.act(events, advance_ms=advance_ms, read=read, rate=rate)
 
     async def evaluate(self, expression: str) -> Any:
         with self._using():

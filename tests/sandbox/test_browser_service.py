@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,8 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
         ({"call": "jump"}, "call"),
         ({**ACT, "advance_ms": -1}, "advance_ms"),
         ({**ACT, "advance_ms": True}, "advance_ms"),
+        ({**ACT, "rate": 0}, "rate"),
+        ({**ACT, "rate": "fast"}, "rate"),
         ({**ACT, "events": 3}, "events"),
         ({**ACT, "events": [{"type": "MouseDown", "x": 1}]}, "events[0].y"),
         ({**ACT, "events": [*ACT["events"], {"type": "Tap"}]}, "events[1].type"),  # type: ignore[misc]
@@ -261,11 +264,13 @@ def test_a_client_stands_in_for_a_manager(laboratory: Any, address: str, folder:
             await asyncio.sleep(1)  # longer than the lease: the client renews it
             with pytest.raises(PageError, match="nothing is not defined"):
                 await page.evaluate("nothing")
-            assert (await page.act(CLICK, advance_ms=10, read="clicks")).data == 2
+            began = time.monotonic()
+            assert (await page.act(CLICK, advance_ms=200, read="clicks", rate=1)).data == 2
+            assert time.monotonic() - began >= 0.2  # virtual time took its time
             packed = tmp_path / "film.zip"
             packed.write_bytes(await page.recording())
             assert await play(packed, laboratory.manager) == 3
-            assert (await page.checkpoint())["clock_ms"] == 20
+            assert (await page.checkpoint())["clock_ms"] == 210
             await page.close()
             await page.close()
             with pytest.raises(RuntimeError, match="closed"):

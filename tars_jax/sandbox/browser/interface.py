@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -15,7 +16,9 @@ class ActsOnPage(Protocol):
 
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation: ...
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation: ...
+    async def act(
+        self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
+    ) -> Observation: ...
 
     async def evaluate(self, expression: str) -> Any: ...
 

@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import json
 import logging
+import math
 import os
 import secrets
 import time
@@ -172,9 +173,11 @@ class RemotePage:
         """As Page.start."""
         return _observation(await self._call(Start(expression, seed, read)))
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+    async def act(
+        self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
+    ) -> Observation:
         """As Page.act."""
-        return _observation(await self._call(Act(tuple(events), advance_ms, read)))
+        return _observation(await self._call(Act(tuple(events), advance_ms, read, rate)))
 
     async def evaluate(self, expression: str) -> Any:
         """As Page.evaluate."""

@@ -45,7 +45,7 @@ class PageRoutes:
         self._config, self._access = config, access
 
     async def call(self, request: Request) -> Response:
-        """{call: {call: "act", events, advance_ms, read?}, once?} -> {png, data} or {value}"""
+        """{call: {call: "act", events, advance_ms, read?, rate?}, once?} -> {png, data} or {value}"""
         session = self._access.session(request)
         fields = Fields(await read_json(request))
         with typed_errors():

@@ -37,9 +37,10 @@ class Act:
     events: tuple[InputEvent, ...]
     advance_ms: float
     read: str | None = None
+    rate: float = math.inf  # virtual seconds a second; what the page shows after it is the same
 
     async def on(self, page: ActsOnPage) -> Observation:
-        return await page.act(self.events, advance_ms=self.advance_ms, read=self.read)
+        return await page.act(self.events, advance_ms=self.advance_ms, read=self.read, rate=self.rate)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +59,9 @@ def call_to_json(call: Call) -> dict[str, Any]:
     match call:
         case Start():
             return {"call": "start", **dataclasses.asdict(call)}
-        case Act(events, advance_ms, read):
-            return {"call": "act", "events": list(map(event_to_json, events)), "advance_ms": advance_ms, "read": read}
+        case Act(events, advance_ms, read, rate):
+            written = {"events": list(map(event_to_json, events)), "advance_ms": advance_ms, "read": read}
+            return {"call": "act", **written, **({} if rate == math.inf else {"rate": rate})}
         case Evaluate():
             return {"call": "evaluate", **dataclasses.asdict(call)}
 
@@ -72,7 +74,7 @@ def call_from_json(value: Any) -> Call:
             _known(fields, "call", "expression", "seed", "read")
             return Start(_text(fields, "expression"), _seed(fields), _read(fields))
         case "act":
-            _known(fields, "call", "events", "advance_ms", "read")
+            _known(fields, "call", "events", "advance_ms", "read", "rate")
             events = fields.get("events", [])
             if not isinstance(events, list) or len(events) > MAX_EVENTS:
                 raise InputError(f"events is {_shown(events)}; it takes an array of at most {MAX_EVENTS} events")
@@ -80,7 +82,10 @@ def call_from_json(value: Any) -> Call:
             if not 0 <= advance_ms <= LONGEST_ADVANCE_MS:
                 raise InputError(f"advance_ms is {advance_ms!r}; it takes 0 to {LONGEST_ADVANCE_MS:.0f}")
             read = [event_from_json(event, f"events[{index}]") for index, event in enumerate(events)]
-            return Act(tuple(read), advance_ms, _read(fields))
+            rate = math.inf if fields.get("rate") is None else _number(fields, "rate", "")
+            if rate <= 0:
+                raise InputError(f"rate is {rate!r}; it takes virtual seconds a second, above 0")
+            return Act(tuple(read), advance_ms, _read(fields), rate)
         case "evaluate":
             _known(fields, "call", "expression")
             return Evaluate(_text(fields, "expression"))

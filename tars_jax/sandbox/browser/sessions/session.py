@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -78,9 +79,11 @@ class Session:
         """As Page.start. After many calls on a fresh page that keeps address and storage, so that ways stay short."""
         return await self.call(Start(expression, seed, read))
 
-    async def act(self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None) -> Observation:
+    async def act(
+        self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
+    ) -> Observation:
         """As Page.act."""
-        return await self.call(Act(tuple(events), advance_ms, read))
+        return await self.call(Act(tuple(events), advance_ms, read, rate))
 
     async def evaluate(self, expression: str) -> Any:
         """As Page.evaluate."""
@@ -130,12 +133,14 @@ class Session:
                 page = await self._fresh_page(page)
             return await call.on(page)
 
+        # Whoever goes the journal's way again need not take its time.
+        entered = dataclasses.replace(call, rate=math.inf) if isinstance(call, Act) else call
         try:
             value = await self._healed(work)
         except PageError as error:
-            self._enter(Entry(call, ERROR, once), error)
+            self._enter(Entry(entered, ERROR, once), error)
             raise
-        self._enter(Entry(call, result_of(value), once), value)
+        self._enter(Entry(entered, result_of(value), once), value)
         return value
 
     async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
