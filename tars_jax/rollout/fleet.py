@@ -27,12 +27,11 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig, PolicySession, Sampled
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.envs import KeptPages
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, SeatLost
 from tars_jax.rollout.sources import Assignment
-from tars_jax.rollout.workers import PageSeat
+from tars_jax.rollout.workers import page_seats
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.trajectory import Trajectory, decode_trajectory, encode_trajectory
@@ -67,8 +66,7 @@ class _Host:
 
     def __init__(self, browser: BrowserConfig, writer: PromptWriter, agent: AgentConfig, pages: int) -> None:
         self._manager = browsers(browser)
-        kept = KeptPages(self._manager, max(pages, browser.browsers * browser.pages_per_browser))
-        self._seats = [PageSeat(kept, writer, agent) for _ in range(pages)]
+        self._seats = page_seats(self._manager, browser, writer, agent, pages)
         self._free = [asyncio.Lock() for _ in range(pages)]
         self._starting = asyncio.Lock()
         self._started = False

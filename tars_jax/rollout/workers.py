@@ -104,12 +104,25 @@ class PageSeat:
         )
 
 
-class Rollouts(Crew):
-    """Browsers of this process or of a service, and a page for each worker.
+def page_seats(
+    manager: BrowserManager | BrowserClient,
+    browser: BrowserConfig,
+    writer: PromptWriter,
+    agent: AgentConfig,
+    count: int,
+) -> list[PageSeat]:
+    """So many seats in the browsers of `browser`, which `manager` has started.
 
-    Where the browsers have more places than there are workers, pages of tasks that are not played just now are kept
-    there: workers that change between games need not open one for every episode.
+    Where these have more places than there are seats, pages of tasks that are not played just now are kept there: seats
+    that change between games need not open one for every episode. A service's places are others' too: none is kept.
     """
+    own = isinstance(manager, BrowserManager)
+    pages = KeptPages(manager, max(count, browser.browsers * browser.pages_per_browser) if own else count)
+    return [PageSeat(pages, writer, agent) for _ in range(count)]
+
+
+class Rollouts(Crew):
+    """Browsers of this process or of a service, and a page for each worker."""
 
     def __init__(
         self,
@@ -126,11 +139,7 @@ class Rollouts(Crew):
     async def _open(self) -> Sequence[Seat]:
         self._manager = browsers(self._browser)
         await self._manager.start()
-        # Pages of a service are others' too: there, only those that are played are held.
-        own = isinstance(self._manager, BrowserManager)
-        most = self._browser.browsers * self._browser.pages_per_browser if own else self._workers
-        pages = KeptPages(self._manager, most)
-        return [PageSeat(pages, self._writer, self._agent) for _ in range(self._workers)]
+        return page_seats(self._manager, self._browser, self._writer, self._agent, self._workers)
 
     async def _close(self) -> None:
         if self._manager is not None:
