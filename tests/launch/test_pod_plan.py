@@ -31,7 +31,7 @@ SMALL = {
     "mesh.expert": 1,
     "execution.attention": "dense",
     "execution.experts": "ragged",
-    "execution.remat": "none",
+    "execution.remat": "host",
     "batch.row_length": 128,
     "batch.images_per_row": 1,
     "batch.image_height": 96,
@@ -104,6 +104,7 @@ def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     policy, decode = plan["programs"]
     assert policy["memory"]["arguments"] > sizes["policy parameters"] + sizes["policy optimiser"]
     assert decode["memory"]["arguments"] > sizes["decode cache"]
+    assert policy["memory"]["host"] > 0 == decode["memory"]["host"]
     for program in (policy, decode):
         assert program["flops"] > program["useful_flops"] / 4 / 2
         assert 0 < program["roofline"]["utilisation"] < 1

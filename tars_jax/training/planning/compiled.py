@@ -19,15 +19,17 @@ from tars_jax.trajectory import write_atomic
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
-    """Bytes of HBM on one chip, as the compiler lays the program out."""
+    """Bytes on one chip, as the compiler lays the program out."""
 
     arguments: float  # parameters, optimiser, batch
     outputs: float  # beyond those that take the arguments' place
     temporaries: float  # activations, gradients, gathered parameters
     code: float
+    host: float = 0.0  # not of the chip: temporaries in the memory of its host
 
     @property
     def total(self) -> float:
+        """On the chip."""
         return self.arguments + self.outputs + self.temporaries + self.code
 
 
@@ -79,4 +81,5 @@ def _memory(analysis: object) -> Memory:
     def size(name: str) -> float:
         return float(getattr(analysis, f"{name}_size_in_bytes"))
 
-    return Memory(size("argument"), size("output") - size("alias"), size("temp"), size("generated_code"))
+    outputs = size("output") - size("alias")
+    return Memory(size("argument"), outputs, size("temp"), size("generated_code"), size("host_temp"))

@@ -132,11 +132,13 @@ def _memory(plan: PodPlan) -> list[str]:
             each.name,
             *(_size(size) for size in (each.memory.arguments, each.memory.temporaries, each.memory.outputs)),
             _size(each.memory.total),
+            _size(each.memory.host),
         )
         for each in plan.programs
         if each.memory
     ]
-    header = ("program, on one chip", "arguments", "temporaries (activations, gradients)", "outputs", "in all")
+    columns = ("arguments", "temporaries (activations, gradients)", "outputs", "in all", "on its host")
+    header = ("program, on one chip", *columns)
     return [*lines, *_table(header, compiled), ""] if compiled else lines
 
 
@@ -176,6 +178,13 @@ def _time(plan: PodPlan) -> list[str]:
     return ["## Time (a roofline, not a measurement)", "", *_table((*header, "utilisation", "notes"), rows), ""]
 
 
+def _host_rate(plan: PodPlan) -> str:
+    """The most that a chip and its host exchange, if each half of a step is one direction."""
+    updates = ((each.memory, each.roofline) for each in plan.programs)
+    rates = [2 * memory.host / roof.serial for memory, roof in updates if memory and roof and roof.serial]
+    return f"{max(rates, default=0.0) / 1e9:.1f} GB/s a chip"
+
+
 def _collectives(plan: PodPlan) -> list[str]:
     lines = []
     for each in plan.programs:
@@ -210,6 +219,8 @@ def _small_print(plan: PodPlan) -> list[str]:
         "- Memory traffic is an upper bound: every instruction outside of fusions reads its operands anew.",
         "- Collectives take the bandwidth of their wires and no latency. A side of the slice is a ring where it is a "
         f"multiple of {chip.ring_multiple}.",
+        "- What a host keeps for a chip goes there in one half of a step and comes back in the other. No time "
+        f"is counted for it, as if it hid behind products; that takes {_host_rate(plan)} in each direction.",
         "- The shortest step is the longest of compute, HBM and wires, as if each hid behind the others: the roofline. "
         "The longest is busy plus wires, as if nothing did: busy is every instruction in turn, each the longer of its "
         "own compute and HBM traffic. Its utilisation, the lower one, is the one to plan with.",
