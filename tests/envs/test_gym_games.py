@@ -16,13 +16,14 @@ from gymnasium.utils.env_checker import check_env
 import tars_jax.envs
 from tars_jax import InputError
 from tars_jax.agent import Action, Click, Finished, Hotkey, Point, action_from_call
-from tars_jax.envs import GameEnv, action_to_space
+from tars_jax.envs import GameEnv, action_to_space, environment_id
 from tars_jax.envs.background import background
 from tars_jax.envs.gym import browser_config
 from tars_jax.sandbox.browser import Page, SandboxFailure
-from tars_jax.tasks.games.catalog import load_game
+from tars_jax.tasks.games.catalog import game_names, load_game
 
 IDS = ("TarsJax/MazePathOfLight-v0", "TarsJax/Game2048-v0", "TarsJax/InfinityLoop-v0")
+OTHERS = sorted(environment_id(name) for name in game_names() if environment_id(name) not in IDS)
 SIZE = 96
 
 
@@ -49,7 +50,7 @@ def play(env: gymnasium.Env[Any, Any], seed: int, actions: list[Action]) -> list
     return frames
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", [*IDS, *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
 def test_gymnasiums_own_checker(name: str) -> None:
     env = gymnasium.make(name).unwrapped
     with warnings.catch_warnings():
