@@ -33,7 +33,7 @@ from tars_jax.agent import (
 )
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.envs import BrowserGame
+from tars_jax.envs import BrowserGame, environment_id
 from tars_jax.inference import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import Watched
@@ -251,12 +251,24 @@ def test_rollout_workers_ask_with_the_utterance_and_take_its_reward(tmp_path: Pa
     assert played.steps[0].info["state"]["utterance"] in writer.read(played.windows[0].tokens.tolist())
 
 
-def test_as_a_gymnasium_environment() -> None:
-    env = gymnasium.make("tars_jax.envs:TarsJax/MiniWoB-click-color-v0").unwrapped
+def passes_gymnasiums_own_checker(env: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*symmetric and normalized space")  # the grid is 0..1000 on purpose
         check_env(env)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", playable_names("miniwob"))
+def test_every_task_is_a_gymnasium_environment(name: str) -> None:
+    env = gymnasium.make(f"tars_jax.envs:{environment_id(name)}").unwrapped
+    passes_gymnasiums_own_checker(env)
+    env.close()
+
+
+def test_as_a_gymnasium_environment() -> None:
+    env = gymnasium.make("tars_jax.envs:TarsJax/MiniWoB-click-color-v0").unwrapped
+    passes_gymnasiums_own_checker(env)
     observation, info = env.reset(seed=1)
     assert observation.shape == (210, 160, 3)
     assert info["instruction"].startswith("Click on the")
