@@ -42,7 +42,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.mesh = ml_collections.ConfigDict({"data": 1, "fsdp": 8, "expert": 0, "tensor": 1})
     config.batch = ml_collections.ConfigDict(
         {"rows": 0, "row_length": 32_768, "images_per_row": 5, "image_height": 704, "image_width": 1280}
-    )  # 0 rows: two for each chip that holds rows
+    )  # 0 rows: one for each chip that holds rows
     config.decode = ml_collections.ConfigDict(
         {"slots": 0, "cache_length": 32_768, "mesh": {"data": 0, "fsdp": 1, "expert": 8, "tensor": 8}}
     )  # 0 slots: 8 for each chip that holds slots

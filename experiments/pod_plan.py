@@ -78,7 +78,7 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
     training = mesh_on(slice_, config.mesh, "mesh")
     decoding = mesh_on(slice_, config.decode.mesh, "decode.mesh")
     batch = BatchShape(
-        config.batch.rows or 2 * data_ways(training),
+        config.batch.rows or data_ways(training),
         config.batch.row_length,
         config.batch.images_per_row,
         (config.batch.image_height, config.batch.image_width),

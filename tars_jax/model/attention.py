@@ -16,6 +16,7 @@ from __future__ import annotations
 import flax.struct
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_kernel as splash
 from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask
 
@@ -82,18 +83,19 @@ def find_runs(segments: jax.Array, most: int) -> Runs:
 
 
 def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Array:
-    """q [B, T, N, H], k and v [B, M, K, H] to [B, T, N, H], scaled by H^-1/2.
+    """q [B, T, N, H], k and v [B, M, K, H] to [B, T, N, H], scaled by H^-1/2. What a layer may keep of it has the name
+    ATTENTION_OUT: the result, or what the splash kernel remembers of itself, which holds the result.
 
     Raises InputError where the backend cannot: splash and a length that is no multiple of 128, cuDNN and float32.
     A row with more windows than cuDNN takes becomes NaN; `tars_jax.training.packing` makes none.
     """
-    if visible.runs is not None:
-        return _cudnn(q, k, v, visible.runs)
     if visible.segments is not None:
         rows = ("batch", None, "heads", None)
         return mapped(_splash, (rows, rows, rows, ("batch", None)), rows)(q, k, v, visible.segments)
+    if visible.runs is not None:
+        return checkpoint_name(_cudnn(q, k, v, visible.runs), ATTENTION_OUT)
     assert visible.mask is not None
-    return (_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask)
+    return checkpoint_name((_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask), ATTENTION_OUT)
 
 
 def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, visible: Visible) -> jax.Array:

@@ -22,7 +22,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from tars_jax.model.attention import Visible, attend, attend_cache
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.execution import ATTENTION_OUT, LAYER_IN, REMAT
+from tars_jax.model.execution import LAYER_IN, REMAT
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
 from tars_jax.model.products import dot_general
@@ -97,7 +97,7 @@ class Attention(nn.Module):
         q, k = (rotate(each, attending.cosine, attending.sine) for each in (q, k))
         v = projected(config.kv_heads, "value")
         if cache is None:
-            y = checkpoint_name(attend(q, k, v, attending.visible), ATTENTION_OUT)
+            y = attend(q, k, v, attending.visible)
         else:
             slots = jnp.arange(x.shape[0]) if attending.slots is None else attending.slots
             at = (place, slots[:, None], slice(None), attending.write_at)

@@ -67,8 +67,8 @@ def compile_program(lowered: jax.stages.Lowered, topology: str, store: pathlib.P
 
 
 def out_of_memory(message: str) -> str | None:
-    """The compiler's sentence on HBM that does not suffice; None for another error."""
-    found = re.search(r"Ran out of memory (in memory space hbm|on HBM)[^\n]*", message)
+    """The compiler's sentence on memory of the chip or of its host that does not suffice; None for another error."""
+    found = re.search(r"Ran out of memory (in memory space (hbm|host)|on HBM)[^\n]*", message)
     return found.group() if found else None
 
 
