@@ -13,7 +13,8 @@ LAYER_IN = "layer_in"  # [B, T, D] what a decoder layer is given
 ATTENTION_OUT = "attn_out"  # [B, T, N, H] before the output projection, and what a flash kernel remembers of itself
 EXPERTS_OUT = "moe_out"  # [G, K, D] from each token's experts before they are weighed; in buckets, their hidden values
 
-# What a decoder layer keeps for the way back; everything else is computed again. None keeps everything.
+# What a decoder layer keeps for the way back; everything else is computed again. None keeps everything; "host" keeps
+# a layer's input, which the others have on the chip, and its attention in the memory of the host.
 REMAT = {
     "none": None,
     "full": checkpoint_policies.nothing_saveable,
