@@ -24,7 +24,7 @@ def get_config() -> ConfigDict:
             "checkpoint": "reference",
             "model": "",  # the model's name at an endpoint that is not ours
             "api_key_file": "",  # a file that holds the key alone
-            "guide": True,  # a policy behind an address is told how to act and how to write it
+            "guide": True,  # a policy behind an address is told how to act; one of our server may know already
             "levels": (1, 2, 3),  # of games that have levels; they take turns
             "episodes": 6,  # of each game or task
             "max_steps": 100,  # step budget of an episode
@@ -33,7 +33,7 @@ def get_config() -> ConfigDict:
             "run": "",
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
             "browser": {"browsers": 2, "pages": 4},
-            "agent": {  # where no run of a checkpoint says it
+            "agent": {  # where no run of a checkpoint and no server of ours says it
                 "grammar": "text",
                 "show_budget": True,
                 "min_steps": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,34 +81,38 @@ def scripted(name: str, config: Any) -> Contestant:
 
 
 def remote(config: Any) -> Contestant:
-    """A policy that is asked by chat messages, and told how to act: our server, or any OpenAI-compatible one.
+    """A policy that is asked by chat messages: our server, or any OpenAI-compatible one.
 
-    Raises InputError where nobody answers. One that is away later is waited for, and the episode played again.
+    One whose server does not say how it was trained to act is told how to. Raises InputError where nobody answers. One
+    that is away later is waited for, and the episode played again.
     """
     tokenizer = load_tokenizer()
     turns = TurnFormat(tokenizer, lambda height, width: 1)
-    agent = agent_config(config.agent, None)
-    guide = [Message("system", (action_guide(agent.grammar),))] if config.guide else []
     key = read_key(config.api_key_file)
 
     def reach() -> contextlib.AbstractAsyncContextManager[PolicyClient]:
         return open_client(config.checkpoint, turns=turns, model=config.model, api_key=key)
+
+    async def knock() -> Mapping[str, Any]:
+        async with reach() as client:
+            return client.told
+
+    try:
+        told = asyncio.run(knock())
+    except PolicyUnavailable as error:
+        raise InputError(f"config.checkpoint got {config.checkpoint!r}, where no policy answers: {error}") from error
+    section = told.get("agent") or config.agent
+    agent = agent_config(section, None)
+    guide = [Message("system", (action_guide(agent.grammar),))] if config.guide and section is config.agent else []
+    screen = config.screen or (told.get("screenshot") or [SCREEN])[0]
 
     @contextlib.asynccontextmanager
     async def player(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
         async with reach() as client:
             yield ChatSession(client, turns, task.seed + config.seed, guide)
 
-    async def knock() -> None:
-        async with reach():
-            pass
-
-    try:
-        asyncio.run(knock())
-    except PolicyUnavailable as error:
-        raise InputError(f"config.checkpoint got {config.checkpoint!r}, where no policy answers: {error}") from error
-    writer = PromptWriter(tokenizer, 1, config.agent.show_budget)
-    return Contestant(waiting_player(player, PolicyUnavailable, AWAY_SECONDS), writer, agent, config.screen or SCREEN)
+    writer = PromptWriter(tokenizer, 1, section["show_budget"])
+    return Contestant(waiting_player(player, PolicyUnavailable, AWAY_SECONDS), writer, agent, screen)
 
 
 @contextlib.contextmanager

@@ -100,6 +100,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             stop=tokenizer.end,
             weights=weights,
             load=load,
+            agent=run_config(checkpoint).get("agent"),
+            screenshot=image_size,
         )
         print(f"serve: ready after {time.monotonic() - began:.1f} s", flush=True)
         serve(make_app(served, server), server, functools.partial(announce, config), say)

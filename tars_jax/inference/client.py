@@ -18,9 +18,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -62,6 +63,11 @@ class PolicyClient(Protocol):
     @property
     def exact(self) -> bool: ...
 
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What our server says of its policy (GET /v1/rl/policy); empty at any other."""
+        ...
+
     def session(self, seed: int) -> AbstractAsyncContextManager[ClientSession]:
         """A live context with a random stream of its own, closed at the end of the block."""
         ...
@@ -75,6 +81,7 @@ class LocalClient:
     """An engine in this process."""
 
     exact = True
+    told: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, engine: Engine, turns: TurnFormat | None) -> None:
         self._engine, self._turns = engine, turns

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -109,7 +110,7 @@ class ServerClient:
     exact = True
 
     def __init__(self, connection: _Connection, policy: Mapping[str, Any]) -> None:
-        self._connection, self._model = connection, policy["model"]
+        self._connection, self._model, self.told = connection, policy["model"], policy
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[ClientSession]:
@@ -161,6 +162,7 @@ class EndpointClient:
     """Any OpenAI-compatible endpoint: messages in, text out."""
 
     exact = False
+    told: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, connection: _Connection, turns: TurnFormat | None, model: str, path: str) -> None:
         self._connection, self._turns, self._model, self._path = connection, turns, model, path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import pathlib
@@ -15,6 +17,7 @@ from typing import Any
 
 import jax
 import pytest
+from PIL import Image
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -99,6 +102,31 @@ def test_an_endpoint_plays_by_messages(tmp_path: pathlib.Path) -> None:
     assert guide["role"] == "system" and "click(point='<point>500 120</point>')" in guide["content"]
     texts = "".join(part["text"] for part in question["content"] if part["type"] == "text")
     assert "Bring the light to the exit." in texts and "3 left" in texts
+
+
+@pytest.mark.browser
+def test_our_server_says_how_its_policy_acts(tmp_path: pathlib.Path) -> None:
+    """A window a step, screenshots of its own size, and no guide: as the policy was trained."""
+    asked: list[Any] = []
+    agent = {"grammar": "text", "show_budget": False, "min_steps": 0, "max_steps": 0, "max_summaries": 0}
+
+    async def policy(request: Request) -> Response:
+        return JSONResponse({"model": "ours", "version": 3, "agent": agent, "screenshot": [64, 64]})
+
+    async def complete(request: Request) -> Response:
+        asked.append(json.loads(await request.body()))
+        answer = {"content": "Thought: middle\nAction: click(point='<point>500 500</point>')"}
+        return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
+
+    routes = [Route("/v1/rl/policy", policy), Route("/v1/chat/completions", complete, methods=["POST"])]
+    with serving(Starlette(routes=routes), ServerConfig(port=0)) as address:
+        evaluate(tmp_path / "run", checkpoint=address, names="maze_path_of_light,", max_steps=3, screen=0)
+    assert len(asked) == 6
+    for each in asked:
+        assert [message["role"] for message in each["messages"]] == ["user"] and each["model"] == "ours"
+        (url,) = [part["image_url"]["url"] for part in each["messages"][0]["content"] if part["type"] == "image_url"]
+        assert Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).size == (64, 64)
+        assert "left" not in "".join(part.get("text", "") for part in each["messages"][0]["content"])
 
 
 @pytest.mark.browser

@@ -60,6 +60,8 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
                 "image": engine.model.image_token,
                 "max_length": engine.config.max_length,
                 "max_new_tokens": engine.config.max_new_tokens,
+                "agent": served.agent,
+                "screenshot": served.screenshot,
             }
         )
 

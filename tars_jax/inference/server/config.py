@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +57,7 @@ class Served:
     stop: int  # the token that ends an answer
     weights: Any  # tree of the policy's leaves (arrays or jax.ShapeDtypeStruct with shardings): what new weights are
     load: Callable[[Path], Parameters]  # reads exported weights, laid out like `weights`; raises InputError
+    # How the policy was trained to be driven, as JSON, for clients that play with it: the section `agent` of its run's
+    # config, and the (height, width) of its screenshots. None where no run says it.
+    agent: Mapping[str, Any] | None = None
+    screenshot: tuple[int, int] | None = None

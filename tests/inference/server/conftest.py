@@ -74,7 +74,7 @@ def served(engine: Engine, tiny_parameters: Parameters, turns: TurnFormat) -> Se
     def load(path: Path) -> Parameters:
         return load_parameters(path, tiny_parameters)
 
-    return Served("tiny", engine, CODEC, turns, exact, IMAGE, tiny_parameters, load)
+    return Served("tiny", engine, CODEC, turns, exact, IMAGE, tiny_parameters, load, {"grammar": "text"}, (8, 8))
 
 
 @pytest.fixture(scope="session")

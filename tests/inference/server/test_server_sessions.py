@@ -134,5 +134,6 @@ def test_what_a_session_refuses(
 def test_the_policy_says_what_it_takes(http: httpx.Client) -> None:
     found = http.get("/v1/rl/policy").json()
     assert found == {
-        "model": "tiny", "version": 0, "vocabulary": 32, "stop": 5, "image": 5, "max_length": 4096, "max_new_tokens": 8
+        "model": "tiny", "version": 0, "vocabulary": 32, "stop": 5, "image": 5, "max_length": 4096, "max_new_tokens": 8,
+        "agent": {"grammar": "text"}, "screenshot": [8, 8],
     }  # fmt: skip
