@@ -6,12 +6,14 @@ Compiles the real PPO policy update, value update and decode step ahead of time 
 and plan.md into the run directory; --config.page=docs/pod_plans.md puts the plan into that page too. Needs the TPU
 compiler, no TPU: it comes with the extra tars_jax[pod], which the development environment has.
 
-A program of ui-tars-2 takes several minutes of one core. docs/pod_plans.md has what came out, with all 61 layers and
-images: the updates fit with 91% of the memory, and their utilisation is estimated at 38 to 50%, depending on how
-much of the memory traffic and of the wires hides behind products, which are assumed to reach 80% of the peak. The goal
-was 45% with headroom. Four fifths of the memory are temporaries: fewer windows a minibatch leave more room.
-The 30B preset fits 256 chips of v6e with 92% of their memory at 23 to 38%; its value update there, and v5e, are not
-compiled yet:
+A program of ui-tars-2 takes eight minutes and more of one core. docs/pod_plans.md has what came out, with all 61 layers
+and images. The updates fit with 56% of the memory of a v5p, since a layer's input and attention wait on the host, 54
+GiB a chip; their utilisation is estimated at 43 to 55%, depending on how much of the memory traffic and of the wires
+hides behind products, which are assumed to reach 80% of the peak. The goal was 45% with headroom. With remat=full they
+took 91% at 38 to 50%.
+
+The 30B preset takes 99% of 256 chips of v6e at 28 to 47%, and 95% of 256 chips of v5e at 27 to 52% with windows of half
+the length:
 
     ./launch/local.sh pod_plan --config.preset=qwen3-vl-30b-a3b --config.topology=v6e:16x16 --config.mesh.fsdp=16
         --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=1024
