@@ -2,7 +2,8 @@
 
 Command:  ./launch/local.sh ablations      # three quarters of an hour on two busy cores
 
-What came of it stands in tars_jax/rl/README.md.
+What came of it stands in tars_jax/rl/README.md, but for the three with a lag: they have not been run, and the time is
+that of the others.
 """
 
 import ml_collections

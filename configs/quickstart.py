@@ -88,7 +88,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.browser = ml_collections.ConfigDict({"browsers": 2, "pages": 8, "size": 96})
     # Episodes on hosts of a Ray cluster, each with the browsers and pages above, and the engine in an actor of its own
-    # (the extra "ray"). 0 hosts: all in this process.
+    # (the extra "ray"); `cpus` are what Ray reserves for each of these. 0 hosts: all in this process.
     config.fleet = ml_collections.ConfigDict({"hosts": 0, "cpus": 0.5, "policy_gpus": 0.0, "address": ""})
     config.packing = ml_collections.ConfigDict({"row_length": 48, "images_per_row": 1})
     config.engine = ml_collections.ConfigDict(

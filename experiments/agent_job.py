@@ -66,7 +66,14 @@ UPDATE_RULES: dict[str, Rule] = {
     "reward.format_penalty": at_least(0),
     "reward.length_penalty": at_least(0),
 }
-JOB_RULES: dict[str, Rule] = UPDATE_RULES | {
+FLEET_RULES: dict[str, Rule] = {
+    "fleet.hosts": at_least(0),
+    "fleet.cpus": at_least(0),
+    "fleet.policy_gpus": at_least(0),
+}
+JOB_RULES: dict[str, Rule] = {
+    **UPDATE_RULES,
+    **FLEET_RULES,
     "seed": at_least(0),
     "model.preset": FROM_NANO,
     "task.evaluation_episodes": at_least(1),
@@ -77,9 +84,6 @@ JOB_RULES: dict[str, Rule] = UPDATE_RULES | {
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),
     "browser.size": at_least(32),
-    "fleet.hosts": at_least(0),
-    "fleet.cpus": at_least(0),
-    "fleet.policy_gpus": at_least(0),
     "packing.row_length": at_least(32),
     "packing.images_per_row": at_least(1),
     "engine.chunk": at_least(1),

@@ -101,9 +101,10 @@ def remote(config: Any) -> Contestant:
         told = asyncio.run(knock())
     except PolicyUnavailable as error:
         raise InputError(f"config.checkpoint got {config.checkpoint!r}, where no policy answers: {error}") from error
-    section = told.get("agent") or config.agent
+    known = told.get("agent")
+    section = known or config.agent
     agent = agent_config(section, None)
-    guide = [Message("system", (action_guide(agent.grammar),))] if config.guide and section is config.agent else []
+    guide = [Message("system", (action_guide(agent.grammar),))] if config.guide and not known else []
     screen = config.screen or (told.get("screenshot") or [SCREEN])[0]
 
     @contextlib.asynccontextmanager

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -24,12 +23,14 @@ from tars_jax.rollout.fleet import Fleet, FleetConfig, RayPolicy
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.training.state import fresh_parameters
 
+Axes = tuple[tuple[str, int], ...]  # of a mesh, with their sizes
+
 
 def open_policy(
     config: Any, model: ModelConfig, engine: EngineConfig, tokenizer: Tokenizer, constraints: Constraints | None
 ) -> RayPolicy:
     """The engine's actor, on a mesh of its own machine. Raises InputError where Ray is not installed."""
-    mesh = config.mesh.to_dict()
+    mesh = tuple(config.mesh.to_dict().items())
     make = functools.partial(
         _make_engine, model, engine, mesh, constraints, tokenizer.image, tokenizer.end, config.seed
     )
@@ -50,18 +51,22 @@ def open_fleet(
 def _make_engine(
     model: ModelConfig,
     engine: EngineConfig,
-    mesh: Mapping[str, int],
+    mesh: Axes,
     constraints: Constraints | None,
     image: int,
     stop: int,
     seed: int,
 ) -> Engine:
     """In the actor. Its first weights are nobody's: every stage hands over its own."""
-    parameters = fresh_parameters(model, jax.random.key(seed), make_mesh(mesh))
+    parameters = fresh_parameters(model, jax.random.key(seed), make_mesh(dict(mesh)))
     return Engine(model, parameters, engine, image=image, stop=stop, seed=seed, constraints=constraints)
 
 
-def _place(model: ModelConfig, mesh: Mapping[str, int], parameters: Parameters) -> Parameters:
+def _place(model: ModelConfig, mesh: Axes, parameters: Parameters) -> Parameters:
     """In the actor: numpy weights to its devices."""
-    shardings = parameter_shardings(make_mesh(mesh), parameter_shapes(model))
-    return jax.tree.map(jax.device_put, parameters, {name: shardings[name] for name in parameters})
+    return jax.tree.map(jax.device_put, parameters, _shardings(model, mesh))
+
+
+@functools.cache
+def _shardings(model: ModelConfig, mesh: Axes) -> Any:
+    return parameter_shardings(make_mesh(dict(mesh)), parameter_shapes(model))

@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.agent_job import FLEET_RULES
 from experiments.config import Rule, at_least, between, each, more_than
 from experiments.stages import Lab, supervise
 from tars_jax import InputError
@@ -28,6 +29,7 @@ from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
 RULES = {
+    **FLEET_RULES,
     "seed": at_least(0),
     "merges": each(Rule(lambda weight: 0 < weight < 1, "a weight of the first game's specialist between 0 and 1")),
     "evaluation_episodes": at_least(1),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import JOB_RULES, Work, evaluate
+from experiments.agent_job import FLEET_RULES, JOB_RULES, Work, evaluate
 from experiments.config import Rule, at_least, between, each, one_of
 from experiments.games import Games, is_game
 from experiments.quickstart import Maze
@@ -42,6 +42,7 @@ def rules_of(*sections: str, tasks: bool = True) -> dict[str, Rule]:
         if not tasks
         else {
             **rules,
+            **FLEET_RULES,
             "task.evaluation_episodes": JOB_RULES["task.evaluation_episodes"],
             "games": Rule(lambda names: all(map(is_game, names)), "nothing, or names of games and folders of games"),
             "levels": each(at_least(1)),

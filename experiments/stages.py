@@ -132,14 +132,14 @@ def engine_config(config: Any, constraint: str | None = None) -> EngineConfig:
     return EngineConfig(slots=pages, row_buckets=(2, max(2, pages)), constraint=constraint, **config.engine.to_dict())
 
 
-def seats_elsewhere(config: Any) -> int:
+def num_hosts(config: Any) -> int:
     """Hosts of a Ray cluster that play; 0, also without a section `fleet`: this machine does."""
     return int(config.fleet.hosts) if "fleet" in config else 0
 
 
 def num_pages(config: Any) -> int:
     """Pages that play at the same time, of this machine or of all hosts."""
-    return int(config.browser.pages) * max(1, seats_elsewhere(config))
+    return int(config.browser.pages) * max(1, num_hosts(config))
 
 
 def run_config(folder: Path) -> Mapping[str, Any]:
@@ -205,7 +205,7 @@ class Lab(Workbench):
         browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
         loop = agent_config(agent, engine)
         self.rollouts: Rollouts | Fleet
-        if seats_elsewhere(config):
+        if num_hosts(config):
             self.policy: Policy = open_policy(config, self.model, engine, tokenizer, constraints)
             self.rollouts = open_fleet(config, browser, self.writer, loop, self.activity)
         else:

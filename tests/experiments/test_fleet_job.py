@@ -13,24 +13,16 @@ import pytest
 from experiments.__main__ import main
 from tars_jax.rollout.timeline import Part, read_timeline
 from tars_jax.training.metrics import read_metrics
+from tests.experiments.test_main_job import TINY
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TINY = (
+ON_HOSTS = (
+    *TINY,
     "--config.fleet.hosts=2",
     "--config.fleet.cpus=0.1",
     "--config.browser.browsers=1",
     "--config.browser.pages=2",
-    "--config.demonstrations.episodes=12",
-    "--config.supervised.updates=20",
-    "--config.supervised.batch_rows=8",
-    "--config.supervised.save_every=10",
-    "--config.value.episodes=12",
-    "--config.value.max_updates=12",
-    "--config.value.batch_rows=8",
     "--config.ppo.updates=3",
-    "--config.ppo.min_batch=6",
-    "--config.ppo.minibatch_rows=8",
-    "--config.task.evaluation_episodes=6",
 )
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
@@ -39,7 +31,7 @@ def test_without_ray_the_extra_is_named(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert main(["quickstart", f"--config.run={tmp_path / 'run'}", *TINY]) == 2
+    assert main(["quickstart", f"--config.run={tmp_path / 'run'}", *ON_HOSTS]) == 2
     assert "pip install 'tars_jax[ray]'" in capsys.readouterr().err
 
 
@@ -57,7 +49,7 @@ def test_a_job_on_a_fleet_goes_on_after_a_kill(tmp_path: pathlib.Path) -> None:
             text=True,
         )
 
-    first = start(*TINY)
+    first = start(*ON_HOSTS)
     assert first.stdout is not None
     for line in first.stdout:
         if line.startswith("ppo") and "1/3 updates" in line:

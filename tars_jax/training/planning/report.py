@@ -220,7 +220,8 @@ def _small_print(plan: PodPlan) -> list[str]:
         "- Collectives take the bandwidth of their wires and no latency. A side of the slice is a ring where it is a "
         f"multiple of {chip.ring_multiple}.",
         "- What a host keeps for a chip goes there in one half of a step and comes back in the other. No time "
-        f"is counted for it, as if it hid behind products; that takes {_host_rate(plan)} in each direction.",
+        f"is counted for it, as if it hid behind products; that takes {_host_rate(plan)} in each direction. Nor is it "
+        "checked that a host has so much memory, beyond what the compiler takes it to have.",
         "- The shortest step is the longest of compute, HBM and wires, as if each hid behind the others: the roofline. "
         "The longest is busy plus wires, as if nothing did: busy is every instruction in turn, each the longer of its "
         "own compute and HBM traffic. Its utilisation, the lower one, is the one to plan with.",
