@@ -51,19 +51,18 @@ def get_config() -> ml_collections.ConfigDict:
     # others with the first pair.
     config.update = ml_collections.ConfigDict(
         {
-            "attention": ("cudnn", "auto"),
-            "experts": ("hopper", "auto"),
-            "remat": ("outputs", "full", "products"),
-            "head_chunk": 256,  # tokens of a row whose logits are held at a time
+            "attention": ("cudnn",),
+            "experts": ("hopper",),
+            "remat": ("products", "outputs", "full"),
+            "head_chunk": 512,  # tokens of a row whose logits are held at a time
         }
     )
     # One layer alone, of the dense policy (attention) and the mixture of experts.
-    config.layer = ml_collections.ConfigDict(
-        {"attention": ("cudnn", "dense"), "experts": ("hopper", "auto", "ragged", "buckets", "megablox")}
-    )
+    config.layer = ml_collections.ConfigDict({"attention": ("cudnn", "dense"), "experts": ("hopper", "buckets")})
     config.decode = ml_collections.ConfigDict(
         {
             "weights": ("bfloat16", "w4a8"),
+            "layers": ("together", "apart"),  # how the engine holds weights and cache: tars_jax/inference/config.py
             "slots": 0,
             "context": 0,  # tokens in each slot's cache before the first step
             "chunk": 0,  # steps in one call

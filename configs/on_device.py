@@ -27,6 +27,8 @@ processor time than ten PPO updates, so parts of equal size and a kept compile c
 
 import ml_collections
 
+from configs import quickstart
+
 
 def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
@@ -36,7 +38,9 @@ def get_config() -> ml_collections.ConfigDict:
     # any number of seeds.
     config.seeds_by = "map"
     config.run = ""  # run directory; empty: a new one under runs/
-    config.model = ml_collections.ConfigDict({"preset": "pico"})
+    base = quickstart.get_config().model
+    config.model = ml_collections.ConfigDict({"preset": "pico", "dtype": "", "execution": base.execution})
+    config.model.execution.head_chunk = 20  # an answer: the vocabulary head then sees one piece of each window
     config.game = ml_collections.ConfigDict(
         {
             "name": "checklist",  # 2048, checklist, maze, snake, sokoban

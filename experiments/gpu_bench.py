@@ -36,6 +36,7 @@ RULES: dict[str, Rule] = {
     "layer.attention": each(one_of(*ATTENTION)),
     "layer.experts": each(one_of(*EXPERT_BACKENDS)),
     "decode.weights": each(one_of("bfloat16", "w4a8")),
+    "decode.layers": each(one_of("apart", "together")),
     **{
         f"{group}.{name}": at_least(0)
         for group, names in (

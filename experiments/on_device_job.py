@@ -27,7 +27,7 @@ import numpy as np
 from experiments import on_device_programs as programs
 from experiments.agent_job import ppo_config
 from experiments.on_device_programs import Actors, Design, Floats, Tables, without
-from experiments.stages import decaying
+from experiments.stages import decaying, run_as
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.on_device import Game, make_game
@@ -65,10 +65,7 @@ class OnDevice:
         self._config = config
         tokenizer = load_tokenizer()
         self.game = make_game(config.game.name, game_options(config.game.options))
-        model = preset(config.model.preset, tokenizer.vocabulary)
-        # Only answers are sampled: the vocabulary head then sees no more than one piece of each window.
-        execution = dataclasses.replace(model.execution, head_chunk=config.rollout.max_new_tokens)
-        self.model = dataclasses.replace(model, execution=execution)
+        self.model = run_as(preset(config.model.preset, tokenizer.vocabulary), config.model)
         self._grid = self.model.vision.token_grid(*self.game.size)
         self._writer = PromptWriter(tokenizer, math.prod(self._grid), config.rollout.show_budget)
         self._image = tokenizer.image

@@ -107,22 +107,26 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
     def update(model: ModelConfig) -> float:
         return update_flops(model, batch.rows, batch.row_length, batch.images, batch.image_size)
 
-    work: Mapping[str, tuple[Callable[[], jax.stages.Lowered], Any, float, int]] = {
-        "policy update": (policy, training, update(model), batch.tokens),
-        "value update": (value, training, update(value_model(model)), batch.tokens),
-        "decode step": (decode, decoding, decode_flops(model, slots, config.decode.cache_length), slots),
+    # The policy's head goes through as many pieces of a row as have sampled tokens: planned are all of them.
+    pieces = -(-batch.row_length // model.execution.head_chunk)
+    work: Mapping[str, tuple[Callable[[], jax.stages.Lowered], Any, float, int, int]] = {
+        "policy update": (policy, training, update(model), batch.tokens, pieces),
+        "value update": (value, training, update(value_model(model)), batch.tokens, 1),
+        "decode step": (decode, decoding, decode_flops(model, slots, config.decode.cache_length), slots, 1),
     }
     programs: list[ProgramPlan] = []
     for name in PROGRAMS:
         if name not in config.programs:
             continue
-        lower, mesh, useful, tokens = work[name]
+        lower, mesh, useful, tokens, rounds = work[name]
         with jax.set_mesh(mesh):
             lowered = lower()
             print(f"{name}: lowered; compiling ...", flush=True)
             compiled = compile_program(lowered, config.topology, store)
         print(f"{name}: compiled in {compiled.seconds:.0f} s", flush=True)
-        programs.append(plan_program(name, compiled, mesh, slice_, assumptions, useful_flops=useful, tokens=tokens))
+        programs.append(
+            plan_program(name, compiled, mesh, slice_, assumptions, useful_flops=useful, tokens=tokens, rounds=rounds)
+        )
 
     total, active = count_parameters(model)
     shapes = parameter_shapes(model)

@@ -85,14 +85,14 @@ def configured(model: ModelConfig, section: Any) -> ModelConfig:
 
     Raises InputError for a precision or a way to run that there is not.
     """
+    return dataclasses.replace(run_as(model, section), scalar_head=section.shared_value)
+
+
+def run_as(model: ModelConfig, section: Any) -> ModelConfig:
+    """The model as a section says that it runs: its `dtype` and its `execution`."""
     execution = section.execution.to_dict()
     execution["capacity"] = execution["capacity"] or None
-    return dataclasses.replace(
-        model,
-        scalar_head=section.shared_value,
-        dtype=section.dtype or model.dtype,
-        execution=Execution(**execution),
-    )
+    return dataclasses.replace(model, dtype=section.dtype or model.dtype, execution=Execution(**execution))
 
 
 def well_formed(grammars: Iterable[str], tokenizer: Tokenizer) -> Constraints | None:

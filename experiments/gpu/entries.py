@@ -17,6 +17,7 @@ class Entry:
     experts: str = ""
     remat: str = ""
     weights: str = ""  # bfloat16 or w4a8
+    layers: str = ""  # apart or together, as in tars_jax.inference.config
 
     @property
     def name(self) -> str:
@@ -42,7 +43,12 @@ def entries(config: Any) -> list[Entry]:
         *(Entry("attention", "dense", attention=backend) for backend in config["layer"]["attention"]),
         *(Entry("experts", "moe", experts=backend) for backend in config["layer"]["experts"]),
         *(each[0] for each in updates),
-        *(Entry("decode", model, weights=weights) for model in models for weights in config["decode"]["weights"]),
+        *(
+            Entry("decode", model, weights=weights, layers=layers)
+            for layers in config["decode"]["layers"]
+            for model in models
+            for weights in config["decode"]["weights"]
+        ),
         *(entry for each in updates for entry in each[1:]),
     ]
     return [entry for entry in found if entry.kind in config["parts"]]

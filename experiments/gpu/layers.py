@@ -76,11 +76,11 @@ def measure_attention(config: Any, entry: Entry, patience: Patience) -> Row:
 def measure_experts(config: Any, entry: Entry, patience: Patience) -> Row:
     """One layer's experts, forward and backward, with their router, which is nearly even on random tokens."""
     policy, size = model(config, entry.model), shapes(config)
-    execution = Execution(experts=entry.experts)
+    policy = dataclasses.replace(policy, execution=Execution(experts=entry.experts))
 
     def gradients(x: jax.Array, parameters: Any, probe: jax.Array, valid: jax.Array) -> Any:
         exact = x.dtype == jnp.float32
-        layer = Experts(dataclasses.replace(policy, execution=Execution(experts="buckets") if exact else execution))
+        layer = Experts(dataclasses.replace(policy, execution=Execution(experts="buckets")) if exact else policy)
 
         def total(x: jax.Array, parameters: Any) -> jax.Array:
             y, _ = layer.apply({"params": parameters}, x, valid)
@@ -95,7 +95,7 @@ def measure_experts(config: Any, entry: Entry, patience: Patience) -> Row:
     return {
         **row,
         "seconds": dataclasses.asdict(timing),
-        "resolved": execution.experts_backend,
+        "resolved": policy.experts_backend,
         "flops": 2.0 * TRAINING * 3 * tokens * policy.experts_per_token * policy.width * policy.expert_width,
         "bytes": expert_layer_bytes(policy, tokens, training=True),
         "difference": _difference(jax.jit(gradients), few[:-1], few[-1]),

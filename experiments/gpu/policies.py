@@ -15,9 +15,10 @@ from experiments.gpu.layers import Row
 from experiments.gpu.sizes import Shapes, model, shapes
 from experiments.gpu.timing import Patience, compiled, measure
 from tars_jax import InputError
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.slots import SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache
+from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, count_parameters, init_parameters
 from tars_jax.model.quantisation import quantise
@@ -69,7 +70,7 @@ def measure_update(config: Any, entry: Entry, patience: Patience) -> Row:
     return {
         **row,
         "seconds": dataclasses.asdict(timing),
-        "resolved": f"{execution.attention_backend} {execution.experts_backend if policy.experts else ''}".strip(),
+        "resolved": f"{execution.attention_backend} {policy.experts_backend if policy.experts else ''}".strip(),
         "flops": packed_update_flops(policy, windows, sampled, size.rows * size.images_per_row, image),
         "tokens": sum(windows),
         "sampled": sampled,
@@ -83,11 +84,14 @@ def measure_decode(config: Any, entry: Entry, patience: Patience) -> Row:
     """`chunk` steps of all slots, each with `context` tokens in its cache before them."""
     policy, size = model(config, entry.model), shapes(config)
     quantised = entry.weights == "w4a8"
-    parameters = jax.jit(lambda key: _weights(policy, key, quantised=quantised))(jax.random.key(config["seed"]))
+    groups = EngineConfig(layers=entry.layers).groups(policy.depth)
+    parameters = jax.jit(lambda key: grouped_layers(_weights(policy, key, quantised=quantised), groups))(
+        jax.random.key(config["seed"])
+    )
     decode: Any = make_slot_functions(
         policy, stop=NEVER, chunk=size.chunk, base_seed=config["seed"], quantised=quantised
     ).decode
-    state = jax.jit(lambda: _filled(policy, size))()
+    state = jax.jit(lambda: _filled(policy, size, groups))()
     everybody = jnp.arange(size.slots, dtype=jnp.int32)
     program, row = compiled(lambda: decode.lower(parameters, state, everybody))
 
@@ -114,13 +118,13 @@ def _weights(policy: ModelConfig, key: jax.Array, *, quantised: bool) -> Paramet
     return quantise(policy, parameters) if quantised else parameters
 
 
-def _filled(policy: ModelConfig, size: Shapes) -> SlotState:
+def _filled(policy: ModelConfig, size: Shapes, groups: int) -> SlotState:
     """All slots in the middle of an answer; a cache of random numbers, which take longer than zeros."""
-    state = SlotState.empty(policy, size.slots, size.cache_length)
-    (cache,) = state.cache  # all layers in one group
-    keys, values = (jax.random.normal(jax.random.key(seed), cache.keys.shape, policy.dtype) for seed in (1, 2))
+    state = SlotState.empty(policy, size.slots, size.cache_length, groups=groups)
+    leaves, tree = jax.tree.flatten(state.cache)
+    random = [jax.random.normal(jax.random.key(seed), leaf.shape, policy.dtype) for seed, leaf in enumerate(leaves)]
     drawing = dataclasses.replace(state.drawing, seed=jnp.arange(size.slots, dtype=jnp.uint32))
-    return dataclasses.replace(state, cache=(Cache(keys, values),), drawing=drawing, **_lengths(size))
+    return dataclasses.replace(state, cache=jax.tree.unflatten(tree, random), drawing=drawing, **_lengths(size))
 
 
 def _lengths(size: Shapes) -> dict[str, Any]:

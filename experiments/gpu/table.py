@@ -49,10 +49,11 @@ def derive(rows: Sequence[Row]) -> list[dict[str, Any]]:
             found["bound"] = "arithmetic" if compute >= memory else "memory"
             found["of_bound"] = max(compute, memory) / row["seconds"]["median"]
         derived.append(found)
-    plain = {row["model"]: row for row in derived if row["kind"] == "decode" and row.get("weights") == "bfloat16"}
-    for row in derived:
-        first = plain.get(row.get("model", ""), {})
-        if row["kind"] == "decode" and "error" not in row and "tokens_per_second" in first:
+    decoded = [row for row in derived if row["kind"] == "decode"]
+    plain = {(row["model"], row["layers"]): row for row in decoded if row.get("weights") == "bfloat16"}
+    for row in decoded:
+        first = plain.get((row["model"], row["layers"]), {})
+        if "error" not in row and "tokens_per_second" in first:
             row["speedup"] = row["tokens_per_second"] / first["tokens_per_second"]
     return derived
 
@@ -120,6 +121,7 @@ COLUMNS = {
     "experts": lambda row: row["experts"],
     "remat": lambda row: row["remat"],
     "weights": lambda row: row["weights"],
+    "layers": lambda row: row["layers"],
     "ms (quartiles)": _milliseconds,
     "tokens/s": lambda row: f"{row['tokens_per_second']:.0f}",
     "ms a step": lambda row: f"{row['seconds']['median'] / row['steps'] * 1e3:.3g}",
@@ -160,7 +162,7 @@ PARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "decode": (
         "Decoding with the engine's slot functions",
         _columns(
-            "model", "weights", TIME, "tokens/s", "ms a step", "GB/s", "of the measured copy", "bound by",
+            "model", "weights", "layers", TIME, "tokens/s", "ms a step", "GB/s", "of the measured copy", "bound by",
             "of that bound", "against bfloat16",
         ),
     ),

@@ -29,7 +29,8 @@ SPLASH_SIDES = (2048, 1024, 512, 256, SPLASH_UNIT)  # tokens of a block; the fir
 SPLASH_QUERIES = 1024  # at most, of a block
 SPLASH_PRODUCT = 512  # keys of a block that are multiplied at a time, at most
 DENSE_QUERIES, DENSE_BLOCKS = 64, 8  # fewest of a block, and most blocks of a row
-CUDNN_WINDOWS = 16  # windows of a row, at most; its kernels start for every one that there could be
+# Windows of a row, at most: its kernels start for every one that there could be, so few fit a row of many tokens.
+CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512  # fewest and most, and one for so many tokens between them
 
 
 @flax.struct.dataclass
@@ -56,7 +57,7 @@ def within_segments(segments: jax.Array, backend: str) -> Visible:
     if backend == "splash":
         return Visible(segments=segments)
     if backend == "cudnn":
-        return Visible(runs=find_runs(segments, CUDNN_WINDOWS + 1))  # padding is a run, too
+        return Visible(runs=find_runs(segments, most_windows(backend, segments.shape[1]) + 1))  # padding is a run, too
     time = jnp.arange(segments.shape[1])
     return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]), causal=True)
 
@@ -68,7 +69,8 @@ def up_to(write_at: jax.Array, length: int) -> Visible:
 
 def most_windows(backend: str, row_length: int) -> int:
     """How many windows a packed row may hold for this backend."""
-    return CUDNN_WINDOWS if backend == "cudnn" else row_length
+    fewest, most = CUDNN_WINDOWS
+    return min(max(row_length // CUDNN_TOKENS, fewest), most) if backend == "cudnn" else row_length
 
 
 def find_runs(segments: jax.Array, most: int) -> Runs:
@@ -84,7 +86,8 @@ def find_runs(segments: jax.Array, most: int) -> Runs:
 
 def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Array:
     """q [B, T, N, H], k and v [B, M, K, H] to [B, T, N, H], scaled by H^-1/2. What a layer may keep of it has the name
-    ATTENTION_OUT: the result, or what the splash kernel remembers of itself, which holds the result.
+    ATTENTION_OUT: the result, or what the splash kernel remembers of itself, which holds the result. Of cuDNN's that is
+    what CUDNN_OUT gives (`tars_jax.model.execution`).
 
     Raises InputError where the backend cannot: splash and a length that is no multiple of 128, cuDNN and float32.
     A row with more windows than cuDNN takes becomes NaN; `tars_jax.training.packing` makes none.
@@ -93,7 +96,7 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
         rows = ("batch", None, "heads", None)
         return mapped(_splash, (rows, rows, rows, ("batch", None)), rows)(q, k, v, visible.segments)
     if visible.runs is not None:
-        return checkpoint_name(_cudnn(q, k, v, visible.runs), ATTENTION_OUT)
+        return _cudnn(q, k, v, visible.runs)
     assert visible.mask is not None
     return checkpoint_name((_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask), ATTENTION_OUT)
 

@@ -95,6 +95,11 @@ class ModelConfig:
         if self.dtype not in ("float32", "bfloat16"):
             raise InputError(f"model.dtype must be float32 or bfloat16, got {self.dtype!r}")
 
+    @property
+    def experts_backend(self) -> str:
+        """What computes the experts on this platform."""
+        return self.execution.experts_backend(self.dtype, self.width, self.expert_width)
+
 
 def config_to_json(config: ModelConfig) -> dict[str, Any]:
     """What a checkpoint records of its model: every field but `execution`, which is not part of what it computes."""

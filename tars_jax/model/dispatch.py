@@ -93,7 +93,7 @@ def _on_one_device(
     arrived = exchange(x.at[occupant // top_k].get(mode="fill", fill_value=0))
     owner = exchange(jnp.full(devices * rows, mine, jnp.int32).at[place].set(expert % mine, mode="drop"))
     one = jnp.ones((devices * rows, 1), x.dtype)  # gates are applied at home
-    y = exchange(grouped(arrived, one, owner[:, None], weights, backend))
+    y = exchange(grouped(arrived, one, owner[:, None], weights, backend, sparse=True))
     returned = y.at[place].get(mode="fill", fill_value=0).reshape(num_tokens, top_k, -1)
     returned = checkpoint_name(returned, EXPERTS_OUT)
     return jax.lax.psum(jnp.einsum("GK,GKD->GD", gates, returned), TENSOR), dropped

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import jax
 from jax.ad_checkpoint import checkpoint_policies
@@ -11,28 +13,45 @@ from tars_jax import InputError
 
 LAYER_IN = "layer_in"  # [B, T, D] what a decoder layer is given
 ATTENTION_OUT = "attn_out"  # [B, T, N, H] before the output projection, and what a flash kernel remembers of itself
-EXPERTS_OUT = "moe_out"  # [G, K, D] from each token's experts before they are weighed; in buckets, their hidden values
+EXPERTS_OUT = "moe_out"  # the experts' hidden values; on an expert mesh also [G, K, D] that came back from them
+CUDNN_OUT = "dot_product_attention_fwd_wrapper"  # jax's primitive for cuDNN's attention, which takes no name
 
-# What a decoder layer keeps for the way back; everything else is computed again. None keeps everything; "host" keeps
-# a layer's input, which the others have on the chip, and its attention in the memory of the host.
+
+def _keeps(*names: str) -> Callable[..., bool]:
+    """Arrays of these names, and with attention's what cuDNN's kernel gives: its result and what it remembers."""
+    named = checkpoint_policies.save_only_these_names(*names)
+
+    def policy(primitive: Any, *avals: Any, **parameters: Any) -> bool:
+        cudnn = ATTENTION_OUT in names and primitive.name == CUDNN_OUT
+        return cudnn or named(primitive, *avals, **parameters)
+
+    return policy
+
+
+# What a decoder layer keeps for the way back; everything else is computed again. None keeps everything; "products"
+# what comes out of products with kernels, attention's and the experts'; "host" a layer's input, which the others have
+# on the chip, and its attention, both in the memory of the host, but for cuDNN's.
 REMAT = {
     "none": None,
     "full": checkpoint_policies.nothing_saveable,
-    "attention": checkpoint_policies.save_only_these_names(ATTENTION_OUT),
-    "experts": checkpoint_policies.save_only_these_names(EXPERTS_OUT),
-    "outputs": checkpoint_policies.save_only_these_names(ATTENTION_OUT, EXPERTS_OUT),
+    "attention": _keeps(ATTENTION_OUT),
+    "experts": _keeps(EXPERTS_OUT),
+    "outputs": _keeps(ATTENTION_OUT, EXPERTS_OUT),
     "host": checkpoint_policies.save_and_offload_only_these_names(
         names_which_can_be_saved=[],
         names_which_can_be_offloaded=[LAYER_IN, ATTENTION_OUT],
         offload_src="device",
         offload_dst="pinned_host",
     ),
-    "products": checkpoint_policies.dots_with_no_batch_dims_saveable,
+    "products": checkpoint_policies.save_from_both_policies(
+        checkpoint_policies.dots_with_no_batch_dims_saveable, _keeps(ATTENTION_OUT, EXPERTS_OUT)
+    ),
 }
 ATTENTION = ("auto", "dense", "splash", "cudnn")
 EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax", "hopper")
 TRAVEL = ("tokens", "kernels")
 PRODUCTS = ("auto", "plain", "turned")
+HOPPER, HOPPER_UNIT = "9.0", 128  # the one compute capability that has its instructions; what widths are multiples of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,12 +91,12 @@ class Execution:
             return self.attention
         return "splash" if jax.default_backend() == "tpu" else "dense"
 
-    @property
-    def experts_backend(self) -> str:
-        """What "auto" means on this platform."""
+    def experts_backend(self, dtype: str, *widths: int) -> str:
+        """What "auto" means on this platform for kernels of these widths."""
         if self.experts != "auto":
             return self.experts
-        return {"tpu": "megablox", "gpu": "tokamax"}.get(jax.default_backend(), "buckets")
+        platform = jax.default_backend()
+        return _on_gpu(dtype, widths) if platform == "gpu" else {"tpu": "megablox"}.get(platform, "buckets")
 
     @property
     def products_backend(self) -> str:
@@ -85,6 +104,11 @@ class Execution:
         if self.products != "auto":
             return self.products
         return "turned" if jax.default_backend() == "cpu" else "plain"
+
+
+def _on_gpu(dtype: str, widths: tuple[int, ...]) -> str:
+    fits = dtype == "bfloat16" and not any(width % HOPPER_UNIT for width in widths)
+    return "hopper" if fits and jax.devices()[0].compute_capability == HOPPER else "buckets"
 
 
 EXECUTION = Execution()

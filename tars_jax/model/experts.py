@@ -93,12 +93,12 @@ class Experts(nn.Module):
         if x.shape[0] <= FEW_TOKENS:
             y = all_experts(x, gates, chosen, weights)
         elif execution.travel == "tokens" and can_dispatch(x.shape[0], weights):
-            y, lost = dispatched(x, gates, chosen, weights, execution.experts_backend, execution.capacity)
+            y, lost = dispatched(x, gates, chosen, weights, config.experts_backend, execution.capacity)
             dropped = lost / jnp.maximum(counts.sum(), 1)
         elif can_gather(x.shape[0], weights):
-            y = gathered(x, gates, chosen, weights, execution.experts_backend)
+            y = gathered(x, gates, chosen, weights, config.experts_backend)
         else:
-            y = grouped(x, gates, chosen, weights, execution.experts_backend)
+            y = grouped(x, gates, chosen, weights, config.experts_backend)
         return y.reshape(shape), RouterStatistics(load, balance_loss, dropped, taken)
 
 

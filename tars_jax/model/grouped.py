@@ -15,16 +15,19 @@ from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 BUCKETS = (16, 256)  # rows: smallest and largest
 
 
-def grouped(x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str) -> jax.Array:
+def grouped(
+    x: jax.Array, gates: jax.Array, chosen: jax.Array, weights: Weights, backend: str, *, sparse: bool = False
+) -> jax.Array:
     """x [G, D], gates [G, K], chosen [G, K] -> [G, D], the weighted sum over a token's experts.
 
-    An expert beyond the last stands for nobody and gives 0. Raises InputError where the backend's package is missing.
+    An expert beyond the last stands for nobody and gives 0; `sparse` says that many may be. Raises InputError where the
+    backend's package is missing.
     """
     runs = by_expert(chosen, weights.gate.shape[0])
     if backend == "buckets":
         return bucketed(x, gates, runs, weights, bucket_size(chosen.size // weights.gate.shape[0]))
     dots: dict[str, RaggedDot] = {"ragged": jax.lax.ragged_dot, "megablox": megablox_dot, "hopper": hopper_dot}
-    return ragged(x, gates, runs, weights, tokamax_dot() if backend == "tokamax" else dots[backend])
+    return ragged(x, gates, runs, weights, tokamax_dot() if backend == "tokamax" else dots[backend], sparse=sparse)
 
 
 def bucket_size(mean_load: int) -> int:

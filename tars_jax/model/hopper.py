@@ -3,7 +3,7 @@
 Axes: R rows, E experts, D inner and F outer dimension of a product.
 
 They belong to the installed jax, so they fit it, as tokamax's need not (0.0.12 fails under jax 0.11). The kernels walk
-over tiles of rows that belong to one expert; what they leave where no expert has rows is not said, and becomes 0 here.
+over tiles of rows that belong to one expert; what they leave where no expert has rows is not said.
 """
 
 from __future__ import annotations
@@ -14,15 +14,21 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax import InputError
+from tars_jax.model.execution import HOPPER_UNIT
 
-ROWS, OUTER, INNER = 128, 128, 64  # of a tile; bfloat16
-STEPS = 4  # tiles of the inner dimension under way
-NEIGHBOURS = 1  # tiles of the outer dimension that are computed one after the other
+# Sides of a tile, and how many of the inner dimension are under way, as much as shared memory holds; a wider outer one
+# where it fits. Two neighbours of the outer dimension are computed one after the other and share what they read.
+ROWS, INNER = 128, 64
+WIDE, NARROW = (192, 4), (128, 5)
+NEIGHBOURS = 2
 
 
 @jax.custom_vjp
 def hopper_dot(rows: jax.Array, kernels: jax.Array, sizes: jax.Array) -> jax.Array:
     """rows [R, D], kernels [E, D, F], sizes [E] int32 -> [R, F]; expert e has the next sizes[e] rows.
+
+    Numbers behind the last expert's rows, of arguments and of the gradient, have to be finite: a tile reaches over
+    them.
 
     Raises InputError for types and shapes that the kernels do not take: bfloat16, D and F multiples of 128.
     """
@@ -37,16 +43,11 @@ def _backward(kept: Any, gradient: jax.Array) -> tuple[jax.Array, jax.Array, Non
     from jax.experimental.pallas.ops.gpu.transposed_ragged_dot_mgpu import transposed_ragged_dot
 
     rows, kernels, sizes = kept
-    gradient = _real(gradient, sizes)  # a tile reaches over its expert's last row, and 0 * NaN is NaN
     of_kernels = transposed_ragged_dot(
-        _real(rows, sizes),
+        rows,
         gradient,
         group_sizes=sizes,
-        block_m=ROWS,
-        block_n=OUTER,
-        block_k=INNER,
-        max_concurrent_steps=STEPS,
-        grid_block_n=NEIGHBOURS,
+        **_tiles(gradient.shape[1]),
     )
     return _product(gradient, kernels, sizes, transposed=True), of_kernels, None
 
@@ -57,25 +58,32 @@ hopper_dot.defvjp(_forward, _backward)
 def _product(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, *, transposed: bool) -> jax.Array:
     from jax.experimental.pallas.ops.gpu.ragged_dot_mgpu import ragged_dot
 
-    if rows.dtype != jnp.bfloat16 or kernels.dtype != jnp.bfloat16 or any(side % ROWS for side in kernels.shape[1:]):
+    if (
+        rows.dtype != jnp.bfloat16
+        or kernels.dtype != jnp.bfloat16
+        or any(side % HOPPER_UNIT for side in kernels.shape[1:])
+    ):
         raise InputError(
             "execution.experts: 'hopper' takes model.dtype bfloat16 and widths that are multiples of "
-            f"{ROWS}, got {kernels.dtype} and {kernels.shape[1]}x{kernels.shape[2]}"
+            f"{HOPPER_UNIT}, got {kernels.dtype} and {kernels.shape[1]}x{kernels.shape[2]}"
         )
-    y = ragged_dot(
+    y: jax.Array = ragged_dot(
         rows,
         kernels,
         group_sizes=sizes,
-        block_m=ROWS,
-        block_n=OUTER,
-        block_k=INNER,
-        max_concurrent_steps=STEPS,
-        grid_block_n=NEIGHBOURS,
         transpose_rhs=transposed,
+        **_tiles(kernels.shape[1 if transposed else 2]),
     )
-    return _real(y, sizes)
+    return y
 
 
-def _real(rows: jax.Array, sizes: jax.Array) -> jax.Array:
-    """0 behind the last expert's rows."""
-    return jnp.where((jnp.arange(rows.shape[0]) < sizes.sum())[:, None], rows, 0)
+def _tiles(outer: int) -> dict[str, Any]:
+    side, steps = WIDE if outer % (NEIGHBOURS * WIDE[0]) == 0 else NARROW
+    neighbours = NEIGHBOURS if outer % (NEIGHBOURS * side) == 0 else 1
+    return {
+        "block_m": ROWS,
+        "block_n": side,
+        "block_k": INNER,
+        "max_concurrent_steps": steps,
+        "grid_block_n": neighbours,
+    }

@@ -58,6 +58,22 @@ def pico(vocabulary: int = 768) -> ModelConfig:
     )
 
 
+def micro(vocabulary: int = 768) -> ModelConfig:
+    """About 7 million parameters, without experts: trains from scratch on one GPU."""
+    return ModelConfig(
+        vocabulary=vocabulary,
+        width=256,
+        depth=6,
+        query_heads=4,
+        kv_heads=2,
+        head_dim=64,
+        rope_sections=(12, 10, 10),
+        mlp_width=1024,
+        vision=VisionConfig(merge=2, width=128, depth=2, heads=4, mlp_width=512),
+        image_token=5,  # of the committed tokenizer
+    )
+
+
 def qwen3_vl_30b_a3b(vocabulary: int = 151_936) -> ModelConfig:
     """Qwen3-VL-30B-A3B: 31.1 billion parameters, 128 experts, 8 for each token."""
     return ModelConfig(
@@ -165,6 +181,7 @@ def ui_tars_2(vocabulary: int = 151_936) -> ModelConfig:
 
 
 PRESETS = {
+    "micro": micro,
     "nano": nano,
     "pico": pico,
     "qwen3-vl-30b-a3b": qwen3_vl_30b_a3b,

@@ -2,7 +2,8 @@
 
 Axes: G tokens, K experts of a token, R = G * K assignments, D width, E experts, F expert width.
 
-A product takes rows [R, .], kernels [E, ., .] and the lengths of the runs [E], and gives rows. `jax.lax.ragged_dot` is
+A product takes rows [R, .], kernels [E, ., .] and the lengths of the runs [E], and gives rows; what stands behind the
+last run is not said, of its result and of the gradient for its rows. `jax.lax.ragged_dot` is
 native on TPU, but its gradient for the kernels is not: it computes every expert on every row; on CPU and GPU it does so
 forwards too. Megablox: Pallas kernels for TPU, gradients too. Tokamax: kernels for GPU, from the package of that name.
 """
@@ -28,16 +29,28 @@ MEGABLOX_BLOCK = 1024  # of the product's inner and outer dimension, at most
 MEGABLOX_UNIT = 128  # what a block is a multiple of: the lanes of a TPU
 
 
-def ragged(x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, dot: RaggedDot) -> jax.Array:
-    """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
-    places = jnp.argsort(runs.order)
-    # What a ragged product gives beyond its last run is not said; neither it nor its gradient gets through.
-    real = (jnp.arange(gates.size) < runs.sizes.sum())[:, None]
-    rows = jnp.where(real, _moved(x, runs.order, places, gates.shape[1]), 0)
-    hidden = nn.silu(dot(rows, weights.gate, runs.sizes)) * dot(rows, weights.up, runs.sizes)
-    y = jnp.where(real, dot(jnp.where(real, hidden, 0), weights.down, runs.sizes), 0)
-    y = checkpoint_name(_moved(y, places, runs.order, 1).reshape(*gates.shape, -1), EXPERTS_OUT)
-    return jnp.einsum("GK,GKD->GD", gates, y)
+def ragged(
+    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, dot: RaggedDot, *, sparse: bool = False
+) -> jax.Array:
+    """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts.
+
+    The last expert also takes the assignments of nobody, with gates of 0: then every row has a product, and no pass
+    over them all is needed to erase what a kernel leaves behind its last run. Not if most are nobody's (`sparse`).
+    """
+    top_k, places = gates.shape[1], jnp.argsort(runs.order)
+    real = jnp.arange(gates.size) < runs.sizes.sum()
+    gate = jnp.where(real, gates.ravel()[runs.order], 0)[:, None]
+    sizes = runs.sizes if sparse else runs.sizes.at[-1].add(gates.size - runs.sizes.sum())
+
+    def erased(rows: jax.Array) -> jax.Array:
+        """Neither what stands behind the last run nor its gradient gets through."""
+        return jnp.where(real[:, None], rows, 0) if sparse else rows
+
+    rows = erased(_moved(x, runs.order, places, top_k))
+    a, b = (checkpoint_name(erased(dot(rows, kernels, sizes)), EXPERTS_OUT) for kernels in (weights.gate, weights.up))
+    # Gates weigh the hidden values, not the results, so the way back needs no results.
+    y = erased(dot(gate * nn.silu(a) * b, weights.down, sizes))
+    return _moved(y, places, runs.order, 1).reshape(-1, top_k, x.shape[1]).sum(1)
 
 
 def megablox_dot(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, interpret: bool = False) -> jax.Array:

@@ -1,16 +1,17 @@
 """What the vocabulary head says about sampled tokens, a piece of the rows at a time: logits [B, T, V] never exist.
 
-Axes: B rows, T tokens, C tokens of a row in one piece, D width, V vocabulary.
+Axes: B rows, T tokens, P pieces, C tokens of a row in one piece, D width, V vocabulary.
 
-Most tokens of a window were read, not sampled. So each row moves its sampled tokens to its front, and a piece in which
-no row has any is skipped. Rows stay where they are: nothing moves between the devices that hold them.
+Most tokens of a window were read, not sampled. So each row moves its sampled tokens to its front, and there are as many
+rounds as the fullest row has pieces, forwards and backwards. Rows stay where they are: nothing moves between the
+devices that hold them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -58,27 +59,69 @@ def token_statistics(
     order = jnp.argsort(~wanted, axis=1, stable=True)
 
     def cut(x: jax.Array, places: jax.Array) -> jax.Array:
-        """[B, T, ...] in the new order, as [T / C, B, C, ...]."""
+        """[B, T, ...] in the new order, as [P, B, C, ...]."""
         moved = jnp.take_along_axis(x, places.reshape(*places.shape, *[1] * (x.ndim - 2)), axis=1)
         padding = [(0, 0), (0, pieces * chunk - length), *[(0, 0)] * (x.ndim - 2)]
         return jnp.moveaxis(jnp.pad(moved, padding).reshape(-1, pieces, chunk, *x.shape[2:]), 1, 0)
 
     head: Parameters = {name: parameters[name] for name in ("embed", "vocabulary_head") if name in parameters}
-
-    def read(states: jax.Array, chosen: jax.Array, mask: jax.Array) -> jax.Array:
-        """[3, B, C] of one piece."""
-        logits = constrain(vocabulary_logits(model, head, states), "batch", None, "vocabulary")
-        own = jnp.take_along_axis(logits, chosen[..., None], axis=-1)[..., 0]
-        log_probs = own - jax.nn.logsumexp(logits, axis=-1)
-        likeliest = (own >= logits.max(-1)).astype(jnp.float32)
-        return jnp.where(mask, jnp.stack([log_probs, jax.vmap(entropy)(logits, mask), likeliest]), 0.0)
-
-    @functools.partial(jax.checkpoint, prevent_cse=False)
-    def piece(_: None, columns: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[None, jax.Array]:
-        mask = columns[-1]
-        return None, jax.lax.cond(mask.any(), read, lambda *_: jnp.zeros((3, *mask.shape), jnp.float32), *columns)
-
-    columns = cut(hidden, jnp.maximum(order - 1, 0)), cut(tokens, order), cut(wanted, order)
-    _, found = jax.lax.scan(piece, None, columns)
+    columns = _Columns(cut(tokens, order), cut(wanted, order))
+    rounds = -(-wanted.sum(1).max() // chunk)
+    found = _read_all(model, head, cut(hidden, jnp.maximum(order - 1, 0)), columns, rounds)
     in_order = jnp.moveaxis(found, 0, 2).reshape(3, -1, pieces * chunk)
     return TokenStatistics(*(jnp.take_along_axis(each, jnp.argsort(order, axis=1), axis=1) for each in in_order))
+
+
+class _Columns(NamedTuple):
+    """What is known of the tokens of all pieces, or of one."""
+
+    tokens: jax.Array  # [P, B, C] or [B, C] int32
+    wanted: jax.Array  # [P, B, C] or [B, C] bool
+
+    def of(self, number: jax.Array) -> _Columns:
+        return _Columns(self.tokens[number], self.wanted[number])
+
+
+def _read(model: ModelConfig, head: Parameters, states: jax.Array, columns: _Columns) -> jax.Array:
+    """One piece, [B, C, D] to [3, B, C]: the fields of `TokenStatistics`."""
+    logits = constrain(vocabulary_logits(model, head, states), "batch", None, "vocabulary")
+    own = jnp.take_along_axis(logits, columns.tokens[..., None], axis=-1)[..., 0]
+    log_probs = own - jax.nn.logsumexp(logits, axis=-1)
+    likeliest = (own >= logits.max(-1)).astype(jnp.float32)
+    entropies = jax.vmap(entropy)(logits, columns.wanted)
+    return jnp.where(columns.wanted, jnp.stack([log_probs, entropies, likeliest]), 0.0)
+
+
+# With a rule of its own: a loop whose rounds are counted when it runs has no derivative, and one over all pieces that
+# skips the empty ones adds a gradient of zeros, as large as the head, for each of them.
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _read_all(
+    model: ModelConfig, head: Parameters, states: jax.Array, columns: _Columns, rounds: jax.Array
+) -> jax.Array:
+    """The first pieces of states [P, B, C, D], the others are 0: [P, 3, B, C]."""
+
+    def one(number: jax.Array, found: jax.Array) -> jax.Array:
+        return found.at[number].set(_read(model, head, states[number], columns.of(number)))
+
+    pieces, rows, chunk = columns.tokens.shape
+    return jax.lax.fori_loop(0, rounds, one, jnp.zeros((pieces, 3, rows, chunk), jnp.float32))
+
+
+def _read_all_forward(model: ModelConfig, *arguments: Any) -> tuple[jax.Array, Any]:
+    return _read_all(model, *arguments), arguments
+
+
+def _read_all_backward(model: ModelConfig, arguments: Any, gradient: jax.Array) -> tuple[Any, ...]:
+    head, states, columns, rounds = arguments
+
+    def one(number: jax.Array, sums: tuple[Parameters, jax.Array]) -> tuple[Parameters, jax.Array]:
+        of_head, of_states = sums
+        back = jax.vjp(lambda head, states: _read(model, head, states, columns.of(number)), head, states[number])[1]
+        more, piece = back(gradient[number])
+        return jax.tree.map(jnp.add, of_head, more), of_states.at[number].set(piece)
+
+    nothing = jax.tree.map(jnp.zeros_like, (head, states))
+    return *jax.lax.fori_loop(0, rounds, one, nothing), None, None
+
+
+_read_all.defvjp(_read_all_forward, _read_all_backward)

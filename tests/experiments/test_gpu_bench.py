@@ -69,11 +69,12 @@ def test_models_have_one_to_three_billion_active_parameters() -> None:
 
 
 def test_what_matters_comes_first_and_nothing_twice() -> None:
-    found = entries(config("update.remat=full,none", "update.experts=auto,ragged").to_dict())
+    flags = ("update.attention=cudnn,auto", "update.experts=auto,ragged", "update.remat=full,none")
+    found = entries(config(*flags).to_dict())
     names = [each.name for each in found]
     assert len(set(names)) == len(names)
     assert [each.kind for each in found[:2]] == ["matmul", "copy"]
-    assert names.index("update moe cudnn auto full") < names.index("decode dense bfloat16")
+    assert names.index("update moe cudnn auto full") < names.index("decode dense bfloat16 together")
     assert "update moe auto ragged full" in names and "update moe cudnn auto none" in names
     assert "update moe auto ragged none" not in names
 
@@ -131,7 +132,7 @@ def test_every_entry_is_measured_at_tiny_size(tmp_path: pathlib.Path) -> None:
     flags = ("size=tiny", "models=moe", "warmups=1", "repeats=2", "update.attention=cudnn,auto", "update.remat=none")
     more = ("update.experts=ragged", "update.head_chunk=32", "layer.attention=dense", "layer.experts=auto")
     patient = ("minutes=60", "entry_minutes=60")  # the machine may be busy
-    small = config(*flags, *more, *patient, "decode.weights=bfloat16")
+    small = config(*flags, *more, *patient, "decode.weights=bfloat16", "decode.layers=apart")
     gpu_bench.run(small, types.SimpleNamespace(path=tmp_path))  # type: ignore[arg-type]
     result = json.loads((tmp_path / "result.json").read_text())
     wanted = entries(small.to_dict())
@@ -151,4 +152,4 @@ def test_every_entry_is_measured_at_tiny_size(tmp_path: pathlib.Path) -> None:
     ceiling = 2 * size.matmul**3 / rows["matmul"]["seconds"]["median"]
     assert update["of_matmul"] == pytest.approx(update["flops_per_second"] / ceiling)
     assert rows["experts moe auto"]["difference"] < 0.05 and rows["attention dense dense"]["difference"] < 0.05
-    assert rows["decode moe bfloat16"]["tokens"] == size.slots * size.chunk
+    assert rows["decode moe bfloat16 apart"]["tokens"] == size.slots * size.chunk

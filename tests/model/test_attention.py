@@ -12,16 +12,16 @@ from jax.experimental.pallas import tpu as pltpu
 
 from tars_jax import InputError
 from tars_jax.model.attention import (
-    CUDNN_WINDOWS,
     Visible,
     attend,
     attend_cache,
     find_runs,
+    most_windows,
     up_to,
     within_segments,
 )
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.execution import REMAT, Execution
+from tars_jax.model.execution import CUDNN_OUT, REMAT, Execution
 from tars_jax.model.grouped import bucket_size
 from tars_jax.model.policy import Inputs, Parameters, forward
 
@@ -83,7 +83,7 @@ def test_cudnn_is_handed_what_the_packer_makes(monkeypatch: pytest.MonkeyPatch) 
     """Windows with and without padding behind them, up to as many as there may be; one more shows as NaN."""
     monkeypatch.setattr(fused, "dot_product_attention", as_documented)
     length = 40
-    full = np.minimum(np.arange(length) // 2 + 1, CUDNN_WINDOWS)
+    full = np.minimum(np.arange(length) // 2 + 1, most_windows("cudnn", length))
     segments = np.stack([np.repeat([1, 2, 3, 0], 10), np.repeat([1, 2], 20), np.where(np.arange(length) < 36, full, 0)])
     q = jax.random.normal(jax.random.key(0), (3, length, 4, 8)).astype(jnp.bfloat16)
     k, v = jax.random.normal(jax.random.key(1), (2, 3, length, 2, 8)).astype(jnp.bfloat16)
@@ -112,7 +112,7 @@ def test_cudnn_lowers_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     text = traced.lower(lowering_platforms=("cuda",)).as_text()
     for call in ("__cudnn$fmhaSoftmax(", "__cudnn$fmhaSoftmaxBackward("):
         assert text.count(call) == 1
-    assert f"\\22max_seg_per_batch\\22: {CUDNN_WINDOWS + 1}" in text and "PADDING_CAUSAL" in text
+    assert f"\\22max_seg_per_batch\\22: {most_windows('cudnn', 256) + 1}" in text and "PADDING_CAUSAL" in text
     assert "256x256x" not in text
 
 
@@ -156,6 +156,22 @@ def test_what_a_backend_cannot() -> None:
 def test_impossible_executions(field: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"execution.{field} "):
         Execution(**{field: value})
+
+
+@pytest.mark.parametrize(("remat", "runs"), [("outputs", 1), ("products", 1), ("attention", 1), ("full", 2)])
+def test_what_cudnn_remembers_is_kept(monkeypatch: pytest.MonkeyPatch, remat: str, runs: int) -> None:
+    """Its kernel has no name for remat, and is known by its primitive; kept, it does not run again going back."""
+    monkeypatch.setattr(fused, "check_cudnn_version", lambda: 91000)
+    monkeypatch.setattr(fused, "check_compute_capability", lambda capability: True)
+    q, k = (jax.ShapeDtypeStruct((2, 256, heads, 64), jnp.bfloat16) for heads in (4, 2))
+
+    def total(q: jax.Array, k: jax.Array, v: jax.Array, segments: jax.Array) -> jax.Array:
+        return attend(q * 2, k * 2, v * 2, within_segments(segments, "cudnn")).astype(jnp.float32).sum()
+
+    layer = jax.checkpoint(total, policy=REMAT[remat])
+    segments = jax.ShapeDtypeStruct((2, 256), jnp.int32)
+    program = str(jax.make_jaxpr(jax.grad(layer, argnums=(0, 1, 2)))(q, k, k, segments))
+    assert program.count(f" {CUDNN_OUT}[") == runs
 
 
 def text_alone(rows: int, length: int) -> Inputs:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.model.attention import CUDNN_WINDOWS
+from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.training.packing import PackedBatch, Packer, PackingConfig, select_rows
@@ -157,11 +157,12 @@ def test_a_window_as_long_as_a_row_fits(packer: Packer) -> None:
 
 
 def test_a_row_holds_no_more_windows_than_the_attention_takes(tiny_model: ModelConfig) -> None:
-    """Windows of one image and one answer, 8 tokens: 40 of them fill a row, but for cuDNN, which takes 16."""
+    """Windows of one image and one answer, 8 tokens: 40 of them fill a row, but for cuDNN, which takes 8."""
     many = [trajectory(number, [[1]]) for number in range(20)]
     config = PackingConfig(row_length=8 * 40, images_per_row=40)
     model = dataclasses.replace(tiny_model, execution=Execution(attention="cudnn"))
-    for policy, expected in ((tiny_model, [20]), (model, [CUDNN_WINDOWS, 20 - CUDNN_WINDOWS])):
+    assert [most_windows("cudnn", length) for length in (320, 4096, 8192, 1 << 20)] == [8, 8, 16, 16]
+    for policy, expected in ((tiny_model, [20]), (model, [8, 8, 4])):
         packed = Packer(policy, config, image=IMAGE).pack(many, 1)
         assert packed.rows.inputs.segments.max(axis=1).tolist() == expected
         check(packed, many, 1)

@@ -76,7 +76,7 @@ class Program:
     computations: dict[str, Computation]
     runs: dict[str, int]
     fused: frozenset[str]  # computations within a fusion: their values never leave the chip's registers
-    unknown_loops: int  # loops whose length the text does not say, counted as one round
+    unknown_loops: int  # loops whose length the text does not say
 
     def instructions(self) -> Iterator[tuple[Computation, Instruction, int]]:
         """Every instruction that runs, with its computation and how often."""
@@ -86,8 +86,8 @@ class Program:
                     yield computation, instruction, runs
 
 
-def parse(text: str) -> Program:
-    """`compiled.as_text()` as a program."""
+def parse(text: str, rounds: int = 1) -> Program:
+    """`compiled.as_text()` as a program; a loop whose length the text does not say is counted as so many rounds."""
     computations: dict[str, Computation] = {}
     current: dict[str, Instruction] = {}
     entry = ""
@@ -99,7 +99,7 @@ def parse(text: str) -> Program:
         elif found := _INSTRUCTION.match(line):
             instruction = _instruction(found.group(2), line[found.end() :], root=bool(found.group(1)))
             current[instruction.name] = instruction
-    return _with_runs(computations, entry)
+    return _with_runs(computations, entry, rounds)
 
 
 def shapes_in(text: str) -> tuple[Shape, ...]:
@@ -141,7 +141,7 @@ def _closing(text: str, start: int) -> int:
     raise ValueError(f"unbalanced brackets in {text[:200]}")
 
 
-def _with_runs(computations: dict[str, Computation], entry: str) -> Program:
+def _with_runs(computations: dict[str, Computation], entry: str, otherwise: int) -> Program:
     runs, fused, unknown = {entry: 1}, set(), 0
     for name in reversed(computations):  # callers first
         for instruction in computations[name].instructions.values():
@@ -154,7 +154,7 @@ def _with_runs(computations: dict[str, Computation], entry: str) -> Program:
                 if attribute in ("condition", "to_apply"):
                     continue
                 if name in runs:
-                    runs[callee] = runs.get(callee, 0) + runs[name] * (1 if rounds is None else rounds)
+                    runs[callee] = runs.get(callee, 0) + runs[name] * (otherwise if rounds is None else rounds)
                 if instruction.opcode == "fusion" or name in fused:
                     fused.add(callee)
     return Program(computations, runs, frozenset(fused), unknown)

@@ -41,11 +41,12 @@ def plan_program(
     *,
     useful_flops: float,
     tokens: int,
+    rounds: int = 1,
 ) -> ProgramPlan:
-    """Reads what the compiler made of a program."""
+    """Reads what the compiler made of a program; `rounds` are those of a loop that says its length when it runs."""
     if compiled.refused:
         return ProgramPlan(name, compiled.seconds, useful_flops, tokens, compiled.refused)
-    program, chip = parse(compiled.text), slice_.chip
+    program, chip = parse(compiled.text, rounds), slice_.chip
     flops, traffic = count_flops(program), count_traffic(program)
     busy = count_seconds(program, chip.peak_flops * assumptions.matmul_efficiency, chip.hbm_bandwidth)
     collectives = sum_collectives(find_collectives(program, len(slice_.devices)), mesh, slice_)
@@ -59,14 +60,14 @@ def plan_program(
         traffic=traffic,
         collectives=collectives,
         roofline=roofline(flops, traffic, busy, collectives, useful_flops, slice_, assumptions),
-        notes=_notes(program.unknown_loops, silent_kernels(program)),
+        notes=_notes(program.unknown_loops, rounds, silent_kernels(program)),
     )
 
 
-def _notes(unknown_loops: int, silent: Sequence[str]) -> tuple[str, ...]:
+def _notes(unknown_loops: int, rounds: int, silent: Sequence[str]) -> tuple[str, ...]:
     notes = []
     if unknown_loops:
-        notes.append(f"{unknown_loops} loops of unknown length are counted as one round")
+        notes.append(f"{unknown_loops} loops of unknown length are counted as {rounds} round{'s'[: rounds > 1]}")
     if silent:
         notes.append(f"kernels that state no cost are not counted: {', '.join(silent)}")
     return tuple(notes)
