@@ -2,11 +2,8 @@
 
 Command:  ./launch/gpu_bench.sh
 
-No GPU has been measured yet. What is known without one, from XLA's compiler for an H200 under jax 0.11.2 (2026-11-21):
-the update of both policies with cuDNN attention, of the mixture with the Hopper products, at full size and remat
-"outputs", compiles, to bfloat16 products but for the router's. It takes 27.3 GiB of state and batch and 16.8 GiB beside
-them (dense), 58.1 and 41.8 GiB (mixture), without cuDNN's own workspace. The decode steps in bfloat16 and W4A8 compile
-at tiny size. Kernels of tokamax 0.0.12 lower under jax 0.10.2 and fail under 0.11.
+What came of it on one H200: docs/gpu.md. Layers held apart took more than 1.7 minutes to compile for a decode step of
+28 layers, so that none has been timed; W4A8 has not been timed either.
 
 Measures, each beside the ceilings of the same run: a large product and a copy; attention and the experts of one layer,
 with the difference of their gradients from float32; the real PPO update of a dense and a mixture-of-experts policy of 1

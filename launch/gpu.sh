@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Sets up what is missing and runs one experiment on this machine's NVIDIA GPU, as local.sh does on processors:
+#   ./launch/gpu.sh on_device [--config.run=RUN] [--config.FIELD=VALUE ...]
+#
+# Makes .venv-gpu from requirements.lock and the extras gpu, quantisation and on_device of pyproject.toml, by pip's own
+# registry; nothing else is fetched. Two variables serve a machine that reaches no registry:
+#   TARS_JAX_PYTHON=python3      an interpreter that has jax for GPU, flax, optax, numpy and pillow already
+#   TARS_JAX_WHEELS=DIRECTORY    wheels of what it lacks, such as ml_collections and qwix
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv="$root/.venv-gpu"
+
+fail() {
+    printf '%s\n' "$1" >&2
+    exit 2
+}
+
+find_python() {
+    local candidate
+    for candidate in python3.11 python3.12 python3.13 python3.14 python3; do
+        "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11) or print(sys.executable))' 2>/dev/null && return
+    done
+    return 1
+}
+
+# The extras' packages as pip takes them, and the lock without hashes as constraints for what they need.
+install_extras() {
+    "$python" - "$root/pyproject.toml" <<'PYTHON' >"$venv/extras.txt"
+import sys, tomllib
+with open(sys.argv[1], "rb") as file:
+    extras = tomllib.load(file)["project"]["optional-dependencies"]
+print(*extras["gpu"], *extras["quantisation"], *extras["on_device"], sep="\n")
+PYTHON
+    grep -E '^[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?==' "$root/requirements.lock" | sed 's/ *\\$//' >"$venv/constraints.txt"
+    "$python" -m pip install --disable-pip-version-check -q -r "$venv/extras.txt" -c "$venv/constraints.txt"
+}
+
+make_venv() {
+    local base wanted
+    wanted=$(cat "$root/requirements.lock" "$root/pyproject.toml" | sha256sum)
+    python="$venv/bin/python"
+    [ -x "$python" ] && [ "$(cat "$venv/stamp" 2>/dev/null)" = "$wanted" ] && return
+    base=$(find_python) || fail "No Python of version 3.11 or later is on the PATH."
+    echo "setup: making $venv with $base (minutes, the first time: CUDA's libraries are large)"
+    "$base" -m venv --clear "$venv" || fail "$base could not make $venv: install python3-venv."
+    "$python" -m pip install --disable-pip-version-check -q --require-hashes -r "$root/requirements.lock" ||
+        fail "The packages of requirements.lock could not be installed."
+    install_extras || fail "The packages of the extras gpu, quantisation and on_device could not be installed."
+    printf '%s\n' "$wanted" >"$venv/stamp"
+}
+
+install_wheels() {
+    local site
+    site=$(mktemp -d)
+    "$python" -m pip install --disable-pip-version-check -q --no-index --no-deps --no-compile --no-cache-dir \
+        --target "$site" "$TARS_JAX_WHEELS"/*.whl || fail "The wheels of $TARS_JAX_WHEELS could not be installed."
+    export PYTHONPATH="$PYTHONPATH:$site"
+}
+
+export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
+if [ -n "${TARS_JAX_PYTHON:-}" ]; then
+    python=$(command -v "$TARS_JAX_PYTHON") || fail "TARS_JAX_PYTHON is '$TARS_JAX_PYTHON', which is no program."
+    [ -z "${TARS_JAX_WHEELS:-}" ] || install_wheels
+else
+    make_venv
+fi
+
+# In a process of its own, which gives the device back.
+"$python" -P -c '
+import importlib, sys
+names = ("jax", "flax", "optax", "einops", "chex", "ml_collections", "yaml", "PIL")
+missing = []
+for name in names:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        missing.append(name)
+if missing:
+    sys.exit(f"{sys.executable} lacks {missing}: install them, or put their wheels into a folder that TARS_JAX_WHEELS names.")
+import jax
+if jax.default_backend() != "gpu":
+    sys.exit(f"JAX finds no GPU here, only {jax.devices()}: is there a driver, and a jax with CUDA in {sys.executable}?")
+print(f"setup: {jax.devices()[0].device_kind}, jax {jax.__version__}")
+' || exit 2
+
+export JAX_COMPILATION_CACHE_DIR=${JAX_COMPILATION_CACHE_DIR:-$root/.cache/jax-gpu}
+export XLA_PYTHON_CLIENT_MEM_FRACTION=${XLA_PYTHON_CLIENT_MEM_FRACTION:-0.93}
+export TF_CPP_MIN_LOG_LEVEL=${TF_CPP_MIN_LOG_LEVEL:-2}
+export PYTHONUNBUFFERED=1
+exec "$python" -P -m experiments "$@"
