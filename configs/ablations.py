@@ -2,8 +2,10 @@
 
 Command:  ./launch/local.sh ablations      # three quarters of an hour on two busy cores
 
-What came of it stands in tars_jax/rl/README.md, but for the three with a lag: they have not been run, and the time is
-that of the others.
+What came of it stands in tars_jax/rl/README.md. The three with a lag were run by themselves at another rate:
+
+    ./launch/local.sh ablations --config.agent.ppo.learning_rate=2.5e-4 \
+        "--config.switches=ppo.lag=4,ppo.lag=4 ppo.max_importance=1000.0,ppo.lag=4 ppo.decoupled=False"
 """
 
 import ml_collections

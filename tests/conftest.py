@@ -67,6 +67,13 @@ def tiny_parameters(tiny_model: ModelConfig) -> Parameters:
 
 
 @pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compiled programs: processes of any test, in any worker of this session, find those of others."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "compiled"
+
+
+@pytest.fixture(scope="session")
 def on_eight_devices() -> Callable[[str], list[str]]:
     """Runs a file as a script in a process with eight devices, which takes one of its own; returns what it printed."""
 

@@ -38,12 +38,6 @@ TINY = (
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """Compiled programs, shared by the runs of this file."""
-    return tmp_path_factory.mktemp("cache")
-
-
 def _start(*arguments: str, cache: pathlib.Path) -> subprocess.Popen[str]:
     environment = {
         **os.environ,

@@ -197,7 +197,7 @@ def test_impossible_shapes(tiny_model: ModelConfig, changes: dict[str, Any], mes
 
 
 def test_unknown_preset() -> None:
-    with pytest.raises(InputError, match="model.preset must be one of nano.*, got 'tiny'"):
+    with pytest.raises(InputError, match="model.preset must be one of micro, nano.*, got 'tiny'"):
         preset("tiny", 10)
 
 

@@ -18,17 +18,12 @@ NOTEBOOKS = [
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled programs: several notebooks train the same agents."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS)
 def test_notebook(path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TARS_JAX_RUN", raising=False)
     monkeypatch.setenv("TARS_JAX_NOTEBOOK", "small")  # what is committed is the full size
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(cache))
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("XLA_FLAGS", f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8")
     notebook = nbformat.read(path, as_version=4)

@@ -36,12 +36,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """Compiled programs, shared by the runs of this file."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
 def start(cache: pathlib.Path) -> Iterator[Start]:
     """start(folder, lose): a run, which does not outlive the tests."""
     environment = {

@@ -31,12 +31,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def start(tmp_path: pathlib.Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start(cache: pathlib.Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """start(argument, ...): chaos_run.py with these, which does not outlive the test."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
 
