@@ -85,15 +85,19 @@ def _wait_for(path: pathlib.Path, process: subprocess.Popen[str], seconds: float
         time.sleep(0.05)
 
 
-def test_a_killed_run_resumes_and_uses_every_trajectory_once(tmp_path: pathlib.Path, cache: pathlib.Path) -> None:
+@pytest.mark.parametrize(
+    "moments",
+    [("supervised/00000010", "ppo/00000002"), pytest.param(("ppo/00000001", "ppo/00000002"), marks=pytest.mark.full)],
+)
+def test_a_killed_run_resumes_and_uses_every_trajectory_once(
+    moments: tuple[str, ...], tmp_path: pathlib.Path, cache: pathlib.Path
+) -> None:
+    """Killed at random moments after these checkpoints."""
     run = tmp_path / "run"
     rng = random.Random(7)
-    # Killed while supervised, then twice at random moments of the PPO stage.
-    moments = [run / "checkpoints" / "supervised" / "00000010", run / "checkpoints" / "ppo" / "00000001"]
-    moments.append(run / "checkpoints" / "ppo" / "00000002")
     for moment in moments:
         process = _start(*TINY, f"--config.run={run}", cache=cache)
-        _wait_for(moment, process)
+        _wait_for(run / "checkpoints" / moment, process)
         time.sleep(rng.uniform(0, 0.5))
         process.send_signal(signal.SIGKILL)
         process.wait()

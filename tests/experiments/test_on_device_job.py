@@ -75,6 +75,7 @@ def test_options_of_a_game() -> None:
         game_options(("side",))
 
 
+@pytest.mark.full
 def test_with_a_lag_earlier_policies_play(setup: OnDevice, start: Any) -> None:
     """Before each update the queue holds the policies of the last two; the oldest plays."""
     config = small()

@@ -1,7 +1,6 @@
 import os
 import pathlib
 import subprocess
-import time
 
 import pytest
 
@@ -19,11 +18,9 @@ def local(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]
 
 
 def test_a_second_start_has_nothing_to_do() -> None:
-    begin = time.monotonic()
     result = local("no_such_experiment")
-    assert time.monotonic() - begin < 5  # 0.1 s on an idle machine
     assert result.returncode == 2
-    assert result.stdout == ""
+    assert result.stdout == ""  # each step of the set-up has a line
     assert result.stderr.startswith("There is no experiment 'no_such_experiment'; the first argument takes one of ")
 
 

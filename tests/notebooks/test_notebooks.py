@@ -8,8 +8,8 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# They train as value_pretraining does, under other settings.
-LONG = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics")
+# They train agents, which takes a minute each even at their small size.
+LONG = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics", "value_pretraining")
 NOTEBOOKS = [
     pytest.param(path, id=path.stem, marks=pytest.mark.full if path.stem in LONG else ())
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
