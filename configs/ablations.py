@@ -38,6 +38,7 @@ def get_config() -> ml_collections.ConfigDict:
         "ppo.positive_weight=0.1",
         "ppo.entropy_bonus=0.01",
         "reward.length_penalty=0.1",
+        "ppo.balance=0.0",
         "ppo.lag=4",
         "ppo.lag=4 ppo.max_importance=1000.0",
         "ppo.lag=4 ppo.decoupled=False",
