@@ -116,3 +116,23 @@ def test_pieces_without_sampled_tokens_are_skipped(
     jax.effects_barrier()
     assert len(calls) == 2
     np.testing.assert_array_equal(np.asarray(read.log_probs) < 0, wanted)
+
+
+def test_policies_side_by_side_have_rounds_of_their_own(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    """Under vmap the loop goes on for whoever has most sampled tokens, and changes nothing for the others."""
+    model = dataclasses.replace(tiny_model, execution=Execution(head_chunk=4))
+    hidden, tokens, _ = sample(model)
+    wanted = jax.random.bernoulli(jax.random.key(2), jnp.asarray([0.1, 0.9])[:, None, None], (2, B, T))
+
+    def gradients(hidden: jax.Array, wanted: jax.Array) -> Any:
+        def total(parameters: Parameters, hidden: jax.Array) -> jax.Array:
+            read = token_statistics(model, parameters, hidden, tokens, wanted)
+            return (read.log_probs + read.entropies).sum()
+
+        return jax.grad(total, argnums=(0, 1))(tiny_parameters, hidden)
+
+    states = jnp.stack([hidden, -hidden])
+    together = jax.jit(jax.vmap(gradients))(states, wanted)
+    for number in range(2):
+        alone = jax.jit(gradients)(states[number], wanted[number])
+        jax.tree.map(lambda a, b, n=number: np.testing.assert_allclose(a[n], b, atol=2e-6), together, alone)
