@@ -8,9 +8,9 @@ compiler, no TPU: it comes with the extra tars_jax[pod], which the development e
 
 A program of ui-tars-2 takes eight minutes and more of one core. docs/pod_plans.md has what came out, with all 61 layers
 and images. The updates fit with 56% of the memory of a v5p, since a layer's input and attention wait on the host, 54
-GiB a chip; their utilisation is estimated at 43 to 55%, depending on how much of the memory traffic and of the wires
+GiB a chip; their utilisation is estimated at 46 to 57%, depending on how much of the memory traffic and of the wires
 hides behind products, which are assumed to reach 80% of the peak. The goal was 45% with headroom. With remat=full they
-took 91% at 38 to 50%.
+took 91% at 38 to 50%, in an earlier version.
 
 The 30B preset takes 99% of 256 chips of v6e at 28 to 47%, and 95% of 256 chips of v5e at 27 to 52% with windows of half
 the length:
