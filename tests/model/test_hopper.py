@@ -12,6 +12,7 @@ from jax.experimental.pallas.ops.gpu import ragged_dot_mgpu, transposed_ragged_d
 
 from tars_jax import InputError
 from tars_jax.model.assignments import Weights
+from tars_jax.model.execution import Execution
 from tars_jax.model.experts import all_experts
 from tars_jax.model.grouped import grouped
 from tars_jax.model.hopper import _tiles, hopper_dot
@@ -140,3 +141,21 @@ def test_what_the_kernels_do_not_take() -> None:
         hopper_dot(rows.astype(jnp.float32), kernels.astype(jnp.float32), sizes)
     with pytest.raises(InputError, match="got bfloat16 and 256x96"):
         hopper_dot(rows, kernels[..., :96], sizes)
+
+
+@pytest.mark.parametrize(
+    ("capability", "dtype", "width", "expected"),
+    [
+        ("9.0", "bfloat16", 768, "hopper"),
+        ("9.0", "float32", 768, "buckets"),
+        ("9.0", "bfloat16", 96, "buckets"),
+        ("10.0", "bfloat16", 768, "buckets"),
+    ],
+)
+def test_auto_takes_it_where_it_fits(
+    monkeypatch: pytest.MonkeyPatch, capability: str, dtype: str, width: int, expected: str
+) -> None:
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "devices", lambda: [types.SimpleNamespace(compute_capability=capability)])
+    assert Execution().experts_backend(dtype, 2048, width) == expected
+    assert Execution(experts="ragged").experts_backend(dtype, 2048, width) == "ragged"
