@@ -19,7 +19,6 @@ from tars_jax.model.execution import ATTENTION, EXPERTS, REMAT
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import write_atomic
 
-EXPERT_BACKENDS = tuple(dict.fromkeys((*EXPERTS, "hopper")))  # one that Execution does not know is a row with an error
 RULES: dict[str, Rule] = {
     "size": one_of(*MODELS),
     "models": each(one_of("dense", "moe")),
@@ -30,11 +29,11 @@ RULES: dict[str, Rule] = {
     "repeats": at_least(1),
     "seconds": more_than(0),
     "update.attention": each(one_of(*ATTENTION)),
-    "update.experts": each(one_of(*EXPERT_BACKENDS)),
+    "update.experts": each(one_of(*EXPERTS)),
     "update.remat": each(one_of(*REMAT)),
     "update.head_chunk": at_least(1),
     "layer.attention": each(one_of(*ATTENTION)),
-    "layer.experts": each(one_of(*EXPERT_BACKENDS)),
+    "layer.experts": each(one_of(*EXPERTS)),
     "decode.weights": each(one_of("bfloat16", "w4a8")),
     "decode.layers": each(one_of("apart", "together")),
     **{

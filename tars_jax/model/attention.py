@@ -29,7 +29,7 @@ SPLASH_SIDES = (2048, 1024, 512, 256, SPLASH_UNIT)  # tokens of a block; the fir
 SPLASH_QUERIES = 1024  # at most, of a block
 SPLASH_PRODUCT = 512  # keys of a block that are multiplied at a time, at most
 DENSE_QUERIES, DENSE_BLOCKS = 64, 8  # fewest of a block, and most blocks of a row
-# Windows of a row, at most: its kernels start for every one that there could be, so few fit a row of many tokens.
+# Windows of a row, at most: its kernels start for every one that there could be, so a short row may hold few.
 CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512  # fewest and most, and one for so many tokens between them
 
 

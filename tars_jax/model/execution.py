@@ -96,7 +96,9 @@ class Execution:
         if self.experts != "auto":
             return self.experts
         platform = jax.default_backend()
-        return _on_gpu(dtype, widths) if platform == "gpu" else {"tpu": "megablox"}.get(platform, "buckets")
+        if platform == "gpu" and jax.devices()[0].compute_capability == HOPPER and fits_hopper(dtype, *widths):
+            return "hopper"
+        return "megablox" if platform == "tpu" else "buckets"
 
     @property
     def products_backend(self) -> str:
@@ -106,9 +108,9 @@ class Execution:
         return "turned" if jax.default_backend() == "cpu" else "plain"
 
 
-def _on_gpu(dtype: str, widths: tuple[int, ...]) -> str:
-    fits = dtype == "bfloat16" and not any(width % HOPPER_UNIT for width in widths)
-    return "hopper" if fits and jax.devices()[0].compute_capability == HOPPER else "buckets"
+def fits_hopper(dtype: str, *widths: int) -> bool:
+    """Whether its grouped products take kernels of these widths."""
+    return dtype == "bfloat16" and not any(width % HOPPER_UNIT for width in widths)
 
 
 EXECUTION = Execution()

@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from tars_jax import InputError
-from tars_jax.model.execution import HOPPER_UNIT
+from tars_jax.model.execution import HOPPER_UNIT, fits_hopper
 
 # Sides of a tile, and how many of the inner dimension are under way, as much as shared memory holds; a wider outer one
 # where it fits. Two neighbours of the outer dimension are computed one after the other and share what they read.
@@ -58,11 +57,7 @@ hopper_dot.defvjp(_forward, _backward)
 def _product(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, *, transposed: bool) -> jax.Array:
     from jax.experimental.pallas.ops.gpu.ragged_dot_mgpu import ragged_dot
 
-    if (
-        rows.dtype != jnp.bfloat16
-        or kernels.dtype != jnp.bfloat16
-        or any(side % HOPPER_UNIT for side in kernels.shape[1:])
-    ):
+    if rows.dtype != kernels.dtype or not fits_hopper(kernels.dtype.name, *kernels.shape[1:]):
         raise InputError(
             "execution.experts: 'hopper' takes model.dtype bfloat16 and widths that are multiples of "
             f"{HOPPER_UNIT}, got {kernels.dtype} and {kernels.shape[1]}x{kernels.shape[2]}"

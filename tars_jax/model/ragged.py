@@ -3,9 +3,9 @@
 Axes: G tokens, K experts of a token, R = G * K assignments, D width, E experts, F expert width.
 
 A product takes rows [R, .], kernels [E, ., .] and the lengths of the runs [E], and gives rows; what stands behind the
-last run is not said, of its result and of the gradient for its rows. `jax.lax.ragged_dot` is
-native on TPU, but its gradient for the kernels is not: it computes every expert on every row; on CPU and GPU it does so
-forwards too. Megablox: Pallas kernels for TPU, gradients too. Tokamax: kernels for GPU, from the package of that name.
+last run is not said, of its result and of the gradient for its rows. `jax.lax.ragged_dot` is native on TPU, but its
+gradient for the kernels is not: it computes every expert on every row; on CPU and GPU it does so forwards too.
+Megablox: Pallas kernels for TPU, gradients too. Tokamax: kernels for GPU, from the package of that name.
 """
 
 from __future__ import annotations

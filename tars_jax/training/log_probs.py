@@ -64,7 +64,9 @@ def token_statistics(
         padding = [(0, 0), (0, pieces * chunk - length), *[(0, 0)] * (x.ndim - 2)]
         return jnp.moveaxis(jnp.pad(moved, padding).reshape(-1, pieces, chunk, *x.shape[2:]), 1, 0)
 
-    head: Parameters = {name: parameters[name] for name in ("embed", "vocabulary_head") if name in parameters}
+    # Alone: whatever else were handed over would get a gradient of zeros in every round.
+    name = "embed" if model.tied_embeddings else "vocabulary_head"
+    head: Parameters = {name: parameters[name]}
     columns = _Columns(cut(tokens, order), cut(wanted, order))
     rounds = -(-wanted.sum(1).max() // chunk)
     found = _read_all(model, head, cut(hidden, jnp.maximum(order - 1, 0)), columns, rounds)
