@@ -5,10 +5,14 @@ Axes: T tokens of one trajectory.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import chex
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
+
+Pair: TypeAlias = tuple[jax.Array, jax.Array]  # with the policy's lambda and with the critic's
 
 
 def decoupled_gae(
@@ -56,23 +60,24 @@ def decoupled_gae(
     r = jnp.where(mask, rewards, 0).astype(dtype)
     v = jnp.where(mask, values, 0).astype(dtype)
 
-    def lambda_return(lambda_: jax.Array) -> jax.Array:
-        # C_t = slope_t C_{t+1} + level_t; other tokens hand on what they get.
-        slope = jnp.where(mask, gamma * lambda_, 1).astype(dtype)
-        level = jnp.where(mask, v + lambda_ * (r - v), 0).astype(dtype)
+    lambda_policy, lambda_critic, gamma = (jnp.asarray(each, dtype) for each in (lambda_policy, lambda_critic, gamma))
 
-        def backward(c_tp1: jax.Array, token: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-            slope_t, level_t = token
-            return slope_t * c_tp1 + level_t, c_tp1
+    def backward(c_tp1: Pair, token: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[Pair, Pair]:
+        r_t, v_t, acted = token
 
-        start = jnp.asarray(bootstrap_value, dtype)
-        # A token costs less than a turn of the loop: four share one.
-        _, following = jax.lax.scan(backward, start, (slope, level), reverse=True, unroll=4)
-        return r + gamma * following
+        def step(c_tp1: jax.Array, lambda_: jax.Array) -> Pair:
+            w_t = r_t + gamma * c_tp1
+            c_t = (1 - lambda_) * v_t + lambda_ * w_t
+            return jnp.where(acted, c_t, c_tp1), w_t  # other tokens hand on what they get
 
-    policy, critic = jax.vmap(lambda_return)(jnp.stack([jnp.asarray(lambda_policy), jnp.asarray(lambda_critic)]))
-    zero = jnp.zeros((), dtype)
-    return jnp.where(mask, policy - v, zero).astype(dtype), jnp.where(mask, critic, zero).astype(dtype)
+        c_policy, w_policy = step(c_tp1[0], lambda_policy)
+        c_critic, w_critic = step(c_tp1[1], lambda_critic)
+        return (c_policy, c_critic), (jnp.where(acted, w_policy - v_t, 0), jnp.where(acted, w_critic, 0))
+
+    # All that a token takes and gives passes through the loop: for a batch, turning arrays round costs more than it.
+    start = jnp.asarray(bootstrap_value, dtype)
+    _, (advantages, targets) = jax.lax.scan(backward, (start, start), (r, v, mask), reverse=True)
+    return advantages, targets
 
 
 def turn_level_gae(
