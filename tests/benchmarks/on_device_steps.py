@@ -6,7 +6,7 @@ The policy is nano with seeded weights, under a constraint, so that every answer
 maze at 96x96, 6 steps an episode, answers of at most 24 tokens. Three ways take turns in one process:
 
 - device: `tars_jax.rollout.on_device.rollout`, games included, one program;
-- bare: the same calls of `extend` and `decode`, with prompts and screenshots that do not change: no game, no reading;
+- bare: the same calls of `extend` and `decode`, with prompts and grey screenshots: no game, no reading;
 - browser: Chromium, the agent loop and the engine with as many slots as pages, as in the quickstart.
 
 Printed are the medians over repeats of each repeat's ratios, of time on the wall and of processor time (children
@@ -65,18 +65,18 @@ def device_ways(lab: Lab, episodes: int) -> dict[str, Callable[[], int]]:
     never = Act.nothing()
 
     class Still:
-        """The maze's screenshot and nothing else."""
+        """Screenshots of the maze's size and nothing else; each of another grey, so that each is encoded."""
 
         instruction, size = game.instruction, game.size
 
         def reset(self, key: jax.Array) -> jax.Array:
-            return jnp.bool_(True)
+            return jax.random.bits(key, (), jnp.uint8)
 
         def step(self, state: jax.Array, act: Act) -> tuple[jax.Array, jax.Array, jax.Array]:
-            return state, jnp.float32(0), jnp.bool_(False)
+            return state + jnp.uint8(1), jnp.float32(0), jnp.bool_(False)
 
         def draw(self, state: jax.Array) -> jax.Array:
-            return jnp.zeros((*game.size, 3), jnp.uint8)
+            return jnp.full((*game.size, 3), state)
 
         def succeeded(self, state: jax.Array) -> jax.Array:
             return jnp.bool_(False)
