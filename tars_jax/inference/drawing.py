@@ -10,6 +10,7 @@ likeliest token is taken; recorded is its log-probability at temperature 1, sinc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -87,16 +88,45 @@ def draw(
     scaled = jax.lax.cond(truncated.any(), _truncate, lambda scaled, *_: scaled, scaled, drawing.top_k, drawing.top_p)
     log_probs = jax.nn.log_softmax(scaled)
 
-    def noise(seed: jax.Array, drawn: jax.Array) -> jax.Array:
+    def chances(seed: jax.Array, drawn: jax.Array) -> jax.Array:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(base_seed), seed), drawn)
-        return jax.random.gumbel(key, logits.shape[1:], logits.dtype)
+        return jax.random.uniform(key, (2,))
 
-    gumbel = jax.vmap(noise)(drawing.seed, drawing.drawn)
-    tokens = jnp.argmax(log_probs + jnp.where(greedy[:, None], 0.0, gumbel), axis=-1).astype(jnp.int32)
+    tokens = pick(jnp.exp(log_probs), jax.vmap(chances)(drawing.seed, drawing.drawn))
+
+    def with_greedy(tokens: jax.Array) -> jax.Array:
+        return jnp.where(greedy, jnp.argmax(log_probs, axis=-1).astype(jnp.int32), tokens)
+
+    tokens = jax.lax.cond(greedy.any(), with_greedy, lambda tokens: tokens, tokens)
     if constraints is not None:
         following = jax.vmap(constraints.after)(drawing.state, tokens)
     likeliest = _likeliest(log_probs, drawing.alternatives, alternatives) if alternatives else None
     return Draw(tokens, jnp.take_along_axis(log_probs, tokens[:, None], axis=1)[:, 0], following, likeliest)
+
+
+def pick(probabilities: jax.Array, chances: jax.Array) -> jax.Array:
+    """A token of each row of [S, V] by two even chances [S, 2]: a block of the vocabulary, then a token of the block.
+
+    Two random numbers a token where Gumbel's way takes V, and V logarithms of each, a seventh of a processor's step.
+    """
+    rows, vocabulary = probabilities.shape
+    size = max(math.isqrt(vocabulary), 1)
+    blocks = jnp.pad(probabilities, ((0, 0), (0, -vocabulary % size))).reshape(rows, -1, size)
+    block = _weighed(blocks.sum(-1), chances[:, 0])
+    inside = jnp.take_along_axis(blocks, block[:, None, None], axis=1)[:, 0]
+    return block * size + _weighed(inside, chances[:, 1])
+
+
+def _weighed(weights: jax.Array, chance: jax.Array) -> jax.Array:
+    """The first index of each row of [S, N] whose sum of weights, up to and with it, is beyond `chance` [S] of all.
+
+    Never one of weight 0, whatever the rounding of sums says.
+    """
+    ends = jnp.cumsum(weights, axis=-1)
+    place, possible = jnp.arange(weights.shape[-1], dtype=jnp.int32), weights > 0
+    beyond = possible & (ends > chance[:, None] * ends[:, -1:])
+    last = jnp.where(possible, place, 0).max(-1)
+    return jnp.where(beyond, place, last[:, None]).min(-1)
 
 
 def _likeliest(log_probs: jax.Array, asked: jax.Array, count: int) -> Alternatives:

@@ -277,23 +277,29 @@ def copy(state: SlotState, source: Array, target: Array) -> SlotState:
 
 @functools.partial(jax.jit, static_argnames="size")
 def _take(cache: Caches, slot: Array, start: Array, size: int) -> Caches:
-    def block(leaf: jax.Array) -> jax.Array:
-        layers, _, heads, _, width = leaf.shape
-        return jax.lax.dynamic_slice(leaf, (0, slot, 0, start, 0), (layers, 1, heads, size, width))[:, 0]
+    def block(leaf: jax.Array, tokens: int) -> jax.Array:
+        row = jax.lax.dynamic_index_in_dim(leaf, slot, axis=1, keepdims=False)
+        return jax.lax.dynamic_slice_in_dim(row, start, size, axis=tokens - 1)
 
-    return jax.tree.map(block, cache)
+    return tuple(Cache(block(group.keys, 4), block(group.values, 3)) for group in cache)
 
 
 @functools.partial(jax.jit, donate_argnums=0)
 def _put(state: SlotState, block: Caches, slot: Array, start: Array) -> SlotState:
-    def written(leaf: jax.Array, part: jax.Array) -> jax.Array:
-        return jax.lax.dynamic_update_slice(leaf, part[:, None], (0, slot, 0, start, 0))
+    def written(leaf: jax.Array, part: jax.Array, tokens: int) -> jax.Array:
+        at = [jnp.int32(0), slot, *[jnp.int32(0)] * 3]
+        at[tokens] = start
+        return jax.lax.dynamic_update_slice(leaf, part[:, None], at)
 
-    return _in_place(dataclasses.replace(state, cache=jax.tree.map(written, state.cache, block)))
+    cache = tuple(
+        Cache(written(group.keys, part.keys, 4), written(group.values, part.values, 3))
+        for group, part in zip(state.cache, block, strict=True)
+    )
+    return _in_place(dataclasses.replace(state, cache=cache))
 
 
 def take(state: SlotState, slot: int, length: int) -> list[Caches]:
-    """The first `length` tokens of a slot's cache in host memory: blocks of [L, K, C, H] for each group.
+    """The first `length` tokens of a slot's cache in host memory: blocks of C tokens for each group.
 
     They end where the cache ends. All blocks are of one size, so that nothing is compiled for a length.
     """

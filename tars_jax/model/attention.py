@@ -102,7 +102,7 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
 
 
 def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, visible: Visible) -> jax.Array:
-    """The same with a live cache: keys and values [B, K, M, H]. It is attended in full, whatever it holds."""
+    """The same with a live cache: keys [B, K, H, M], values [B, K, M, H]. It is attended in full, whatever it holds."""
     assert visible.mask is not None
     if q.shape[1] == 1:
         return jax.lax.platform_dependent(q, keys, values, visible.mask, cpu=_one_token, default=_all_tokens)
@@ -123,7 +123,7 @@ def _dense_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) 
 
 
 def _all_tokens(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array) -> jax.Array:
-    return _dense(q, jnp.swapaxes(keys, 1, 2), jnp.swapaxes(values, 1, 2), mask)
+    return _dense(q, jnp.moveaxis(keys, 3, 1), jnp.swapaxes(values, 1, 2), mask)
 
 
 def _one_token(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array) -> jax.Array:
@@ -131,7 +131,7 @@ def _one_token(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array
     rows, _, query_heads, head_dim = q.shape
     heads = keys.shape[1]
     q = (q * head_dim**-0.5).reshape(rows, heads, query_heads // heads, head_dim)
-    scores = jnp.einsum("BKGH,BKMH->BKGM", q, keys, preferred_element_type=jnp.float32)
+    scores = jnp.einsum("BKGH,BKHM->BKGM", q, keys, preferred_element_type=jnp.float32)
     weights = jax.nn.softmax(jnp.where(mask[:, None], scores, jnp.finfo(jnp.float32).min)).astype(values.dtype)
     y = jnp.einsum("BKGM,BKMH->BKGH", weights, values)
     return y.reshape(rows, 1, query_heads, head_dim)

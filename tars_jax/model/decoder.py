@@ -31,20 +31,24 @@ from tars_jax.model.sharding import constrain
 
 @flax.struct.dataclass
 class Cache:
-    """Keys and values of a group. It travels in the carry of the layer scan, so a donated cache is never copied."""
+    """Keys and values of a group. It travels in the carry of the layer scan, so a donated cache is never copied.
 
-    keys: jax.Array  # [L, S, K, M, H]
+    Each lies as its product with one token's queries or weights reads it: nothing is transposed for a decode step.
+    """
+
+    keys: jax.Array  # [L, S, K, H, M]
     values: jax.Array  # [L, S, K, M, H]
 
     @property
     def length(self) -> int:
         """M, tokens that a slot has room for."""
-        return self.keys.shape[3]
+        return self.values.shape[3]
 
     @staticmethod
     def empty(config: ModelConfig, slots: int, length: int, groups: int = 1) -> Caches:
-        shape = (config.depth // groups, slots, config.kv_heads, length, config.head_dim)
-        return tuple(Cache(jnp.zeros(shape, config.dtype), jnp.zeros(shape, config.dtype)) for _ in range(groups))
+        heads = (config.depth // groups, slots, config.kv_heads)
+        keys, values = (*heads, config.head_dim, length), (*heads, length, config.head_dim)
+        return tuple(Cache(jnp.zeros(keys, config.dtype), jnp.zeros(values, config.dtype)) for _ in range(groups))
 
 
 Caches = tuple[Cache, ...]  # of all groups, which have equally many layers
@@ -100,8 +104,11 @@ class Attention(nn.Module):
             y = attend(q, k, v, attending.visible)
         else:
             slots = jnp.arange(x.shape[0]) if attending.slots is None else attending.slots
-            at = (place, slots[:, None], slice(None), attending.write_at)
-            cache = Cache(cache.keys.at[at].set(k, mode="drop"), cache.values.at[at].set(v, mode="drop"))
+            row, column, every = slots[:, None], attending.write_at, slice(None)
+            cache = Cache(
+                cache.keys.at[place, row, every, every, column].set(k, mode="drop"),
+                cache.values.at[place, row, every, column].set(v, mode="drop"),
+            )
             keys, values = cache.keys[place], cache.values[place]
             if attending.slots is not None:
                 keys, values = keys[slots], values[slots]

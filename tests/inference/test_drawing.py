@@ -11,7 +11,7 @@ from flax.core import FrozenDict
 from tars_jax import InputError
 from tars_jax.inference import Sampling, until_text
 from tars_jax.inference.constraint import FREE, Constraints
-from tars_jax.inference.drawing import Draw, Drawing, draw, rows_of
+from tars_jax.inference.drawing import Draw, Drawing, draw, pick, rows_of
 from tars_jax.model.policy import NEVER
 
 PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
@@ -69,6 +69,28 @@ def test_k_of_equals_are_k() -> None:
     tokens, log_probs, *_ = draws(np.zeros(8), Sampling(top_k=3))
     assert set(np.asarray(tokens).tolist()) == {0, 1, 2}
     np.testing.assert_allclose(log_probs, np.log(1 / 3), rtol=1e-5)
+
+
+def test_a_token_is_picked_by_a_block_and_a_place_in_it() -> None:
+    """Seven tokens in blocks of two, of .1 + .2, 0 + .4, .3 + 0 and 0."""
+    row = jnp.array([0.1, 0.2, 0.0, 0.4, 0.3, 0.0, 0.0])
+    chances = jnp.array([[0, 0], [0.29, 0.32], [0.29, 0.34], [0.31, 0], [0.69, 0.99], [0.71, 0.99], [1, 1]])
+    assert pick(jnp.tile(row, (7, 1)), chances).tolist() == [0, 0, 1, 3, 3, 4, 4]
+
+
+@pytest.mark.parametrize("vocabulary", [1, 2, 17, 2048, 5003])
+def test_tokens_come_as_often_as_they_should_and_impossible_ones_never(vocabulary: int) -> None:
+    """Weights over eight decades, half of them 0; the largest chances that there are, too."""
+    rng = np.random.default_rng(vocabulary)
+    weights = 10.0 ** rng.uniform(-8, 0, vocabulary) * (rng.random(vocabulary) < 0.5)
+    weights[rng.integers(vocabulary)] = 1
+    probabilities, draws = (weights / weights.sum()).astype(np.float32), 40_000
+    chances = rng.random((draws, 2), np.float32)
+    chances[:2] = np.nextafter(np.float32(1), np.float32(0)), 0
+    tokens = np.asarray(jax.jit(jax.vmap(lambda each: pick(probabilities[None], each[None])[0]))(chances))
+    assert (probabilities[tokens] > 0).all()
+    counts = np.bincount(tokens, minlength=vocabulary)
+    np.testing.assert_array_less(np.abs(counts - draws * probabilities), 6 * np.sqrt(draws * probabilities) + 6)
 
 
 def test_heat_does_not_bring_back_what_may_never_be_drawn() -> None:

@@ -147,8 +147,9 @@ def test_slots_do_not_touch_each_other(tiny_model: ModelConfig, append: Any, unc
 def test_padding_writes_nothing(tiny_model: ModelConfig, append: Any) -> None:
     full = jax.tree.map(lambda leaf: jnp.full_like(leaf, 7.0), Cache.empty(tiny_model, SLOTS, LENGTH))
     _, cache = append(full, [Context(1, length=4)], [([1, 2, 3], [])])
-    written = np.asarray(cache[0].keys != 7.0).any(axis=(0, 2, 4))  # [S, M]
-    assert np.argwhere(written).tolist() == [[1, 4], [1, 5], [1, 6]]
+    for leaf, heads in ((cache[0].keys, (0, 2, 3)), (cache[0].values, (0, 2, 4))):
+        written = np.asarray(leaf != 7.0).any(axis=heads)  # [S, M]
+        assert np.argwhere(written).tolist() == [[1, 4], [1, 5], [1, 6]]
 
 
 # The jitted functions
@@ -276,11 +277,12 @@ def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfi
     state = copy(dataclasses.replace(state, cache=cache), 1, 2)
     jax.tree.map(lambda now, then: np.testing.assert_array_equal(now, then[:, [0, 1, 1]]), state.cache, expected)
     blocks = take(state, 1, used)
-    assert [block[0].keys.shape[2] for block in blocks] == [256] * 3
+    assert [(block[0].keys.shape[3], block[0].values.shape[2]) for block in blocks] == [(256, 256)] * 3
     assert len(take(state, 1, 256)) == 1
     state = put(state, 0, blocks, used)
-    for now, then in zip(jax.tree.leaves(state.cache), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_array_equal(now[:, 0, :, :used], then[:, 1, :, :used])
+    for now, then in zip(state.cache, expected, strict=True):
+        np.testing.assert_array_equal(now.values[:, 0, :, :used], then.values[:, 1, :, :used])
+        np.testing.assert_array_equal(now.keys[:, 0, ..., :used], then.keys[:, 1, ..., :used])
     state = put(state, 2, blocks, 10)  # fewer blocks than there are
     jax.tree.map(lambda now, then: np.testing.assert_array_equal(now[:, 1], then[:, 1]), state.cache, expected)
 

@@ -242,7 +242,7 @@ def test_one_token_with_a_live_cache_sees_what_it_may_and_no_more(heads: int) ->
             expected[row, 0, head] = weights @ v[row, own, :seen] / weights.sum()
     unseen = np.arange(7)[:, None] >= np.array([3, 7])[:, None, None, None]
     k, v = (np.where(unseen, 1e3, each) for each in (k, v))
-    rows = (jnp.asarray(each, jnp.float32) for each in (q, k, v))
+    rows = (jnp.asarray(each, jnp.float32) for each in (q, np.swapaxes(k, 2, 3), v))
     got = jax.jit(attend_cache)(*rows, up_to(jnp.array([[2], [6]]), 7))
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
