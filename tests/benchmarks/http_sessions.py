@@ -1,6 +1,6 @@
 """Concurrent HTTP sessions with images against direct engine calls of the same work, in one run.
 
-    PYTHONPATH=. python tests/benchmarks/http_sessions.py [--sessions=64] [--turns=4] [--rounds=7]
+    PYTHONPATH=. python tests/benchmarks/http_sessions.py [--sessions=64] [--turns=4] [--rounds=7] [--preset=nano]
 
 Every session plays `turns` turns in one window: text and a new screenshot of 96x96 pixels in, an answer of 24 tokens
 out. Direct sessions are coroutines beside the engine; HTTP sessions live in a process of their own, which packs the
@@ -88,13 +88,14 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--slots", type=int, default=64)
+    parser.add_argument("--preset", default="nano", help="of the policy: what HTTP adds does not grow with it")
     parser.add_argument("--client", default="", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.client:
         client_process(arguments.client, arguments.sessions, arguments.turns)
         return
     tokenizer = load_tokenizer()
-    model = preset("nano", tokenizer.vocabulary)
+    model = preset(arguments.preset, tokenizer.vocabulary)
     parameters = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(0))
     config = EngineConfig(
         slots=arguments.slots,
@@ -109,7 +110,7 @@ def main() -> None:
     never = tokenizer.image  # as the stop token: every answer takes its whole budget
     with Engine(model, parameters, config, image=tokenizer.image, stop=never, seed=0) as engine:
         engine.warm_up((SIZE, SIZE))
-        served = Served("nano", engine, tokenizer, turns, exact, never, parameters, lambda path: parameters)
+        served = Served(arguments.preset, engine, tokenizer, turns, exact, never, parameters, lambda path: parameters)
         server = ServerConfig(port=0)
         with serving(make_app(served, server), server) as address:
             measure(arguments, engine, address)
