@@ -154,6 +154,7 @@ def get_config() -> ml_collections.ConfigDict:
             "max_importance": 2.0,  # with decoupled
             "kl_weight": 0.0,  # to the supervised policy
             "replay_routes": False,  # tokens go to the experts that sampled them; takes engine.record_routes
+            "freeze_vision": False,  # the vision encoders stay as they are, and each screenshot is encoded once
             "epochs": 2,
             "minibatch_rows": 128,
             "positive_weight": 0.5,  # VAPO's; what the policy sees and plans stays intact while its moves change

@@ -40,7 +40,8 @@ class Inputs:
     segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
     images: Array  # [B, I, height, width, 3] uint8; a tuple of such where there are several sizes
     image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens (size after size), -1 for text
-    seen: Array | None = None  # [1 + F, P, D] from `see`, in place of images: then image_tokens index all rows' P
+    # From `see`, in place of images: [1 + F, B, I * Q, D], or [1 + F, P, D], whose P all rows' image_tokens index.
+    seen: Array | None = None
     routes: Array | None = None  # [B, T, L, K] int16: experts that tokens must go to; -1 where the router is free
 
 
@@ -127,13 +128,15 @@ def _encoder(config: ModelConfig) -> VisionEncoder:
 
 def _features(config: ModelConfig, inputs: Inputs) -> jax.Array | None:
     """What stands at each image token, [1 + F, B, T, D], encoded now or before; None where there are no images."""
-    if inputs.seen is not None:
-        return inputs.seen[:, jnp.maximum(inputs.image_tokens, 0)]
-    sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
-    if not any(images.shape[1] for images in sizes):
-        return None
-    encoder = _encoder(config)
-    seen = jnp.concatenate([_of_rows(encoder, images) for images in sizes if images.shape[1]], axis=2)
+    seen = inputs.seen
+    if seen is not None and seen.ndim == 3:
+        return seen[:, jnp.maximum(inputs.image_tokens, 0)]
+    if seen is None:
+        sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
+        if not any(images.shape[1] for images in sizes):
+            return None
+        encoder = _encoder(config)
+        seen = jnp.concatenate([_of_rows(encoder, images) for images in sizes if images.shape[1]], axis=2)
     # Each row takes from its own images; the compiler would bring the images of all rows together for it.
     taken = mapped(_taken, ((None, "batch", None, None), ("batch", None)), (None, "batch", None, None))
     return taken(seen, inputs.image_tokens)
@@ -180,8 +183,9 @@ def forward(
 def see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
     """Screenshots uint8 [I, height, width, 3] to the features [1 + F, I, Q, D] that stand at their image tokens.
 
-    Joined over images, [1 + F, P, D], they are what `Inputs.seen` takes. They depend on the parameters of `vision`
-    alone: a learner that does not train these may compute them once, the gradients of all others are the same.
+    Joined over images, they are what `Inputs.seen` takes. They depend on the parameters of `vision` alone: a learner
+    that does not train these may compute them once (`tars_jax.training.gallery`), the gradients of all others are the
+    same.
     """
     seen: Any = Eyes(config).apply({"params": {"vision": parameters["vision"]}}, images)
     return seen

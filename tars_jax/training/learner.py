@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -13,8 +14,9 @@ import numpy as np
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
-from tars_jax.training.packing import Packer, free_routes, map_rows
+from tars_jax.training.gallery import Gallery
+from tars_jax.training.optimisers import OptimiserConfig, make_optimiser, without_vision
+from tars_jax.training.packing import Packer, free_routes, map_rows, with_features
 from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn, value_batch
 from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig, step_rewards
@@ -38,11 +40,13 @@ class PPOLearner:
         self._model, self._packer, self._config, self._rewards = model, packer, config, rewards
         self._score = make_score_fn(model)
         self._advantages = make_advantage_fn(config)
-        self._optimisers = make_optimiser(policy_optimiser), make_optimiser(value_optimiser)
+        learns = without_vision if config.freeze_vision else lambda optimiser: optimiser
+        self._optimisers = learns(make_optimiser(policy_optimiser)), learns(make_optimiser(value_optimiser))
         self._update_policy = make_policy_update(model, self._optimisers[0], config)
         self._update_value = make_value_update(model, self._optimisers[1], config.value_clip)
         self._values = make_value_fn(model)
         self._reference: Parameters | None = None
+        self._galleries = Gallery(model), Gallery(model)
 
     def start(self, policy: Parameters, value: Parameters | None) -> tuple[TrainState, Any]:
         """States of policy and value model before the first update; the parameters are copied.
@@ -52,6 +56,7 @@ class PPOLearner:
         """
         if self._config.uses_reference:
             self._reference = policy
+        self._galleries = Gallery(self._model), Gallery(self._model)
         return start(policy, self._optimisers[0]), None if value is None else start(value, self._optimisers[1])
 
     def update(
@@ -72,20 +77,28 @@ class PPOLearner:
         config = self._config
         separate = config.uses_values and not self._model.scalar_head
         packed = self._packer.pack(trajectories, config.minibatch_rows, routes=config.replay_routes)
+        images = packed.rows.inputs.images
         with watch("log_probs"):
+            if config.freeze_vision:
+                features = self._galleries[0].show(policy.parameters, images)
+                packed = dataclasses.replace(packed, rows=with_features(packed.rows, features))
             proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
             reference = None
             if self._reference is not None:
                 reference = map_rows(self._score, self._reference, packed.rows, config.minibatch_rows)
-        values = None
+        values = value_seen = None
         if config.uses_values:
             with watch("values"):
                 parameters = value.parameters if separate else policy.parameters
                 rows = free_routes(packed.rows) if separate else packed.rows
+                if separate and config.freeze_vision:
+                    value_seen = self._galleries[1].show(parameters, images)
+                    rows = with_features(rows, value_seen)
                 values = map_rows(self._values, parameters, rows, config.minibatch_rows)
         batch, prepared = prepare(
             packed, trajectories, proximal, values, config, self._rewards, self._advantages, reference
         )
+        batch = dataclasses.replace(batch, value_seen=value_seen)
 
         collected: list[dict[str, jax.Array]] = []
         rng = np.random.default_rng((seed, version))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -74,13 +75,19 @@ def make_optimiser(config: OptimiserConfig) -> optax.GradientTransformation:
 
 def only_value_head(optimiser: optax.GradientTransformation) -> optax.GradientTransformation:
     """Leaves everything but the value head as it is: a shared trunk is the policy's while values are pretrained."""
+    return _frozen(optimiser, lambda name: name != "scalar_head")
 
-    def trunk(parameters: Parameters) -> Parameters:
-        return {
-            name: jax.tree.map(lambda _, name=name: name != "scalar_head", tree) for name, tree in parameters.items()
-        }
 
-    return optax.chain(optimiser, optax.masked(optax.set_to_zero(), trunk))
+def without_vision(optimiser: optax.GradientTransformation) -> optax.GradientTransformation:
+    """Leaves the vision encoder as it is."""
+    return _frozen(optimiser, lambda name: name == "vision")
+
+
+def _frozen(optimiser: optax.GradientTransformation, stays: Callable[[str], bool]) -> optax.GradientTransformation:
+    def parts(parameters: Parameters) -> Parameters:
+        return {name: jax.tree.map(lambda _, name=name: stays(name), tree) for name, tree in parameters.items()}
+
+    return optax.chain(optimiser, optax.masked(optax.set_to_zero(), parts))
 
 
 def _is_matrix(tree: Any) -> Any:

@@ -163,7 +163,7 @@ class Packer:
 
 
 def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
-    """Some rows of a host-side batch; positions carry their batch axis second."""
+    """Some rows of a host-side batch; positions and what was seen carry their batch axis second."""
     inputs = rows.inputs
     picked = Inputs(
         inputs.tokens[chosen],
@@ -171,6 +171,7 @@ def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
         inputs.segments[chosen],
         inputs.images[chosen],
         inputs.image_tokens[chosen],
+        seen=None if inputs.seen is None else inputs.seen[:, chosen],
         routes=None if inputs.routes is None else inputs.routes[chosen],
     )
     return Rows(picked, rows.action_mask[chosen], rows.log_probs[chosen], rows.versions[chosen])
@@ -179,6 +180,12 @@ def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
 def free_routes(rows: Rows) -> Rows:
     """The same rows for another model than the one that sampled them: its routers choose themselves."""
     return rows.replace(inputs=rows.inputs.replace(routes=None))  # type: ignore[attr-defined]
+
+
+def with_features(rows: Rows, features: Array) -> Rows:
+    """The rows with what an encoder says of their screenshots, [1 + F, R, I * Q, D], in place of these."""
+    nothing = np.zeros((features.shape[1], 0, 1, 1, 3), np.uint8)
+    return rows.replace(inputs=rows.inputs.replace(images=nothing, seen=features))  # type: ignore[attr-defined]
 
 
 def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: Rows, at_a_time: int) -> np.ndarray:

@@ -38,7 +38,7 @@ from tars_jax.rl import (
     whiten,
 )
 from tars_jax.training.log_probs import headless, token_statistics
-from tars_jax.training.packing import Array, Rows, free_routes
+from tars_jax.training.packing import Array, Rows, free_routes, with_features
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
 from tars_jax.training.value import ValueBatch, shift_values
@@ -56,6 +56,9 @@ class PPOBatch:
     old_values: Array
     weights: Array | None = None  # 1 / action tokens of the trajectory, for the aggregation "sequence"
     reference_log_probs: Array | None = None  # for a KL to the reference policy
+    value_seen: Array | None = (
+        None  # [1 + F, R, I * Q, D]: the value model's `Inputs.seen`, where the policy has its own
+    )
 
 
 def score_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
@@ -231,4 +234,7 @@ def make_policy_update(
 
 def value_batch(batch: PPOBatch) -> ValueBatch:
     """What the value update reads of a PPO minibatch."""
-    return ValueBatch(free_routes(batch.rows), batch.value_targets, batch.old_values)
+    rows = free_routes(batch.rows)
+    if batch.value_seen is not None:
+        rows = with_features(rows, batch.value_seen)
+    return ValueBatch(rows, batch.value_targets, batch.old_values)

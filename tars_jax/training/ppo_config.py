@@ -39,6 +39,7 @@ class PPOConfig:
     balance: float = 0.01  # the routers' load-balancing loss
     value_weight: float = 0.5  # of the value loss when policy and value share their trunk
     replay_routes: bool = False  # the policy's tokens go to the experts that sampled them (R3, arXiv 2510.11370)
+    freeze_vision: bool = False  # the vision encoders stay as they are: each screenshot is encoded once
     epochs: int = 1
     minibatch_rows: int = 16
 

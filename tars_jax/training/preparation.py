@@ -88,4 +88,5 @@ def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterato
             old_values=batch.old_values[chosen],
             weights=None if batch.weights is None else batch.weights[chosen],
             reference_log_probs=None if batch.reference_log_probs is None else batch.reference_log_probs[chosen],
+            value_seen=None if batch.value_seen is None else batch.value_seen[:, chosen],
         )

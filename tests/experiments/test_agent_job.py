@@ -20,7 +20,7 @@ OTHER: dict[str, Any] = {
     "normalise_advantages": False, "group_std": False, "aggregation": "sequence", "clip_low": 0.1, "clip_high": 0.3,
     "dual_clip": 3.0, "value_clip": 0.4, "decoupled": False, "max_importance": 1.5, "kl_weight": 0.01,
     "positive_weight": 0.2, "entropy_bonus": 0.03, "balance": 0.04, "value_weight": 0.05, "replay_routes": True,
-    "epochs": 3, "minibatch_rows": 4,
+    "freeze_vision": True, "epochs": 3, "minibatch_rows": 4,
 }  # fmt: skip
 
 

@@ -1,0 +1,52 @@
+"""Screenshots under a vision encoder that does not learn: each is encoded once, and known by its hash.
+
+Axes: R rows, I images of a row, Q tokens of an image, D width, F features that are added after the first decoder
+layers.
+
+An update reads a screenshot many times: for log-probabilities, for values, in every epoch, in each window that shows
+it, and forwards and backwards. Where the encoder stays as it is, what it says of a screenshot does, too, over updates.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+
+import jax
+import numpy as np
+
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Array, Parameters, see
+
+AT_A_TIME = 32  # screenshots of one call, so that one shape is compiled
+MOST = 4096  # screenshots that are kept from update to update; those shown longest ago give way
+
+
+class Gallery:
+    """What one encoder says of screenshots; all calls bring parameters with the same `vision`."""
+
+    def __init__(self, model: ModelConfig) -> None:
+        self._see = jax.jit(lambda vision, images: see(model, {"vision": vision}, images))
+        self._known: collections.OrderedDict[bytes, np.ndarray] = collections.OrderedDict()  # [1 + F, Q, D] each
+        self.encoded = 0  # screenshots so far
+
+    def show(self, parameters: Parameters, images: Array) -> np.ndarray:
+        """Screenshots of rows, uint8 [R, I, height, width, 3], to their features [1 + F, R, I * Q, D]."""
+        num_rows, _, *size = images.shape
+        flat = np.ascontiguousarray(images).reshape(-1, *size)
+        keys = [hashlib.sha256(each.data).digest() + str(size).encode() for each in flat]
+        wanted = dict(zip(keys, flat, strict=True))
+        missing = [key for key in wanted if key not in self._known]
+        for first in range(0, len(missing), AT_A_TIME):
+            some = missing[first : first + AT_A_TIME]
+            batch = np.zeros((AT_A_TIME, *size), np.uint8)
+            batch[: len(some)] = [wanted[key] for key in some]
+            features = np.asarray(self._see(parameters["vision"], batch))
+            self._known |= {key: features[:, place] for place, key in enumerate(some)}
+        self.encoded += len(missing)
+        for key in wanted:
+            self._known.move_to_end(key)
+        found = np.stack([self._known[key] for key in keys], axis=1)
+        while len(self._known) > MOST:
+            self._known.popitem(last=False)
+        return found.reshape(found.shape[0], num_rows, -1, found.shape[-1])
