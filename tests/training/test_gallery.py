@@ -6,6 +6,7 @@ import io
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from PIL import Image
 
 from tars_jax.model.config import ModelConfig
@@ -70,15 +71,31 @@ def test_what_was_seen_stands_where_the_screenshots_were(tiny_model: ModelConfig
     assert np.abs(other[:, 0] - other[:, 1]).max() > 1e-3
 
 
-def test_a_learner_leaves_the_encoders_as_they_are(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    values = jax.jit(lambda key: init_parameters(value_model(tiny_model), key))(jax.random.key(1))
-    values["scalar_head"]["kernel"] += 0.3
+def make_learner(model: ModelConfig, freeze_vision: bool) -> PPOLearner:
+    """One minibatch an update."""
+    config = PPOConfig(freeze_vision=freeze_vision, minibatch_rows=ROWS, decoupled=False)
+    rate = OptimiserConfig(1e-3, warmup=0, weight_decay=0.5)
+    packer = Packer(model, PackingConfig(64, 16), image=IMAGE)
+    return PPOLearner(model, packer, config, RewardConfig(max_length=99), rate, rate)
+
+
+@pytest.fixture(scope="module")
+def frozen(tiny_model: ModelConfig) -> PPOLearner:
+    return make_learner(tiny_model, True)
+
+
+@pytest.fixture(scope="module")
+def values(tiny_model: ModelConfig) -> Parameters:
+    parameters = jax.jit(lambda key: init_parameters(value_model(tiny_model), key))(jax.random.key(1))
+    parameters["scalar_head"]["kernel"] += 0.3
+    return parameters
+
+
+def test_a_learner_leaves_the_encoders_as_they_are(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, values: Parameters, frozen: PPOLearner
+) -> None:
     found = []
-    for frozen in (False, True):
-        config = PPOConfig(freeze_vision=frozen, minibatch_rows=ROWS, decoupled=False)
-        rate = OptimiserConfig(1e-3, warmup=0, weight_decay=0.5)
-        packer = Packer(tiny_model, PackingConfig(64, 16), image=IMAGE)  # one minibatch
-        learner = PPOLearner(tiny_model, packer, config, RewardConfig(max_length=99), rate, rate)
+    for learner in (make_learner(tiny_model, False), frozen):
         policy, value = learner.start(tiny_parameters, values)
         policy, value, metrics = learner.update(policy, value, PLAYED, 0, 0)
         found.append((policy.parameters, value.parameters, metrics))
@@ -90,22 +107,15 @@ def test_a_learner_leaves_the_encoders_as_they_are(tiny_model: ModelConfig, tiny
         assert not np.array_equal(kept["embed"]["embedding"], before["embed"]["embedding"])
 
 
-def test_the_value_model_has_eyes_of_its_own(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    """An encoder of zeros: values cannot depend on screenshots, log-probabilities do."""
-    values = jax.jit(lambda key: init_parameters(value_model(tiny_model), key))(jax.random.key(1))
-    values["scalar_head"]["kernel"] += 0.3
-    values["vision"] = jax.tree.map(jnp.zeros_like, values["vision"])
-    packer = Packer(tiny_model, PackingConfig(64, 16), image=IMAGE)
-    config, rate = PPOConfig(freeze_vision=True, minibatch_rows=ROWS), OptimiserConfig(0.0, warmup=0)
-    learner = PPOLearner(tiny_model, packer, config, RewardConfig(max_length=99), rate, rate)
-    policy, value = learner.start(tiny_parameters, values)
+def test_the_value_model_has_eyes_of_its_own(
+    tiny_parameters: Parameters, values: Parameters, frozen: PPOLearner
+) -> None:
+    """With an encoder of zeros values cannot depend on screenshots, log-probabilities do."""
+    blind = {**values, "vision": jax.tree.map(jnp.zeros_like, values["vision"])}
     others = [
         dataclasses.replace(each, steps=tuple(dataclasses.replace(s, screenshot=png(SCREENS[4])) for s in each.steps))
         for each in PLAYED
     ]
-    seen = []
-    for played in (PLAYED, others):
-        policy, value, metrics = learner.update(policy, value, played, 0, 0)
-        seen.append(metrics)
-    np.testing.assert_allclose(seen[1]["value_loss"], seen[0]["value_loss"], rtol=1e-5)
-    assert abs(seen[1]["entropy"] - seen[0]["entropy"]) > 1e-4
+    first, second = (frozen.update(*frozen.start(tiny_parameters, blind), each, 0, 0)[2] for each in (PLAYED, others))
+    np.testing.assert_allclose(second["value_loss"], first["value_loss"], rtol=1e-5)
+    assert abs(second["entropy"] - first["entropy"]) > 1e-4
