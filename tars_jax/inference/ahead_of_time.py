@@ -16,7 +16,7 @@ from tars_jax.inference.slots import CACHE_AXES, SlotState, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.policy import parameter_shapes
-from tars_jax.model.sharding import array_sharding, parameter_shardings
+from tars_jax.model.sharding import SERVING_RULES, array_sharding, parameter_shardings
 
 
 def lower_decode(
@@ -24,8 +24,8 @@ def lower_decode(
 ) -> tuple[jax.stages.Lowered, dict[str, Any], SlotState]:
     """One decode step of all slots, with the parameters in the dtype of the activations, and the state.
 
-    Both are held as the engine holds them by default: layers apart where they are few, slots over the batch's axes,
-    heads of the cache over the tensor axis.
+    Both are held as the engine holds them by default: layers apart where they are few, dense kernels split over `fsdp`
+    and `tensor` alone, slots over the batch's axes, heads of the cache over the tensor axis.
     """
     model = dataclasses.replace(model, scalar_head=False, vocabulary_head=True)
     groups = EngineConfig().groups(model.depth)
@@ -33,7 +33,7 @@ def lower_decode(
     parameters = jax.tree.map(
         lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, model.dtype, sharding=sharding),
         shapes,
-        parameter_shardings(mesh, shapes),
+        parameter_shardings(mesh, shapes, SERVING_RULES),
     )
 
     def placed(shape: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:

@@ -28,7 +28,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache, Caches, grouped_layers
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
 from tars_jax.model.quantisation import quantised_forward
-from tars_jax.model.sharding import array_sharding, constrain, parameter_shardings
+from tars_jax.model.sharding import SERVING_RULES, array_sharding, constrain, parameter_shardings
 
 CACHE_AXES = ("layers", "batch", "heads", None, None)
 BLOCK = 256  # tokens of a cache that travel to the host at a time
@@ -139,6 +139,8 @@ def make_slot_functions(
     """
     run_policy = quantised_forward if quantised else forward
     policy = dataclasses.replace(config, scalar_head=False, vocabulary_head=True)
+    # One token of each slot is less than the kernels of a layer, whoever travels where whole windows are read.
+    stepping = dataclasses.replace(policy, execution=dataclasses.replace(policy.execution, travel="tokens"))
 
     @functools.partial(jax.jit, donate_argnums=1)
     def extend(
@@ -189,7 +191,7 @@ def make_slot_functions(
                 image_tokens=jnp.full((rows, 1), -1, jnp.int32),
             )
             write_at = jnp.where(active, mine.length, cache_length)[:, None]
-            output = run_policy(policy, _policy_only(parameters), inputs, mine.cache, address(write_at))
+            output = run_policy(stepping, _policy_only(parameters), inputs, mine.cache, address(write_at))
             tokens, log_probs, following, likeliest = draw(
                 output.logits[:, 0], mine.drawing, mine.budget, constraints, base_seed, alternatives
             )
@@ -246,14 +248,18 @@ def make_slot_functions(
 
 @functools.cache
 def make_hold_fn(groups: int, mesh: Mesh | None) -> Callable[[Parameters], Parameters]:
-    """Jitted: a copy of parameters with all layers in one group, with its layers in as many groups as the cache's."""
+    """Jitted: a copy of parameters with all layers in one group, with its layers in as many groups as the cache's.
+
+    On a mesh it lies where SERVING_RULES say.
+    """
 
     @jax.jit
     def hold(parameters: Parameters) -> Parameters:
         held = grouped_layers(jax.tree.map(jnp.copy, parameters), groups)
         if mesh is None:
             return held
-        placed: Parameters = jax.lax.with_sharding_constraint(held, parameter_shardings(mesh, held))
+        where = parameter_shardings(mesh, held, SERVING_RULES)
+        placed: Parameters = jax.lax.with_sharding_constraint(held, where)
         return placed
 
     return hold

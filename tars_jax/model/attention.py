@@ -105,8 +105,8 @@ def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, visible: Visi
     """The same with a live cache: keys [B, K, H, M], values [B, K, M, H]. It is attended in full, whatever it holds."""
     assert visible.mask is not None
     if q.shape[1] == 1:
-        return jax.lax.platform_dependent(q, keys, values, visible.mask, cpu=_one_token, default=_all_tokens)
-    return _all_tokens(q, keys, values, visible.mask)
+        return _one_token(q, keys, values, visible.mask)
+    return _dense(q, jnp.moveaxis(keys, 3, 1), jnp.swapaxes(values, 1, 2), visible.mask)
 
 
 def _dense(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
@@ -122,12 +122,8 @@ def _dense_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) 
     return jnp.concatenate(parts, axis=1)
 
 
-def _all_tokens(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array) -> jax.Array:
-    return _dense(q, jnp.moveaxis(keys, 3, 1), jnp.swapaxes(values, 1, 2), mask)
-
-
 def _one_token(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array) -> jax.Array:
-    """For one new token of each row, as a processor decodes it faster: no operand of a product is transposed for it."""
+    """For one new token of each row: no operand of a product is transposed for it."""
     rows, _, query_heads, head_dim = q.shape
     heads = keys.shape[1]
     q = (q * head_dim**-0.5).reshape(rows, heads, query_heads // heads, head_dim)

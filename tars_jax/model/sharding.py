@@ -1,4 +1,4 @@
-"""The whole sharding strategy in two tables.
+"""The whole sharding strategy in tables.
 
 A parameter's path says its logical axes, a logical axis says its mesh axis. One device is the mesh (1, 1, 1, 1).
 """
@@ -19,7 +19,8 @@ from tars_jax import InputError
 MESH_AXES = ("data", "fsdp", "expert", "tensor")
 
 # Logical axis -> mesh axes.
-AXIS_RULES: dict[str | None, str | tuple[str, ...] | None] = {
+Rules = Mapping[str | None, str | tuple[str, ...] | None]
+AXIS_RULES: Rules = {
     None: None,
     "batch": ("data", "fsdp", "expert"),
     "sequence": "tensor",
@@ -31,6 +32,10 @@ AXIS_RULES: dict[str | None, str | tuple[str, ...] | None] = {
     "vocabulary": "tensor",
     "layers": None,
 }
+
+# Where an engine holds its parameters. A decode step reads every dense kernel for a few tokens: what a learner splits
+# over `expert`, to hold it once, would be gathered anew for each token.
+SERVING_RULES: Rules = {**AXIS_RULES, "embed": "fsdp"}
 
 # Path of a parameter -> its logical axes; the first match counts, everything else is whole on every device.
 PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
@@ -79,11 +84,11 @@ def leaf_name(path: tuple[Any, ...]) -> str:
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
-def parameter_shardings(mesh: Mesh, shapes: Any) -> Any:
+def parameter_shardings(mesh: Mesh, shapes: Any, rules: Rules = AXIS_RULES) -> Any:
     """A sharding for each leaf of a tree of shapes. What a mesh axis does not divide is not split over it."""
 
     def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> NamedSharding:
-        return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(leaf_name(path))))
+        return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(leaf_name(path)), rules))
 
     return jax.tree_util.tree_map_with_path(leaf, shapes)
 
@@ -142,11 +147,13 @@ def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
     return NamedSharding(mesh, PartitionSpec(*[None] * batch_axis, AXIS_RULES["batch"]))
 
 
-def _spec(mesh: Mesh | AbstractMesh, shape: tuple[int, ...], axes: tuple[str | None, ...]) -> PartitionSpec:
+def _spec(
+    mesh: Mesh | AbstractMesh, shape: tuple[int, ...], axes: tuple[str | None, ...], rules: Rules = AXIS_RULES
+) -> PartitionSpec:
     """An axis lies over as many of its mesh axes, from the first on, as divide it."""
 
     def fitting(size: int, axis: str | None) -> tuple[str, ...] | str | None:
-        names = _names(axis)
+        names = _names(axis, rules)
         while names and size % _product(mesh, names):
             names = names[:-1]
         return names[0] if len(names) == 1 else names or None
@@ -154,9 +161,9 @@ def _spec(mesh: Mesh | AbstractMesh, shape: tuple[int, ...], axes: tuple[str | N
     return PartitionSpec(*(fitting(size, axis) for size, axis in zip(shape, axes, strict=False)))
 
 
-def _names(axis: str | None) -> tuple[str, ...]:
+def _names(axis: str | None, rules: Rules = AXIS_RULES) -> tuple[str, ...]:
     """The mesh axes of a logical axis."""
-    rule = AXIS_RULES[axis]
+    rule = rules[axis]
     return () if rule is None else (rule,) if isinstance(rule, str) else rule
 
 
