@@ -122,6 +122,30 @@ def test_traffic_leaves_out_what_stays_on_the_chip(program: Program) -> None:
     assert count_traffic(program) == 4 * (2 * 128 + 256 + 4 + 1024 + 1280 + 256) + 256 + 256 + 512
 
 
+SCATTERED = """HloModule jit_decode, is_scheduled=true
+
+%into (param_0: f32[64,32], param_1: s32[4,1], param_2: f32[4,32]) -> f32[64,32] {
+  %param_0 = f32[64,32]{1,0} parameter(0)
+  %param_1 = s32[4,1]{1,0} parameter(1)
+  %param_2 = f32[4,32]{1,0} parameter(2)
+  ROOT %inner = f32[64,32]{1,0} scatter(%param_0, %param_1, %param_2), update_window_dims={1}, to_apply=%set
+}
+
+ENTRY %main (cache: f32[64,32], rows: s32[4,1], new: f32[4,32]) -> f32[64,32] {
+  %cache = f32[64,32]{1,0} parameter(0)
+  %rows = s32[4,1]{1,0} parameter(1)
+  %new = f32[4,32]{1,0} parameter(2)
+  %once = f32[64,32]{1,0} scatter(%cache, %rows, %new), update_window_dims={1}, to_apply=%set
+  ROOT %twice = f32[64,32]{1,0} fusion(%once, %rows, %new), kind=kCustom, calls=%into
+}
+"""
+
+
+def test_what_is_scattered_into_an_array_counts_and_not_the_array() -> None:
+    """By itself: 4 rows of 128 bytes read and written; in a fusion: the same, and four indices read."""
+    assert count_traffic(parse(SCATTERED)) == 2 * 512 + (2 * 512 + 16)
+
+
 def test_collectives_once_though_in_pieces(program: Program) -> None:
     """The two fusions are one all-gather of a layer; an all-reduce with a slice is a reduce-scatter."""
     assert set(find_collectives(program, 8)) == {

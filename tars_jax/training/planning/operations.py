@@ -57,8 +57,8 @@ def silent_kernels(program: Program) -> tuple[str, ...]:
 def count_traffic(program: Program) -> float:
     """Bytes that cross between HBM and the chip: what instructions outside of fusions read and write there.
 
-    An upper bound, as if every instruction read its operands anew; of an array that is only sliced, the slice counts,
-    and of a kernel what it says itself, if that is more.
+    An upper bound, as if every instruction read its operands anew; of an array that is only sliced or updated, the
+    slice or what is new counts, and of a kernel what it says itself, if that is more.
     """
     return sum(
         runs * _traffic(program.computations, computation, instruction)
@@ -167,28 +167,35 @@ def _traffic(computations: Mapping[str, Computation], computation: Computation, 
 
 
 def _only_sliced(user: Instruction, name: str) -> bool:
-    return user.opcode in (*_SLICES, "dynamic-update-slice") and user.operands[0] == name
+    return (user.opcode in _SLICES or _new_in_place(user) is not None) and user.operands[0] == name
 
 
 def _read(computation: Computation, instruction: Instruction) -> float:
     if instruction.opcode in _SLICES:
         source = computation.instructions[instruction.operands[0]].outputs[0]
         return 0.0 if source.memory == FAST_MEMORY else sum(shape.bytes for shape in instruction.outputs)
-    if instruction.opcode == "dynamic-update-slice":
-        return sum(map(_bytes, computation.instructions[instruction.operands[1]].outputs))
+    if (new := _new_in_place(instruction)) is not None:
+        return sum(map(_bytes, computation.instructions[new].outputs))
     return sum(map(_bytes, computation.shapes(instruction)))
+
+
+def _new_in_place(instruction: Instruction) -> str | None:
+    """The operand that an update of its first operand brings; None for what updates nothing in place."""
+    if instruction.opcode == "dynamic-update-slice":
+        return instruction.operands[1]
+    return instruction.operands[2] if instruction.opcode == "scatter" and len(instruction.operands) == 3 else None
 
 
 def _written(computation: Computation, instruction: Instruction) -> float:
     """What an instruction, or the root of a fusion, puts into HBM; an update in place writes only what is new."""
     if instruction.opcode == "bitcast" and instruction.operands[0] in computation.instructions:
         source = computation.instructions[instruction.operands[0]]
-        if source.opcode == "dynamic-update-slice":
+        if _new_in_place(source) is not None:
             return _written(computation, source)
-    if instruction.opcode == "dynamic-update-slice":
+    if (new := _new_in_place(instruction)) is not None:
         if instruction.outputs[0].memory == FAST_MEMORY:
             return 0.0
-        return sum(shape.bytes for shape in computation.instructions[instruction.operands[1]].outputs)
+        return sum(shape.bytes for shape in computation.instructions[new].outputs)
     return sum(map(_bytes, instruction.outputs))
 
 
