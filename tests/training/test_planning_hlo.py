@@ -146,6 +146,39 @@ def test_what_is_scattered_into_an_array_counts_and_not_the_array() -> None:
     assert count_traffic(parse(SCATTERED)) == 2 * 512 + (2 * 512 + 16)
 
 
+NESTED = """HloModule jit_decode, is_scheduled=true
+
+%one (stack.1: f32[8,64], at.1: s32[]) -> f32[64] {
+  %stack.1 = f32[8,64]{1,0} parameter(0)
+  %at.1 = s32[] parameter(1)
+  %part = f32[1,64]{1,0} dynamic-slice(%stack.1, %at.1), dynamic_slice_sizes={1,64}
+  ROOT %flat = f32[64]{0} bitcast(%part)
+}
+
+%twice (stack.2: f32[8,64], at.2: s32[], x.2: f32[64]) -> f32[64] {
+  %stack.2 = f32[8,64]{1,0} parameter(0)
+  %at.2 = s32[] parameter(1)
+  %x.2 = f32[64]{0} parameter(2)
+  %within = f32[64]{0} fusion(%stack.2, %at.2), kind=kLoop, calls=%one
+  ROOT %sum = f32[64]{0} add(%within, %x.2)
+}
+
+ENTRY %main (stack: f32[8,64], at: s32[], x: f32[64]) -> f32[64] {
+  %stack = f32[8,64]{1,0} parameter(0)
+  %at = s32[] parameter(1)
+  %x = f32[64]{0} parameter(2)
+  ROOT %y = f32[64]{0} fusion(%stack, %at, %x), kind=kLoop, calls=%twice
+}
+"""
+
+
+def test_a_slice_in_a_fusion_within_a_fusion() -> None:
+    """A row of the stack (256 bytes), its number, x, and y out; if anything else read the stack, all of it (2048)."""
+    assert count_traffic(parse(NESTED)) == 256 + 4 + 256 + 256
+    whole = NESTED.replace("add(%within, %x.2)", "custom-call(%within, %x.2, %stack.2)")
+    assert count_traffic(parse(whole)) == 2048 + 4 + 256 + 256
+
+
 def test_collectives_once_though_in_pieces(program: Program) -> None:
     """The two fusions are one all-gather of a layer; an all-reduce with a slice is a reduce-scatter."""
     assert set(find_collectives(program, 8)) == {

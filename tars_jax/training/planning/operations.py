@@ -156,18 +156,39 @@ def _traffic(computations: Mapping[str, Computation], computation: Computation, 
     parameters = {int(each.argument): each for each in inner.instructions.values() if each.opcode == "parameter"}
     for number, name in enumerate(instruction.operands):
         outer = computation.instructions[name].outputs
-        users = [each for each in inner.instructions.values() if parameters[number].name in each.operands]
-        sliced = [each for each in users if _only_sliced(each, parameters[number].name)]
-        if users and len(sliced) == len(users) and len(outer) == 1:
-            read = sum(shape.bytes for each in sliced if each.opcode in _SLICES for shape in each.outputs)
-            total += 0.0 if outer[0].memory == FAST_MEMORY else read
-        else:
+        sliced = _sliced(computations, inner, parameters[number].name) if len(outer) == 1 else None
+        if sliced is None:
             total += sum(map(_bytes, outer))
+        else:
+            total += 0.0 if outer[0].memory == FAST_MEMORY else sliced
     return total
 
 
-def _only_sliced(user: Instruction, name: str) -> bool:
-    return (user.opcode in _SLICES or _new_in_place(user) is not None) and user.operands[0] == name
+def _sliced(computations: Mapping[str, Computation], computation: Computation, name: str) -> float | None:
+    """Bytes of an array that a fusion reads, where all it does is to take slices, or to put something into it.
+
+    Fusions within the fusion and other names for the array are followed. None where all of it may be read.
+    """
+    users = [each for each in computation.instructions.values() if name in each.operands]
+    found: list[float | None] = []
+    for user in users:
+        if user.opcode == "fusion":
+            inner = computations[dict(user.called)["calls"]]
+            parameters = {
+                int(each.argument): each for each in inner.instructions.values() if each.opcode == "parameter"
+            }
+            places = (place for place, operand in enumerate(user.operands) if operand == name)
+            found += [_sliced(computations, inner, parameters[place].name) for place in places]
+        elif user.opcode == "bitcast":
+            found.append(_sliced(computations, computation, user.name))
+        elif user.operands[0] != name or name in user.operands[1:]:
+            return None
+        elif _new_in_place(user) is not None:
+            found.append(0.0)
+        else:
+            found.append(sum(shape.bytes for shape in user.outputs) if user.opcode in _SLICES else None)
+    known = [each for each in found if each is not None]
+    return sum(known) if users and len(known) == len(found) else None
 
 
 def _read(computation: Computation, instruction: Instruction) -> float:
