@@ -1,22 +1,29 @@
-"""A loop that the TPU compiler has compiled, by hand; runs itself as a script, for libtpu prints on its own."""
+"""What the TPU compiler makes of a loop and of a decode step; runs itself as a script, for libtpu prints on its own."""
 
+import dataclasses
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tars_jax.training.planning.chips import compiler_installed
 
 LAYERS, ROWS, WIDTH = 5, 1024, 512
+CHIPS, SLOTS, DECODE_WIDTH, EXPERTS, EXPERT_WIDTH = 4, 128, 256, 8, 512
 
 
-@pytest.mark.multiprocess
-@pytest.mark.skipif(not compiler_installed(), reason="libtpu is not installed: pip install 'jax[tpu]==0.10.2'")
-def test_a_loop_counts_as_often_as_it_runs() -> None:
-    """Each layer gathers [512, 512] of bf16 over 4 chips and multiplies a chip's 256 rows of 512 by it."""
+pytestmark = [
+    pytest.mark.multiprocess,
+    pytest.mark.skipif(not compiler_installed(), reason="libtpu is not installed: pip install 'jax[tpu]==0.10.2'"),
+]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, __file__],
@@ -26,10 +33,22 @@ def test_a_loop_counts_as_often_as_it_runs() -> None:
         timeout=500,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def test_a_loop_counts_as_often_as_it_runs(found: dict[str, Any]) -> None:
+    """Each layer gathers [512, 512] of bf16 over 4 chips and multiplies a chip's 256 rows of 512 by it."""
     assert found["flops"] == LAYERS * 2 * (ROWS // 4) * WIDTH * WIDTH
     assert found["collectives"] == [["all-gather", LAYERS, LAYERS * WIDTH * WIDTH * 2]]
     assert found["unknown_loops"] == 0
+
+
+def test_a_decode_step_sends_tokens_and_no_kernels(found: dict[str, Any]) -> None:
+    """Also of a model whose learner has kernels travel. A chip's 32 tokens are for 2 of its experts at most."""
+    kernel = EXPERTS * DECODE_WIDTH * EXPERT_WIDTH * 2
+    tokens = CHIPS * SLOTS // CHIPS * 2 * DECODE_WIDTH * 2
+    assert 0 < found["largest_sent"] <= tokens < kernel / 10
 
 
 def main() -> None:
@@ -58,7 +77,37 @@ def main() -> None:
     program = parse(str(jax.jit(mapped).lower(x, kernels).compile().as_text()))
     collectives = [[each.kind, each.runs, each.payload * each.runs] for each in find_collectives(program, 4)]
     found = {"flops": count_flops(program), "collectives": collectives, "unknown_loops": program.unknown_loops}
-    print(json.dumps(found))
+    print(json.dumps({**found, "largest_sent": largest_sent()}))
+
+
+def largest_sent() -> int:
+    """Bytes of the largest collective of a decode step, experts on four chips."""
+    import jax
+
+    from tars_jax.inference.ahead_of_time import lower_decode
+    from tars_jax.model.execution import Execution
+    from tars_jax.model.presets import preset
+    from tars_jax.model.sharding import make_mesh
+    from tars_jax.training.planning.chips import load_slice
+    from tars_jax.training.planning.collectives import find_collectives
+    from tars_jax.training.planning.hlo import parse
+
+    model = dataclasses.replace(
+        preset("nano", vocabulary=1024),
+        width=DECODE_WIDTH,
+        head_dim=128,
+        rope_sections=(24, 20, 20),
+        depth=1,
+        experts=EXPERTS,
+        expert_width=EXPERT_WIDTH,
+        dtype="bfloat16",
+        execution=Execution(attention="dense", experts="ragged", travel="kernels"),
+    )
+    mesh = make_mesh({"expert": CHIPS}, list(load_slice("v5e:2x2").devices))
+    with jax.set_mesh(mesh):
+        lowered, _, _ = lower_decode(model, SLOTS, 128, mesh)
+        program = parse(str(lowered.compile().as_text()), 1)
+    return int(max(each.payload for each in find_collectives(program, CHIPS)))
 
 
 if __name__ == "__main__":
