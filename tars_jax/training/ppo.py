@@ -56,9 +56,8 @@ class PPOBatch:
     old_values: Array
     weights: Array | None = None  # 1 / action tokens of the trajectory, for the aggregation "sequence"
     reference_log_probs: Array | None = None  # for a KL to the reference policy
-    value_seen: Array | None = (
-        None  # [1 + F, R, I * Q, D]: the value model's `Inputs.seen`, where the policy has its own
-    )
+    # [1 + F, R, I * Q, D]: the value model's `Inputs.seen`, where the policy has its own.
+    value_seen: Array | None = None
 
 
 def score_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
