@@ -10,6 +10,7 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 | T1 reward rises | holds | checklist +.41 [.28, .54], maze +.22 [.11, .32], 2048 +.035 [.015, .055] |
 | T2 entropy is higher late | does not hold | checklist -.17 [-.20, -.14], 2048 -.04 nats; maze where it was |
 | T4 thoughts shorten | holds | 1.5 [1.3, 1.8] tokens fewer |
+| T5 thoughts follow difficulty | undecided | .54 [.44, .64] tokens more as it rises, then .06 [-.04, .16] fewer |
 | T6 fewer steps, more reward | holds | .95 [.47, 1.43] steps fewer |
 | T7 value pretraining | does not hold | reward +.009 [-.009, .026]; correlation without it is not negative |
 | T8 step budget | does not hold | +.09 [.04, .15] beyond the training's budget, as claimed; the start gains more |
@@ -21,7 +22,8 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 
 Every side was tuned, by three learning rates on two seeds that do not count; nearly all chose the lowest, so a still
 lower one might be better. About an hour of two processes on two cores that other work shared: one took T1 to T9, the
-other T13 to T17. Trends share trainings, and the minutes that a result states are those of the trend that came first.
+other T13 to T17. T5 is a day younger, 18 minutes beside other jobs. Trends share trainings, and the minutes that a
+result states are those of the trend that came first.
 """
 
 import ml_collections
