@@ -22,7 +22,7 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 
 Every side was tuned, by three learning rates on two seeds that do not count; nearly all chose the lowest, so a still
 lower one might be better. About an hour of two processes on two cores that other work shared: one took T1 to T9, the
-other T13 to T17. T5 is a day younger, 18 minutes beside other jobs. Trends share trainings, and the minutes that a
+other T13 to T17. T5 is of later code, 18 minutes beside other jobs. Trends share trainings, and the minutes that a
 result states are those of the trend that came first.
 """
 
