@@ -5,12 +5,15 @@ layers.
 
 An update reads a screenshot many times: for log-probabilities, for values, in every epoch, in each window that shows
 it, and forwards and backwards. Where the encoder stays as it is, what it says of a screenshot does, too, over updates.
+The engine's bank (`tars_jax.inference.pictures`) is another thing: on the device, and emptied by new weights.
 """
 
 from __future__ import annotations
 
 import collections
+import functools
 import hashlib
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -22,11 +25,17 @@ AT_A_TIME = 32  # screenshots of one call, so that one shape is compiled
 MOST = 4096  # screenshots that are kept from update to update; those shown longest ago give way
 
 
+@functools.cache
+def make_see_fn(model: ModelConfig) -> Callable[[Parameters, Array], jax.Array]:
+    """`see`, jitted; galleries of one model share it, and what has been compiled."""
+    return jax.jit(functools.partial(see, model))
+
+
 class Gallery:
     """What one encoder says of screenshots; all calls bring parameters with the same `vision`."""
 
     def __init__(self, model: ModelConfig) -> None:
-        self._see = jax.jit(lambda vision, images: see(model, {"vision": vision}, images))
+        self._see = make_see_fn(model)
         self._known: collections.OrderedDict[bytes, np.ndarray] = collections.OrderedDict()  # [1 + F, Q, D] each
         self.encoded = 0  # screenshots so far
 
@@ -41,7 +50,7 @@ class Gallery:
             some = missing[first : first + AT_A_TIME]
             batch = np.zeros((AT_A_TIME, *size), np.uint8)
             batch[: len(some)] = [wanted[key] for key in some]
-            features = np.asarray(self._see(parameters["vision"], batch))
+            features = np.asarray(self._see({"vision": parameters["vision"]}, batch))
             self._known |= {key: features[:, place] for place, key in enumerate(some)}
         self.encoded += len(missing)
         for key in wanted:

@@ -56,7 +56,7 @@ class PPOLearner:
         """
         if self._config.uses_reference:
             self._reference = policy
-        self._galleries = Gallery(self._model), Gallery(self._model)
+        self._galleries = Gallery(self._model), Gallery(self._model)  # what others said of screenshots is forgotten
         return start(policy, self._optimisers[0]), None if value is None else start(value, self._optimisers[1])
 
     def update(
