@@ -152,6 +152,11 @@ class OnDevice:
         program = _program(design, self._config.seeds_by, "evaluate", episodes)
         return jax.device_get(program(policy, _array(seeds), tables, self._floats))
 
+    def reference(self, episodes: int) -> float:
+        """Success of the player that demonstrations are made with, without its mistakes, on held-out levels."""
+        play = jax.jit(functools.partial(programs.reference, self._design, episodes))
+        return float(play(self._tables).mean())
+
     def _run(
         self,
         name: str,

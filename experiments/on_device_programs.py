@@ -278,6 +278,14 @@ def evaluate(
     }
 
 
+def reference(design: Design, count: int, tables: Tables) -> jax.Array:
+    """Whether the expert, without its mistakes, succeeds on each of the held-out levels [count]."""
+    levels = keys_of(HELD_OUT, 0, jnp.arange(count))
+    return demonstrate(
+        design.game, tables.prompts, tables.sayings, tables.reading, design.play, design.stop, levels, 1.0
+    ).succeeded
+
+
 def describe(episodes: Episodes) -> Metrics:
     """What a batch of episodes looks like."""
     played = episodes.played

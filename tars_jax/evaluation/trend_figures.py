@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
+_TITLE = 34  # letters of the title that fit above one panel
 _OF_VERDICT = {"holds": "#009e73", "does not hold": "#d55e00", "undecided": "0.5"}
 
 
@@ -23,7 +24,7 @@ def draw_trend(result: Mapping[str, Any]) -> Figure:
     panels = len(names) + 1
     figure = Figure(figsize=(4.2 * panels, 3.0), layout="constrained")
     title = f"{result['trend']}: {result['claim']}  ({result['verdict']})"
-    figure.suptitle(title, fontweight="bold", x=0.01, ha="left")
+    figure.suptitle(textwrap.fill(title, _TITLE * panels), fontweight="bold", x=0.01, ha="left")
     axes = figure.subplots(1, panels, squeeze=False)[0]
     for panel, name in zip(axes, names, strict=False):
         _draw_curves(panel, name, result)

@@ -51,6 +51,14 @@ def test_seeds_in_turns_and_at_once_are_the_same(setup: OnDevice) -> None:
     assert embedding.shape[0] == 2 and (embedding[0] != embedding[1]).any()
 
 
+def test_the_reference_player_makes_no_mistakes_and_takes_its_steps() -> None:
+    config = get_config()
+    config.demonstrations.skill = 0.0
+    assert OnDevice(config).reference(32) == 1.0
+    config.game.steps = 1
+    assert OnDevice(config).reference(32) < 1.0
+
+
 def test_numbers_are_arguments_of_the_same_program(setup: OnDevice) -> None:
     other = small()
     other.ppo.learning_rate, other.ppo.clip_low, other.verifier.false_positive = 1e-4, 0.1, 0.5

@@ -17,6 +17,7 @@ from experiments import ablations, scoreboard
 from experiments.config import flatten
 from experiments.on_device_job import Pretrained
 from experiments.trends import TRENDS, bench
+from experiments.trends import t10_games_differ as games_differ
 from experiments.trends.bench import Bench, Measured, Trend, judged
 from experiments.trends.t17_imperfect_verifier import FALSE_NEGATIVE, false_positive
 from tars_jax import InputError
@@ -117,8 +118,18 @@ def test_a_run_writes_results_and_goes_on_where_it_was_killed(
 
 
 def test_every_trend_of_the_issue_is_there_and_says_beforehand_what_it_takes() -> None:
-    assert set(TRENDS) == {f"T{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9, 13, 14, 15, 17)}
+    assert set(TRENDS) == {f"T{number}" for number in (1, 2, 4, 5, 6, 7, 8, 9, 10, 13, 14, 15, 17)}
     assert all(trend.tests and trend.source for trend in TRENDS.values())
+
+
+def test_games_differ_by_what_each_is_best_at() -> None:
+    reaches = np.repeat([[0.2, 0.9, 1.0]], 2, axis=0).repeat(5, axis=1)  # five updates a third
+    climbs = np.array([[0.0, 0.1, 0.6], [0.2, 0.3, 0.7]]).repeat(5, axis=1)  # with the second seed not from nothing
+    stays = np.array([[0.3, 0.5, 0.5], [0.3, 0.5, 0.55]]).repeat(5, axis=1)
+    nearest, rises, slows = games_differ.effects({"reaches": reaches, "climbs": climbs, "stays": stays})
+    np.testing.assert_allclose(nearest, [1.0, 1.0])
+    np.testing.assert_allclose(rises, [0.6, 0.0])
+    np.testing.assert_allclose(slows, [0.2, 0.1])
 
 
 def test_small_sizes_differ_in_sizes_alone() -> None:
