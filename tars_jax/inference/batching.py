@@ -1,19 +1,22 @@
-"""Requests of all sizes to batches of a few shapes.
+"""Requests of all sizes to batches of a few shapes, and what was drawn back to the tokens of each.
 
 Axes: R rows, T new tokens of a row, Q image tokens of a picture.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.drawing import rows_of
+from tars_jax.inference.sampling import Likeliest, Token
 from tars_jax.inference.scheduler import Request
-from tars_jax.inference.slots import Extension
+from tars_jax.inference.slots import Drawn, Extension
 from tars_jax.model.policy import Inputs
 
 
@@ -36,7 +39,7 @@ def extension(
     bank: jax.Array,
     starts: Mapping[str, int],
 ) -> Extension:
-    """One padded batch [R, T] = `shape`, on its way to the device.
+    """One padded batch [R, T] = `shape`, on the host but for the pictures' features.
 
     Args:
         slots: of the engine: the slot of rows that are padding.
@@ -60,23 +63,45 @@ def extension(
             seen = np.flatnonzero(request.tokens == image)
             image_tokens[row, seen] = np.concatenate([places[picture.key] for picture in request.pictures])
         columns[:, row] = window.slot, size - 1, window.length + size, request.next_position, request.budget
-    extended: Extension = jax.device_put(
-        Extension(
-            slots=columns[0],
-            inputs=Inputs(
-                tokens=tokens,
-                positions=positions,
-                segments=(write_at < max_length).astype(np.int32),
-                images=np.zeros((rows, 0, 1, 1, 3), np.uint8),
-                image_tokens=image_tokens,
-                seen=bank,
-            ),
-            write_at=write_at,
-            last=columns[1],
-            length=columns[2],
-            position=columns[3],
-            budget=columns[4],
-            drawing=rows_of([(each.sampling, each.seed, each.drawn) for each in requests], starts, rows),
-        )
+    return Extension(
+        slots=columns[0],
+        inputs=Inputs(
+            tokens=tokens,
+            positions=positions,
+            segments=(write_at < max_length).astype(np.int32),
+            images=np.zeros((rows, 0, 1, 1, 3), np.uint8),
+            image_tokens=image_tokens,
+            seen=bank,
+        ),
+        write_at=write_at,
+        last=columns[1],
+        length=columns[2],
+        position=columns[3],
+        budget=columns[4],
+        drawing=rows_of([(each.sampling, each.seed, each.drawn) for each in requests], starts, rows),
     )
-    return extended
+
+
+def rows_to_decode(slots: Sequence[int], config: EngineConfig) -> np.ndarray:
+    """Slots [R] int32, padded to a bucket with the number of slots; all slots have each its own row."""
+    size = next((rows for rows in sorted(config.decode_buckets) if rows >= len(slots)), config.slots)
+    rows = np.full(size, config.slots, np.int32)
+    rows[slots if size == config.slots else slice(len(slots))] = slots
+    return rows
+
+
+def tokens_of(drawn: Drawn, row: int, alternatives: int, version: int) -> list[Token]:
+    """The tokens of one row, up to where its slot was idle, with so many alternatives of each."""
+    tokens, log_probs = np.atleast_1d(drawn.tokens[row]).tolist(), np.atleast_1d(drawn.log_probs[row]).tolist()
+    likeliest: list[Likeliest] = [()] * len(tokens)
+    if drawn.likeliest is not None and alternatives:
+        others, chances = (np.atleast_2d(each[row])[:, :alternatives] for each in drawn.likeliest)
+        likeliest = [
+            tuple((other, chance) for other, chance in zip(*pair, strict=True) if chance > -math.inf)
+            for pair in zip(others.tolist(), chances.tolist(), strict=True)
+        ]
+    return [
+        Token(token, log_prob, version, each)
+        for token, log_prob, each in zip(tokens, log_probs, likeliest, strict=True)
+        if token >= 0
+    ]

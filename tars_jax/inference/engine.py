@@ -1,9 +1,10 @@
 """The decode engine's host side: sessions ask, one thread batches and answers.
 
 The thread repeats: give slots to the requests that have waited longest, read their tokens in one batch, decode all
-slots for a short chunk of steps, answer what has come to its end. So a trajectory that waits for its environment costs
-nothing, and a new request waits for one chunk at most while there are slots. Weights change between chunks: every token
-records the version that sampled it.
+slots for a short chunk of steps, answer what has come to its end. While nobody waits, the next chunk is on its way to
+the device before the last one comes back, so that the device does not wait for the host. So a trajectory that waits for
+its environment costs nothing, and a new request waits for two chunks at most while there are slots. Weights change
+between chunks: every token records the version that sampled it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -24,11 +25,11 @@ from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.inference.admission import Admission, check_idle
-from tars_jax.inference.batching import bucket, extension
+from tars_jax.inference.batching import bucket, extension, rows_to_decode, tokens_of
 from tars_jax.inference.config import EngineConfig, EngineStatistics
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import PictureBank
-from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampling, Token
+from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling, Token
 from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
 from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn, SlotState, copy, make_hold_fn, make_slot_functions, put, take
@@ -36,6 +37,15 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
 from tars_jax.model.sharding import mesh_of
+
+
+class Chunk(NamedTuple):
+    """Decode steps that the device has been given."""
+
+    record: Drawn  # on the device, as it becomes ready
+    slots: np.ndarray  # [R]
+    answers: Mapping[int, Request]  # by slot
+    version: int
 
 
 class Engine:
@@ -85,6 +95,7 @@ class Engine:
         self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh, groups)
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
         self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
+        self._under_way: Chunk | None = None
         self._device = threading.Lock()  # around everything that uses the state or the bank
         self._wake = threading.Condition()  # around everything below
         self._scheduler = Scheduler(config.slots, config.max_queue)
@@ -140,7 +151,7 @@ class Engine:
                 for rows, length in itertools.product(self.config.row_buckets, self.config.length_buckets):
                     self._read(parameters, (), (rows, length), {})
                 for size in (*self.config.decode_buckets, self.config.slots):
-                    nobody = jax.device_put(np.full(size, self.config.slots, np.int32))
+                    nobody = np.full(size, self.config.slots, np.int32)
                     self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
                 self._state = copy(self._state, 0, 0)
                 self._state = put(self._state, 0, take(self._state, 0, 1), 1)
@@ -269,16 +280,19 @@ class Engine:
 
     def _round(self, batch: list[Request], moves: list[Move]) -> None:
         weights = self._weights
+        with self._wake:
+            somebody_waits = bool(batch or self._scheduler.queue)
+        if somebody_waits:  # what comes back may end answers, whose slots they need
+            self._read_back()
         for move in moves:
             self._move(move)
         if batch:
             with self._span("read"):
                 self._begin(weights, batch)
-        with self._wake:
-            active = dict(self._scheduler.active)
-        if active:
-            with self._span("decode"):
-                self._go_on(weights, active)
+        with self._span("decode"):
+            more = self._go_on(weights)
+            self._read_back()
+            self._under_way = more
 
     def _begin(self, weights: tuple[Parameters, int, int], batch: Sequence[Request]) -> None:
         """Reads the new tokens of a batch, and writes the first token of each answer."""
@@ -291,27 +305,37 @@ class Engine:
             self._tokens_read += request.tokens.size
             if first.routes is not None:
                 request.routes.append(np.asarray(first.routes[row, : request.tokens.size]))
-            self._write(request, _row(first, row, request.sampling.alternatives, version))
+            self._write(request, tokens_of(first, row, request.sampling.alternatives, version))
 
-    def _go_on(self, weights: tuple[Parameters, int, int], active: Mapping[int, Request]) -> None:
-        """Decodes a chunk of every answer under way, by slot."""
+    def _go_on(self, weights: tuple[Parameters, int, int]) -> Chunk | None:
+        """Has a chunk decoded of every answer that goes on behind the one under way, as far as the host can know."""
         parameters, version, _ = weights
-        slots = self._rows(sorted(active))
-        self._state, record = self._functions.decode(parameters, self._state, jax.device_put(slots), self._constraints)
-        more: Drawn = jax.device_get(record)
-        for row, slot in enumerate(slots.tolist()):
-            if slot in active:
-                if more.routes is not None:
-                    active[slot].routes.append(np.asarray(more.routes[row])[more.tokens[row] >= 0])
-                self._write(active[slot], _row(more, row, active[slot].sampling.alternatives, version))
+        before = {} if self._under_way is None else self._under_way.answers
+        with self._wake:
+            answers = {
+                slot: request
+                for slot, request in self._scheduler.active.items()
+                if request.left > (self.config.chunk if before.get(slot) is request else 0)
+            }
+        if not answers:
+            return None
+        slots = rows_to_decode(sorted(answers), self.config)
+        self._state, record = self._functions.decode(parameters, self._state, slots, self._constraints)
+        return Chunk(record, slots, answers, version)
 
-    def _rows(self, slots: Sequence[int]) -> np.ndarray:
-        """The slots to decode, padded to a bucket; all slots have each its own row."""
-        config = self.config
-        size = next((rows for rows in sorted(config.decode_buckets) if rows >= len(slots)), config.slots)
-        rows = np.full(size, config.slots, np.int32)
-        rows[slots if size == config.slots else slice(len(slots))] = slots
-        return rows
+    def _read_back(self) -> None:
+        """Waits for the chunk under way, and writes what was drawn to its answers but those that have ended since."""
+        chunk, self._under_way = self._under_way, None
+        if chunk is None:
+            return
+        drawn: Drawn = jax.device_get(chunk.record)
+        for row, slot in enumerate(chunk.slots.tolist()):
+            request = chunk.answers.get(slot)
+            if request is None or self._scheduler.active.get(slot) is not request:
+                continue
+            if drawn.routes is not None:
+                request.routes.append(np.asarray(drawn.routes[row])[drawn.tokens[row] >= 0])
+            self._write(request, tokens_of(drawn, row, request.sampling.alternatives, chunk.version))
 
     def _move(self, move: Move) -> None:
         if move.save is not None:
@@ -365,23 +389,6 @@ class Engine:
             request.settle(kept)
             self._scheduler.finish(request)
             _deliver(request.answer, request.sampled(kept, reason))
-
-
-def _row(drawn: Drawn, row: int, alternatives: int, version: int) -> list[Token]:
-    """The tokens of one row, up to where its slot was idle, with so many alternatives of each."""
-    tokens, log_probs = np.atleast_1d(drawn.tokens[row]).tolist(), np.atleast_1d(drawn.log_probs[row]).tolist()
-    likeliest: list[Likeliest] = [()] * len(tokens)
-    if drawn.likeliest is not None and alternatives:
-        others, chances = (np.atleast_2d(each[row])[:, :alternatives] for each in drawn.likeliest)
-        likeliest = [
-            tuple((other, chance) for other, chance in zip(*pair, strict=True) if chance > -math.inf)
-            for pair in zip(others.tolist(), chances.tolist(), strict=True)
-        ]
-    return [
-        Token(token, log_prob, version, each)
-        for token, log_prob, each in zip(tokens, log_probs, likeliest, strict=True)
-        if token >= 0
-    ]
 
 
 def _deliver(answer: Future[Sampled], outcome: Sampled | BaseException) -> None:

@@ -74,6 +74,11 @@ class Request:
     likeliest: list[Likeliest] = dataclasses.field(default_factory=list)  # of each token, where asked for
     routes: list[np.ndarray] = dataclasses.field(default_factory=list)  # of the tokens gone through, where recorded
 
+    @property
+    def left(self) -> int:
+        """Tokens that the answer may still take."""
+        return self.budget - len(self.written)
+
     def write(self, drawn: Token, stop: int) -> tuple[int, str] | None:
         """Adds a token; at the end of the answer, how many of its tokens to keep and why it ended."""
         self.written.append(drawn.token)
@@ -86,7 +91,7 @@ class Request:
             return len(self.written), "stop"
         if self.sampling.until is not None and (kept := self.sampling.until(self.written)) is not None:
             return min(max(kept, 0), len(self.written)), "stop"
-        return (len(self.written), "length") if len(self.written) == self.budget else None
+        return None if self.left else (len(self.written), "length")
 
     def settle(self, kept: int) -> None:
         """Moves the window on by what was read and the tokens that are kept. Behind its length the cache is free."""

@@ -61,7 +61,7 @@ class Session:
             on_token: called from the engine's thread with each token as it comes, also with those that `until` then
                 takes back. What it raises ends this answer.
 
-        Cancelled, it stops the answer after the chunk that is being decoded; then only a new window can follow.
+        Cancelled, it stops the answer after two chunks at most; then only a new window can follow.
 
         Raises InputError, and nothing has changed, when the window grows beyond the engine's `max_length`, when images
         and image tokens do not fit each other, and without `restart` when the last answer was not awaited to its end;

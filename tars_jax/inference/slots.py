@@ -146,11 +146,10 @@ def make_slot_functions(
     def extend(
         parameters: Parameters, state: SlotState, new: Extension, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
-        address = CacheAddress(new.write_at, new.slots)
+        address = CacheAddress(new.write_at, new.slots, new.last)
         output = run_policy(policy, _policy_only(parameters), new.inputs, state.cache, address)
-        logits = jnp.take_along_axis(output.logits, new.last[:, None, None], axis=1)[:, 0]
         tokens, log_probs, following, likeliest = draw(
-            logits, new.drawing, new.budget, constraints, base_seed, alternatives
+            output.logits[:, 0], new.drawing, new.budget, constraints, base_seed, alternatives
         )
 
         def put(old: jax.Array, value: jax.Array) -> jax.Array:

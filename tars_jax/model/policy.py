@@ -47,17 +47,18 @@ class Inputs:
 
 @flax.struct.dataclass
 class CacheAddress:
-    """Where new tokens go in a live cache."""
+    """Where new tokens go in a live cache, and which of them are answered."""
 
     write_at: Array  # [B, T] int32; M or more writes nothing
     slots: Array | None = None  # [B]; None when row b is slot b
+    last: Array | None = None  # [B] int32: the one token of each row whose logits are wanted; None: those of all
 
 
 @flax.struct.dataclass
 class Output:
     """Everything that a forward pass computed."""
 
-    logits: Array  # [B, T, V] fp32, of the next token; None without a vocabulary head
+    logits: Array  # [B, T, V] fp32, of the next token; [B, 1, V] of `last` alone; None without a vocabulary head
     values: Array  # [B, T] fp32; None without a scalar head
     hidden: jax.Array  # [B, T, D] after the last norm
     cache: Caches | Any  # None without a live cache
@@ -102,8 +103,11 @@ class Policy(nn.Module):
 
         logits = values = None
         if config.vocabulary_head:
+            asked = hidden
+            if address is not None and address.last is not None:
+                asked = jnp.take_along_axis(hidden, address.last[:, None, None], axis=1)
             head = nn.Dense(config.vocabulary, use_bias=False, dtype=config.dtype, name="vocabulary_head")
-            logits = _written(config, (embed.attend if config.tied_embeddings else head)(hidden))
+            logits = _written(config, (embed.attend if config.tied_embeddings else head)(asked))
         if config.scalar_head:
             # Zero at first: an untrained value model is the constant 0, not noise.
             value = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
