@@ -1,6 +1,6 @@
 """One token from the logits of each slot: tempered, constrained, truncated, with the log-probability it then had.
 
-Axes: S slots (or rows of a batch), V vocabulary.
+Axes: S slots (or rows of a batch), V vocabulary, N tokens of a row.
 
 The distribution of a slot is built in this order. What a constraint forbids has probability 0. Temperature divides the
 logits. `top_k` keeps the k likeliest, `top_p` the likeliest of those that together reach p. What is left is
@@ -62,17 +62,32 @@ class Draw(NamedTuple):
     likeliest: Alternatives | None = None
 
 
+def chances_of(drawing: Drawing, count: int, base_seed: int) -> jax.Array:
+    """Even chances [S, N, 2] in [0, 1) for the next N = `count` tokens of each stream.
+
+    The random bits of one step take a processor as long as those of many, so `decode` asks for all of a chunk at once.
+    """
+
+    def one(seed: jax.Array, drawn: jax.Array) -> jax.Array:
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(base_seed), seed), drawn)
+        return jax.random.uniform(key, (2,))
+
+    tokens = jnp.asarray(drawing.drawn)[:, None] + jnp.arange(count)
+    return jax.vmap(jax.vmap(one, (None, 0)))(jnp.asarray(drawing.seed), tokens)
+
+
 def draw(
     logits: jax.Array,
     drawing: Drawing,
+    chances: jax.Array,
     budget: jax.Array,
     constraints: Constraints | None,
-    base_seed: int,
     alternatives: int = 0,
 ) -> Draw:
     """One token for each row of logits [S, V], from its own stream: the same whatever else is in the batch.
 
     Args:
+        chances: [S, 2] of this token, from `chances_of`.
         budget: [S] tokens that the answer may still take, this one included; a constraint allows only what can still
             be completed within it.
         alternatives: of each row, found where any row asks for some; 0 finds none, whoever asks.
@@ -87,12 +102,7 @@ def draw(
     # The vocabulary is sorted only when somebody asks for it.
     scaled = jax.lax.cond(truncated.any(), _truncate, lambda scaled, *_: scaled, scaled, drawing.top_k, drawing.top_p)
     log_probs = jax.nn.log_softmax(scaled)
-
-    def chances(seed: jax.Array, drawn: jax.Array) -> jax.Array:
-        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(base_seed), seed), drawn)
-        return jax.random.uniform(key, (2,))
-
-    tokens = pick(jnp.exp(log_probs), jax.vmap(chances)(drawing.seed, drawing.drawn))
+    tokens = pick(jnp.exp(log_probs), chances)
 
     def with_greedy(tokens: jax.Array) -> jax.Array:
         return jnp.where(greedy, jnp.argmax(log_probs, axis=-1).astype(jnp.int32), tokens)

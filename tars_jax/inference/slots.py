@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.drawing import Alternatives, Drawing, draw
+from tars_jax.inference.drawing import Alternatives, Drawing, chances_of, draw
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Cache, Caches, grouped_layers
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
@@ -148,8 +148,9 @@ def make_slot_functions(
     ) -> tuple[SlotState, Drawn]:
         address = CacheAddress(new.write_at, new.slots, new.last)
         output = run_policy(policy, _policy_only(parameters), new.inputs, state.cache, address)
+        chances = chances_of(new.drawing, 1, base_seed)[:, 0]
         tokens, log_probs, following, likeliest = draw(
-            output.logits[:, 0], new.drawing, new.budget, constraints, base_seed, alternatives
+            output.logits[:, 0], new.drawing, chances, new.budget, constraints, alternatives
         )
 
         def put(old: jax.Array, value: jax.Array) -> jax.Array:
@@ -192,7 +193,7 @@ def make_slot_functions(
             write_at = jnp.where(active, mine.length, cache_length)[:, None]
             output = run_policy(stepping, _policy_only(parameters), inputs, mine.cache, address(write_at))
             tokens, log_probs, following, likeliest = draw(
-                output.logits[:, 0], mine.drawing, mine.budget, constraints, base_seed, alternatives
+                output.logits[:, 0], mine.drawing, chances[:, step], mine.budget, constraints, alternatives
             )
             one = active.astype(jnp.int32)
             record = Drawn(
@@ -225,6 +226,7 @@ def make_slot_functions(
         # What a row that is not decoded once asked for would sort the vocabulary for nobody.
         nobody = jax.tree.map(jnp.asarray, Drawing.fresh(rows))
         drawing = jax.tree.map(lambda asked, rest: jnp.where(mine.budget > 0, asked, rest), mine.drawing, nobody)
+        chances = chances_of(drawing, chunk, base_seed)  # a row that goes on has drawn a token in each step before
         nowhere = jnp.full((rows, chunk, config.depth, config.experts_per_token), -1, jnp.int16)
         none = jnp.zeros((rows, chunk, alternatives))
         empty = Drawn(

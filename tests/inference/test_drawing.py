@@ -11,12 +11,18 @@ from flax.core import FrozenDict
 from tars_jax import InputError
 from tars_jax.inference import Sampling, until_text
 from tars_jax.inference.constraint import FREE, Constraints
-from tars_jax.inference.drawing import Draw, Drawing, draw, pick, rows_of
+from tars_jax.inference.drawing import Draw, Drawing, chances_of, draw, pick, rows_of
 from tars_jax.model.policy import NEVER
 
 PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
 ROWS = 200
-jitted = jax.jit(draw, static_argnums=(4, 5))
+
+
+def first_draw(logits: Any, drawing: Drawing, budget: Any, constraints: Constraints | None, alternatives: int) -> Draw:
+    return draw(logits, drawing, chances_of(drawing, 1, base_seed=0)[:, 0], budget, constraints, alternatives)
+
+
+jitted = jax.jit(first_draw, static_argnums=4)
 
 
 def draws(logits: np.ndarray, sampling: Sampling) -> Draw:
@@ -57,12 +63,12 @@ def test_greedy_takes_the_likeliest_and_records_what_it_was_worth(temperature: f
 def test_the_likeliest_are_those_of_the_distribution_that_was_drawn_from() -> None:
     rows = [(Sampling(alternatives=3), 0, 0), (Sampling(top_k=2, temperature=0.5), 1, 0)]
     logits = jnp.tile(jnp.log(jnp.array(PROBABILITIES)), (2, 1))
-    likeliest = jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 0, 3).likeliest
+    likeliest = jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 3).likeliest
     np.testing.assert_array_equal(likeliest.tokens[:, :2], [[1, 3], [1, 3]])
     np.testing.assert_allclose(np.exp(likeliest.log_probs), [[0.4, 0.3, 0.2], [16 / 25, 9 / 25, 0]], rtol=1e-5)
-    nobody = jitted(logits, rows_of([(Sampling(), 0, 0)] * 2, {}, 2), jnp.full(2, 9), None, 0, 3).likeliest
+    nobody = jitted(logits, rows_of([(Sampling(), 0, 0)] * 2, {}, 2), jnp.full(2, 9), None, 3).likeliest
     assert not np.asarray(nobody.log_probs).any()
-    assert jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 0, 0).likeliest is None
+    assert jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 0).likeliest is None
 
 
 def test_k_of_equals_are_k() -> None:
@@ -109,6 +115,16 @@ def test_a_row_is_the_same_whatever_the_others_ask() -> None:
     assert again.tokens[1] == alone.tokens[1]
 
 
+def test_chances_are_a_streams_own_however_many_are_asked_for() -> None:
+    rows = [(Sampling(), 5, 7), (Sampling(), 6, 7)]
+    together = np.asarray(chances_of(rows_of(rows, {}, 2), 4, base_seed=0))
+    for later in range(4):
+        alone = chances_of(rows_of([(Sampling(), 5, 7 + later)], {}, 1), 1, base_seed=0)
+        np.testing.assert_array_equal(alone[0, 0], together[0, later])
+    assert np.unique(together).size == together.size
+    assert (chances_of(rows_of(rows, {}, 2), 4, base_seed=1) != together).all()
+
+
 def test_the_vocabulary_is_sorted_only_on_demand() -> None:
     def sorts(jaxpr: Any) -> int:
         """Sorts outside of any branch."""
@@ -118,7 +134,7 @@ def test_the_vocabulary_is_sorted_only_on_demand() -> None:
         return own + sum(sorts(each) for each in below if each is not None)
 
     logits, drawing = jnp.zeros((2, 4)), Drawing.fresh(2)
-    traced = jax.make_jaxpr(lambda logits: draw(logits, drawing, jnp.full(2, 9), None, 0))(logits)
+    traced = jax.make_jaxpr(lambda logits: first_draw(logits, drawing, jnp.full(2, 9), None, 0))(logits)
     assert "sort" in str(traced) and sorts(traced.jaxpr) == 0
 
 
