@@ -8,19 +8,23 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# They train agents, which takes a minute each even at their small size.
-LONG = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics", "value_pretraining")
-NOTEBOOKS = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.full if path.stem in LONG else ())
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
-]
+# Those that train agents of configs/scoreboard.py, which they share.
+TRAINING = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics", "value_pretraining")
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS)
-def test_notebook(path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("trained")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path: Path, cache: Path, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TARS_JAX_RUN", raising=False)
+    if path.stem in TRAINING:
+        monkeypatch.setenv("TARS_JAX_RUN", str(trained))
     monkeypatch.setenv("TARS_JAX_NOTEBOOK", "small")  # what is committed is the full size
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(cache))
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
