@@ -23,9 +23,9 @@ What came of it, with seeds 0 to 4 (95% intervals over seeds; all of it in noteb
 
 Every side was tuned, by three learning rates on two seeds that do not count; nearly all chose the lowest, so a still
 lower one might be better. About an hour of two processes on two cores that other work shared: one took T1 to T9, the
-other T13 to T17. T5 is of later code, 18 minutes beside other jobs, and so is T10, whose minutes leave out
-what was trained before: 40 of two processes. Trends share trainings, and the minutes that a
-result states are those of the trend that came first.
+other T13 to T17. T5 is of later code, 18 minutes beside other jobs, and so is T10, whose minutes leave out what was
+trained before, some 40 of two processes. Trends share trainings, and the minutes that a result states are those of the
+trend that came first.
 """
 
 import ml_collections

@@ -3,7 +3,7 @@
 Each is said of the best case among four games, for each seed alone; where no game qualifies, the effect is 0. The
 reference player is the one that demonstrations are made with, here without its mistakes.
 
-Axes: G games, N seeds, U updates.
+Axes: N seeds, U updates.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def measure(bench: Bench) -> Measured:
     chosen, curves = apart({game: bench.tuned(game) for game in GAMES})
     reference = {game: bench.setup(game).reference(EPISODES) for game in GAMES}
     shares = {game: curves[game]["success"] / reference[game] for game in GAMES}
-    shown = {game: {"success": curves[game]["success"], "share": shares[game]} for game in GAMES}
+    shown = {game: {"share": share} for game, share in shares.items()}
     return Measured(judged(TESTS, effects(shares)), shown, chosen, {"reference success": reference})
 
 
