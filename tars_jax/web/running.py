@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import signal
@@ -10,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -126,7 +127,12 @@ class _Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        loop = asyncio.get_running_loop()
+
+        def hand_over(*told: Any) -> None:  # by the loop, or a signal could come in the midst of what another says
+            loop.call_soon_threadsafe(self.handle_exit, *told)
+
+        before = {number: signal.signal(number, hand_over) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
