@@ -14,7 +14,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.drawing import rows_of
-from tars_jax.inference.sampling import Likeliest, Token
+from tars_jax.inference.sampling import Likeliest, Written
 from tars_jax.inference.scheduler import Request
 from tars_jax.inference.slots import Drawn, Extension
 from tars_jax.model.policy import Inputs
@@ -90,18 +90,21 @@ def rows_to_decode(slots: Sequence[int], config: EngineConfig) -> np.ndarray:
     return rows
 
 
-def tokens_of(drawn: Drawn, row: int, alternatives: int, version: int) -> list[Token]:
-    """The tokens of one row, up to where its slot was idle, with so many alternatives of each."""
-    tokens, log_probs = np.atleast_1d(drawn.tokens[row]).tolist(), np.atleast_1d(drawn.log_probs[row]).tolist()
-    likeliest: list[Likeliest] = [()] * len(tokens)
-    if drawn.likeliest is not None and alternatives:
-        others, chances = (np.atleast_2d(each[row])[:, :alternatives] for each in drawn.likeliest)
-        likeliest = [
-            tuple((other, chance) for other, chance in zip(*pair, strict=True) if chance > -math.inf)
-            for pair in zip(others.tolist(), chances.tolist(), strict=True)
-        ]
+def written(drawn: Drawn, alternatives: Sequence[int], version: int) -> list[Written]:
+    """What was drawn for the first rows, up to where each slot was idle, with so many alternatives of its tokens."""
+    tokens, log_probs = (np.reshape(each, (len(each), -1)) for each in (drawn.tokens, drawn.log_probs))
+    rows = zip(tokens.tolist(), log_probs.tolist(), (tokens >= 0).sum(1).tolist(), alternatives, strict=False)
     return [
-        Token(token, log_prob, version, each)
-        for token, log_prob, each in zip(tokens, log_probs, likeliest, strict=True)
-        if token >= 0
+        Written(mine[:count], chances[:count], version, _likeliest(drawn, row, count, asked))
+        for row, (mine, chances, count, asked) in enumerate(rows)
+    ]
+
+
+def _likeliest(drawn: Drawn, row: int, count: int, alternatives: int) -> list[Likeliest]:
+    if drawn.likeliest is None or not alternatives:
+        return []
+    tokens, log_probs = (np.atleast_2d(each[row])[:count, :alternatives].tolist() for each in drawn.likeliest)
+    return [
+        tuple((token, log_prob) for token, log_prob in zip(*pair, strict=True) if log_prob > -math.inf)
+        for pair in zip(tokens, log_probs, strict=True)
     ]

@@ -25,11 +25,11 @@ from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.inference.admission import Admission, check_idle
-from tars_jax.inference.batching import bucket, extension, rows_to_decode, tokens_of
+from tars_jax.inference.batching import bucket, extension, rows_to_decode, written
 from tars_jax.inference.config import EngineConfig, EngineStatistics
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import PictureBank
-from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling, Token
+from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling, Written
 from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
 from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn, SlotState, copy, make_hold_fn, make_slot_functions, put, take
@@ -301,11 +301,12 @@ class Engine:
         length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
         places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
         first = self._read(parameters, batch, (rows, length), places)
+        drawn = written(first, [each.sampling.alternatives for each in batch], version)
         for row, request in enumerate(batch):
             self._tokens_read += request.tokens.size
             if first.routes is not None:
                 request.routes.append(np.asarray(first.routes[row, : request.tokens.size]))
-            self._write(request, tokens_of(first, row, request.sampling.alternatives, version))
+            self._write(request, drawn[row])
 
     def _go_on(self, weights: tuple[Parameters, int, int]) -> Chunk | None:
         """Has a chunk decoded of every answer that goes on behind the one under way, as far as the host can know."""
@@ -329,13 +330,16 @@ class Engine:
         if chunk is None:
             return
         drawn: Drawn = jax.device_get(chunk.record)
-        for row, slot in enumerate(chunk.slots.tolist()):
-            request = chunk.answers.get(slot)
-            if request is None or self._scheduler.active.get(slot) is not request:
+        slots = chunk.slots.tolist()
+        answers = [chunk.answers.get(slot) for slot in slots]
+        asked = [0 if each is None else each.sampling.alternatives for each in answers]
+        for row, mine in enumerate(written(drawn, asked, chunk.version)):
+            request = answers[row]
+            if request is None or self._scheduler.active.get(slots[row]) is not request:
                 continue
             if drawn.routes is not None:
-                request.routes.append(np.asarray(drawn.routes[row])[drawn.tokens[row] >= 0])
-            self._write(request, tokens_of(drawn, row, request.sampling.alternatives, chunk.version))
+                request.routes.append(np.asarray(drawn.routes[row])[: len(mine.tokens)])
+            self._write(request, mine)
 
     def _move(self, move: Move) -> None:
         if move.save is not None:
@@ -367,20 +371,20 @@ class Engine:
         drawn: Drawn = jax.device_get(record)
         return drawn
 
-    def _write(self, request: Request, tokens: Sequence[Token]) -> None:
+    def _write(self, request: Request, drawn: Written) -> None:
         """Adds what was drawn to an answer, up to its end. What its caller's functions raise ends this answer alone."""
         if request.budget == 0:
             self._finish(request, 0, "length")
             return
         try:
-            for token in tokens:
-                if end := request.write(token, self._stop):
-                    self._finish(request, *end)
-                    return
+            end = request.write(drawn, self._stop)
         except Exception as error:
             with self._wake:
                 _deliver(request.answer, error)
                 self._scheduler.abandon(request)
+        else:
+            if end is not None:
+                self._finish(request, *end)
 
     def _finish(self, request: Request, kept: int, reason: str) -> None:
         """Answers a request with the first tokens of what was written; its window ends with them, too."""

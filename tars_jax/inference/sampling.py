@@ -27,6 +27,20 @@ class Token(NamedTuple):
 OnToken = Callable[[Token], None]
 
 
+class Written(NamedTuple):
+    """Tokens of one answer that were drawn one after the other, with the same weights."""
+
+    tokens: list[int]
+    log_probs: list[float]
+    version: int  # of the weights
+    likeliest: list[Likeliest]  # of each token where that was asked for, else of none
+
+    def one_by_one(self) -> list[Written]:
+        likeliest = self.likeliest or [()] * len(self.tokens)
+        parts = zip(self.tokens, self.log_probs, likeliest, strict=True)
+        return [Written([token], [log_prob], self.version, [others]) for token, log_prob, others in parts]
+
+
 class Busy(InputError):
     """The engine takes no more at the moment; the same request may succeed later."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax.inference.pictures import Picture
-from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampling, Token
+from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampling, Token, Written
 
 
 @dataclasses.dataclass
@@ -79,18 +79,20 @@ class Request:
         """Tokens that the answer may still take."""
         return self.budget - len(self.written)
 
-    def write(self, drawn: Token, stop: int) -> tuple[int, str] | None:
-        """Adds a token; at the end of the answer, how many of its tokens to keep and why it ended."""
-        self.written.append(drawn.token)
-        self.log_probs.append(drawn.log_prob)
-        self.versions.append(drawn.version)
-        self.likeliest.append(drawn.likeliest)
-        if self.on_token is not None:
-            self.on_token(drawn)
-        if drawn.token == stop:
-            return len(self.written), "stop"
-        if self.sampling.until is not None and (kept := self.sampling.until(self.written)) is not None:
-            return min(max(kept, 0), len(self.written)), "stop"
+    def write(self, drawn: Written, stop: int) -> tuple[int, str] | None:
+        """Adds tokens; at the end of the answer, how many of its tokens to keep and why it ended."""
+        on_token, until = self.on_token, self.sampling.until
+        for part in (drawn,) if on_token is None and until is None else drawn.one_by_one():
+            self.written += part.tokens
+            self.log_probs += part.log_probs
+            self.versions += [part.version] * len(part.tokens)
+            self.likeliest += part.likeliest
+            if on_token is not None:
+                on_token(Token(part.tokens[0], part.log_probs[0], part.version, part.likeliest[0]))
+            if self.written[-1] == stop:
+                return len(self.written), "stop"
+            if until is not None and (kept := until(self.written)) is not None:
+                return min(max(kept, 0), len(self.written)), "stop"
         return None if self.left else (len(self.written), "length")
 
     def settle(self, kept: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tars_jax.inference import Busy, Sampling
-from tars_jax.inference.sampling import Token
+from tars_jax.inference.sampling import Written
 from tars_jax.inference.scheduler import Request, Scheduler, Stream, Window
 
 ENDLESS = 10**6
@@ -64,7 +64,7 @@ class Device:
         return self.caches[window.slot][: window.length]
 
     def finish(self, request: Request, token: int = 0) -> None:
-        request.write(Token(token, 0.0, 0), stop=-1)
+        request.write(Written([token], [0.0], 0, []), stop=-1)
         request.settle(1)
         self.scheduler.finish(request)
         if not request.answer.cancelled():

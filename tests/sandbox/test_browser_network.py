@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.server
+import shutil
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import websockets.sync.server as websockets
 from websockets.exceptions import ConnectionClosed
@@ -134,3 +139,76 @@ def test_a_page_reaches_the_hosts_of_its_task_alone(laboratory: Any, server: tup
 
     laboratory.run(live())
     assert reached[3:] == []
+
+
+@pytest.fixture(scope="module")
+def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path, list[str]]]:
+    """Port of a server with a certificate of its own, the certificate, and how each connection to it ended."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    folder, ended = tmp_path_factory.mktemp("encrypted"), list[str]()
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
+    subprocess.run([*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def setup(self) -> None:
+            try:
+                self.request = context.wrap_socket(self.request, server_side=True)
+            except OSError as error:
+                ended.append(str(error))
+            super().setup()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"hello")
+            ended.append(self.path)
+
+        def log_message(self, format: str, *values: Any) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1], certificate, ended
+        server.shutdown()
+
+
+def test_encrypted_connections_pass_the_gate_unread(encrypted: tuple[int, Path, list[str]]) -> None:
+    port, certificate, ended = encrypted
+
+    async def ask(entries: list[str]) -> str:
+        gate = Gate(Hosts(entries))
+        proxy = f"http://127.0.0.1:{await gate.open()}"
+        try:
+            trust = ssl.create_default_context(cafile=str(certificate))
+            async with httpx.AsyncClient(proxy=proxy, verify=trust, trust_env=False) as client:
+                return (await client.get(f"https://127.0.0.1:{port}/through")).text
+        finally:
+            gate.close()
+
+    ended.clear()
+    assert asyncio.run(ask([f"127.0.0.1:{port}"])) == "hello" and ended == ["/through"]
+    with pytest.raises(httpx.ProxyError, match="403"):
+        asyncio.run(ask(["127.0.0.1:1"]))
+    assert ended == ["/through"]
+
+
+@pytest.mark.browser
+def test_a_page_speaks_to_an_encrypted_host_itself(laboratory: Any, encrypted: tuple[int, Path, list[str]]) -> None:
+    port, _, ended = encrypted
+    attempt = f"fetch('https://127.0.0.1:{port}/').then(() => 'answered', () => 'refused')"
+
+    async def live() -> None:
+        async with Sessions(laboratory.manager) as sessions:
+            named = await sessions.open_page(laboratory.site(""), network=[f"127.0.0.1:{port}"])
+            closed = await sessions.open_page(laboratory.site(""))
+            ended.clear()
+            assert await closed.evaluate(attempt) == "refused" and ended == []
+            # It hears the host through the gate, and does not trust a certificate that nobody has signed.
+            assert await named.evaluate(attempt) == "refused"
+
+    laboratory.run(live())
+    assert ended and all("alert" in each.lower() for each in ended)

@@ -382,7 +382,8 @@ def test_recordings_play_again(laboratory: Any, tmp_path: Path, capsys: pytest.C
                 await session.act([*CLICK, KeyDown("a"), KeyUp("a")], advance_ms=90)
             assert session.recording is not None
             packed = tmp_path / "film.zip"
-            packed.write_bytes(session.recording.pack())
+            with packed.open("wb") as zipped:
+                session.recording.pack(zipped)
             folder = session.recording.folder
             assert await play(packed, laboratory.manager) == await play(folder, laboratory.manager) == 4
             file = folder / "journal.jsonl"

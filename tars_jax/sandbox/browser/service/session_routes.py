@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from collections.abc import AsyncIterator
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from tars_jax.sandbox.browser.service.access import Access
 from tars_jax.sandbox.browser.service.config import ServiceConfig
 from tars_jax.sandbox.browser.service.errors import typed_errors
 from tars_jax.sandbox.browser.sessions import Sessions
 from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
+from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.web.protocol import Fields, RequestError, busy, shown
 from tars_jax.web.responses import JsonResponse, read_json
 
 MAX_SIDE = 8192  # pixels
+PIECE = 1 << 20  # bytes of a recording that are in memory
 
 
 class SessionRoutes:
@@ -84,9 +88,9 @@ class SessionRoutes:
         session = self._access.session(request)
         if session.recording is None:
             raise RequestError("the session is not recorded: POST here begins it", status=404, code="not_recorded")
-        packed = await asyncio.to_thread(session.recording.pack)
         name = f'attachment; filename="session-{session.id}.zip"'
-        return Response(packed, media_type="application/zip", headers={"Content-Disposition": name})
+        packed = _packed(session.recording)
+        return StreamingResponse(packed, media_type="application/zip", headers={"Content-Disposition": name})
 
     def _begin(self, fields: Fields) -> PageSpec | Journal:
         if (checkpoint := fields.value("checkpoint")) is not None:
@@ -132,3 +136,12 @@ def _hosts(fields: Fields) -> list[str]:
     if not all(isinstance(host, str) for host in hosts):
         raise fields.error("network", "an array of hosts")
     return hosts
+
+
+async def _packed(recording: Recording) -> AsyncIterator[bytes]:
+    """Through the disk: a long recording is larger than what a service may hold in memory."""
+    with tempfile.TemporaryFile() as file:
+        await asyncio.to_thread(recording.pack, file)
+        file.seek(0)
+        while piece := await asyncio.to_thread(file.read, PIECE):
+            yield piece

@@ -13,11 +13,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
-import io
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig
@@ -49,15 +48,13 @@ class Recording:
             _frame(self.folder, len(self._journal.entries)).write_bytes(value.png)
         self._journal.append(entry)
 
-    def pack(self) -> bytes:
-        """The recording up to here as one .zip file."""
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:  # PNG is compressed already
+    def pack(self, file: IO[bytes]) -> None:
+        """Writes the recording up to here as one .zip file."""
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:  # PNG is compressed already
             archive.write(self.folder / JOURNAL, JOURNAL)
             for index in range(len(self._journal.entries)):
                 if (frame := _frame(self.folder, index)).exists():
                     archive.write(frame, f"{FRAMES}/{frame.name}")
-        return packed.getvalue()
 
 
 async def play(path: Path, manager: BrowserManager) -> int:
