@@ -63,10 +63,14 @@ make_venv() {
 install_packages() {
     "$python" -m pip --version >/dev/null 2>&1 || make_venv
     step "installing the locked packages (minutes, the first time)" \
-        "$python" -m pip install --disable-pip-version-check --require-hashes -r "$root/requirements.lock" ||
+        "$python" -m pip install --no-compile --disable-pip-version-check --require-hashes -r "$root/requirements.lock" ||
         fail "The packages of requirements.lock could not be installed; $work/log says why."
+    local site
+    site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    # pip would compile on one core. Some packages hold files for other Pythons, which nobody imports.
+    step "compiling them" "$python" -m compileall -q -j 0 "$site" || true
     # The project itself needs no build: its folder is on the environment's path.
-    printf '%s\n' "$root" >"$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tars_jax.pth"
+    printf '%s\n' "$root" >"$site/tars_jax.pth"
 }
 
 # ---- Playwright's driver, a program of its own that needs one library more than a minimal Debian has

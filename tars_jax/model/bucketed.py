@@ -2,9 +2,10 @@
 
 Axes: G tokens, K experts of a token, R = G * K assignments, D width, E experts, F expert width, C rows of a bucket.
 
-The run of an expert is cut into buckets, the last partly empty, so no routing is too uneven. Kernels are read once for
-a run, rows gathered from their tokens and added to them: no [R, D] is written on the way, and no kernel is copied for
-every bucket. The gradient is by hand, since XLA makes a scatter of every gather. Of each row, with s(a, b) = silu(a) b:
+The run of an expert is cut into large buckets, its rest into small ones, the last partly empty: no routing is too
+uneven, and most products have many rows. Kernels are read once for a run, rows gathered from their tokens and added to
+them: no [R, D] is written on the way, and no kernel is copied for every bucket. The gradient is by hand, since XLA
+makes a scatter of every gather. Of each row, with s(a, b) = silu(a) b:
 
     a = x W_gate    b = x W_up    h = s(a, b)    y = gate * h W_down
     dh = dy W_down'    dgate = h . dh    (da, db) = s'(a, b) gate dh    dx = da W_gate' + db W_up'
@@ -26,14 +27,15 @@ from tars_jax.model.assignments import Runs, Weights
 from tars_jax.model.execution import EXPERTS_OUT
 
 Carry = TypeVar("Carry")
-Hidden = tuple[jax.Array, jax.Array]  # a, b of all runs, [R + C, F] each
+Buckets = tuple[int, ...]  # rows of each kind, the largest first
+Hidden = tuple[jax.Array, jax.Array]  # a, b of all runs, [R + C, F] each; C of the smallest
 Residuals = tuple[jax.Array, jax.Array, Runs, Weights, Hidden]
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def bucketed(x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, bucket: int) -> jax.Array:
+def bucketed(x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, buckets: Buckets) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
-    return _forward(x, gates, runs, weights, bucket, None)[0]
+    return _forward(x, gates, runs, weights, buckets, None)[0]
 
 
 def _swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -41,7 +43,7 @@ def _swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _forward(
-    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, bucket: int, hidden: Hidden | None
+    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, buckets: Buckets, hidden: Hidden | None
 ) -> tuple[jax.Array, Hidden | None]:
     """The sum, and `hidden` filled in where it is given."""
     top_k = gates.shape[1]
@@ -61,23 +63,23 @@ def _forward(
     def run(
         carry: tuple[jax.Array, Hidden | None], of: tuple[Weights, jax.Array, jax.Array]
     ) -> tuple[tuple[jax.Array, Hidden | None], None]:
-        return _over_buckets(step, carry, runs.order, bucket, *of), None
+        return _over_buckets(step, carry, runs.order, buckets, *of), None
 
     begin, end = _borders(runs)
     return jax.lax.scan(run, (jnp.zeros_like(x), hidden), (weights, begin, end))[0]
 
 
 def _forward_for_gradient(
-    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, bucket: int
+    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, buckets: Buckets
 ) -> tuple[jax.Array, Residuals]:
-    empty = jnp.zeros((gates.size + bucket, weights.gate.shape[-1]), x.dtype)
-    y, hidden = _forward(x, gates, runs, weights, bucket, (empty, empty))
+    empty = jnp.zeros((gates.size + buckets[-1], weights.gate.shape[-1]), x.dtype)
+    y, hidden = _forward(x, gates, runs, weights, buckets, (empty, empty))
     assert hidden is not None
     a, b = (checkpoint_name(each, EXPERTS_OUT) for each in hidden)
     return y, (x, gates, runs, weights, (a, b))
 
 
-def _backward(bucket: int, residuals: Residuals, dy: jax.Array) -> tuple[jax.Array, jax.Array, None, Weights]:
+def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[jax.Array, jax.Array, None, Weights]:
     x, gates, runs, weights, (all_a, all_b) = residuals
     top_k = gates.shape[1]
     Sums = tuple[jax.Array, jax.Array, Weights]
@@ -86,7 +88,7 @@ def _backward(bucket: int, residuals: Residuals, dy: jax.Array) -> tuple[jax.Arr
         dx, dgates, dkernels = sums
         inputs, dout = _take(x, rows // top_k), _take(dy, rows // top_k)
         gate = _take(gates.ravel(), rows)[:, None]
-        a, b = (jax.lax.dynamic_slice_in_dim(each, start, bucket) for each in (all_a, all_b))
+        a, b = (jax.lax.dynamic_slice_in_dim(each, start, rows.size) for each in (all_a, all_b))
         h, pull = jax.vjp(_swiglu, a, b)
         dh = jnp.einsum("CD,FD->CF", dout, kernels.down)
         da, db = pull(gate * dh)
@@ -104,7 +106,7 @@ def _backward(bucket: int, residuals: Residuals, dy: jax.Array) -> tuple[jax.Arr
         sums: tuple[jax.Array, jax.Array], of: tuple[Weights, jax.Array, jax.Array]
     ) -> tuple[tuple[jax.Array, jax.Array], Weights]:
         zeros = Weights(*(jnp.zeros(kernel.shape, jnp.float32) for kernel in of[0]))
-        dx, dgates, dkernels = _over_buckets(step, (*sums, zeros), runs.order, bucket, *of)
+        dx, dgates, dkernels = _over_buckets(step, (*sums, zeros), runs.order, buckets, *of)
         return (dx, dgates), Weights(*(sum_.astype(x.dtype) for sum_ in dkernels))
 
     zeros = jnp.zeros_like(x), jnp.zeros_like(gates).ravel()
@@ -125,21 +127,27 @@ def _over_buckets(
     step: Callable[[Carry, Weights, jax.Array, jax.Array], Carry],
     carry: Carry,
     order: jax.Array,
-    bucket: int,
+    buckets: Buckets,
     kernels: Weights,
     begin: jax.Array,
     end: jax.Array,
 ) -> Carry:
     """`step` on each bucket of a run: its first place, and its assignments [C], R where there is none."""
-    padded = jnp.pad(order, (0, bucket))
+    padded, state = jnp.pad(order, (0, buckets[-1])), (begin, carry)
+    for bucket in buckets:
+        least = 1 if bucket == buckets[-1] else bucket  # assignments that a bucket is begun for
 
-    def turn(state: tuple[jax.Array, Carry]) -> tuple[jax.Array, Carry]:
-        start, carry = state
-        here = jax.lax.dynamic_slice_in_dim(padded, start, bucket)
-        rows = jnp.where(start + jnp.arange(bucket) < end, here, order.size)
-        return start + bucket, step(carry, kernels, start, rows)
+        def is_left(state: tuple[jax.Array, Carry], least: int = least) -> jax.Array:
+            return state[0] + least <= end
 
-    return jax.lax.while_loop(lambda state: state[0] < end, turn, (begin, carry))[1]
+        def turn(state: tuple[jax.Array, Carry], bucket: int = bucket) -> tuple[jax.Array, Carry]:
+            start, carry = state
+            here = jax.lax.dynamic_slice_in_dim(padded, start, bucket)
+            rows = jnp.where(start + jnp.arange(bucket) < end, here, order.size)
+            return start + bucket, step(carry, kernels, start, rows)
+
+        state = jax.lax.while_loop(is_left, turn, state)
+    return state[1]
 
 
 def _take(array: jax.Array, places: jax.Array) -> jax.Array:

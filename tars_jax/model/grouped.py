@@ -12,7 +12,7 @@ from tars_jax.model.bucketed import bucketed
 from tars_jax.model.hopper import hopper_dot
 from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
-BUCKETS = (16, 256)  # rows: smallest and largest
+BUCKETS = (16, 512)  # rows: smallest and largest
 
 
 def grouped(
@@ -25,12 +25,15 @@ def grouped(
     """
     runs = by_expert(chosen, weights.gate.shape[0])
     if backend == "buckets":
-        return bucketed(x, gates, runs, weights, bucket_size(chosen.size // weights.gate.shape[0]))
+        return bucketed(x, gates, runs, weights, bucket_sizes(chosen.size // weights.gate.shape[0]))
     dots: dict[str, RaggedDot] = {"ragged": jax.lax.ragged_dot, "megablox": megablox_dot, "hopper": hopper_dot}
     return ragged(x, gates, runs, weights, tokamax_dot() if backend == "tokamax" else dots[backend], sparse=sparse)
 
 
-def bucket_size(mean_load: int) -> int:
-    """An eighth of an expert's even share, so that little of its last bucket is empty; a power of 2."""
+def bucket_sizes(mean_load: int) -> tuple[int, ...]:
+    """Half of an expert's even share, a product of many rows, and an eighth of it, of which little stays empty; powers
+    of 2, the larger first.
+    """
     smallest, largest = BUCKETS
-    return min(max(1 << (mean_load // 8 - 1).bit_length(), smallest), largest)
+    sizes = {min(max(1 << (mean_load // part - 1).bit_length(), smallest), largest) for part in (2, 8)}
+    return tuple(sorted(sizes, reverse=True))

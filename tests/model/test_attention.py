@@ -22,7 +22,7 @@ from tars_jax.model.attention import (
 )
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import CUDNN_OUT, REMAT, Execution
-from tars_jax.model.grouped import bucket_size
+from tars_jax.model.grouped import bucket_sizes
 from tars_jax.model.policy import Inputs, Parameters, forward
 
 B, T, N, K, H = 1, 384, 2, 1, 8
@@ -205,7 +205,7 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
     activations = tiny_model.depth * rows * length * tiny_model.width
     assert sizes["attention"] - sizes["full"] == activations  # N * H is the width here
     assignments = rows * length * tiny_model.experts_per_token
-    places = assignments + bucket_size(assignments // tiny_model.experts)
+    places = assignments + bucket_sizes(assignments // tiny_model.experts)[-1]
     hidden = tiny_model.depth * 2 * places * tiny_model.expert_width  # of gate and up, in buckets
     assert sizes["experts"] - sizes["full"] == hidden
     assert sizes["outputs"] - sizes["full"] == activations + hidden

@@ -17,7 +17,7 @@ from tars_jax.model.bucketed import bucketed
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import FEW_TOKENS, Experts, all_experts
-from tars_jax.model.grouped import BUCKETS, bucket_size
+from tars_jax.model.grouped import bucket_sizes
 from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
 G, D, F, E, K = 40, 6, 5, 4, 2
@@ -42,9 +42,9 @@ def routing(kind: str) -> np.ndarray:
 
 
 WAYS: dict[str, Callable[..., jax.Array]] = {
-    "buckets of 1": functools.partial(bucketed, bucket=1),
-    "buckets of 8": functools.partial(bucketed, bucket=8),
-    "a bucket for all": functools.partial(bucketed, bucket=64),
+    "buckets of 1": functools.partial(bucketed, buckets=(1,)),
+    "buckets of 8 and 3": functools.partial(bucketed, buckets=(8, 3)),
+    "a bucket for all": functools.partial(bucketed, buckets=(64,)),
     "ragged products": functools.partial(ragged, dot=jax.lax.ragged_dot),
     "megablox, interpreted": functools.partial(ragged, dot=functools.partial(megablox_dot, interpret=True)),
     "tokamax, without a GPU": lambda x, gates, runs, weights: ragged(x, gates, runs, weights, tokamax_dot()),
@@ -106,18 +106,18 @@ def test_runs_by_hand() -> None:
     """Expert 1 has assignments 1, 2 and 5, expert 0 has 0 and 3; 4 is nobody's."""
     runs = by_expert(jnp.asarray([[0, 1], [1, 0], [2, 1]]), 2)
     assert runs.order.tolist() == [0, 3, 1, 2, 5, 4] and runs.sizes.tolist() == [2, 3]
-    assert [bucket_size(load) for load in (0, 1000, 10**6)] == [BUCKETS[0], 128, BUCKETS[1]]
+    assert [bucket_sizes(load) for load in (0, 100, 1000, 10**6)] == [(16,), (64, 16), (512, 128), (512,)]
 
 
 def test_work_follows_the_routing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """40 assignments of one expert are three buckets of 16; nobody's assignments are none."""
+    """40 assignments of one expert are a bucket of 32 and one of 16, or three of 16; nobody's assignments are none."""
     seen: list[int] = []
     monkeypatch.setattr(
         "tars_jax.model.bucketed._swiglu", lambda a, b: jax.debug.callback(lambda: seen.append(1)) or jax.nn.silu(a) * b
     )
     x, gates, weights = jnp.ones((G, D)), jnp.ones((G, 1)), random_weights(jax.random.key(3))
-    layer = jax.jit(lambda chosen: bucketed(x, gates, by_expert(chosen, E), weights, 16))
-    for expert, buckets in ((2, 3), (E, 0)):
+    for sizes, expert, buckets in (((32, 16), 2, 2), ((16,), 2, 3), ((32, 16), E, 0)):
+        layer = jax.jit(lambda chosen, sizes=sizes: bucketed(x, gates, by_expert(chosen, E), weights, sizes))
         jax.block_until_ready(layer(jnp.full((G, 1), expert)))
         jax.effects_barrier()
         assert len(seen) == buckets
