@@ -167,3 +167,24 @@ def test_a_frame_of_another_origin_follows(script: Callable[..., Any]) -> None:
         await advance(100); frame.remove(); await advance(100); say('gone')""") == [
         [30, 30], [60, 60], [90, 90], [200, "gone"]
     ]  # fmt: skip
+
+
+def test_time_goes_on_without_frames_that_are_gone(script: Callable[..., Any]) -> None:
+    """A promise of a document that is gone never settles: one removed, one replaced, one that ends its own sound."""
+    assert script("""
+        const frames = await Promise.all([0, 1, 2].map((index) => new Promise((resolve) => {
+            const frame = document.createElement('iframe'); frame.src = `index.html?${index}`;
+            frame.onload = () => resolve(frame); document.body.append(frame); })));
+        const context = new frames[2].contentWindow.AudioContext(), sound = context.createBufferSource();
+        sound.buffer = context.createBuffer(1, 441, 44100); sound.connect(context.destination); sound.start();
+        sound.onended = () => { say('ended'); frames[2].remove(); };
+        await advance(20);
+        frames[0].remove(); frames[1].src = 'about:blank'; await advance(10);
+        const registered = __clock.timeline.sources.length;
+        requestAnimationFrame(() => say('frame')); setTimeout(() => say('timer'), 40); await advance(50);
+        for (let count = 0; count < 5; count++) {
+            const frame = document.body.appendChild(document.createElement('iframe'));
+            await advance(20); frame.remove(); }
+        await advance(20); say(__clock.timeline.sources.length - registered)""") == [
+        [10, "ended"], [33, "frame"], [70, "timer"], [200, 0]
+    ]  # fmt: skip

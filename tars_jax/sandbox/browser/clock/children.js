@@ -9,6 +9,7 @@
   const { timeline, realm, native, inWindow, advanceTo, next, nextTask, reset } = clock;
   const ATTACH = '__clock port', SENT = '__clock sent';
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
+  const LOOKED_AFTER_MS = 50; // real
   const LONGEST_START_MS = 5_000; // real; a worker that has not begun by then is not waited for
   const { Worker } = self;
 
@@ -61,7 +62,12 @@
         const heard = child.received;
         child.asked = false;
         const ready = async (condition) => {
-          while (children.has(child) && alive() && !condition()) await new Promise((resolve) => { wake = resolve; });
+          while (children.has(child) && alive() && !condition()) {
+            await new Promise((resolve) => {
+              wake = resolve;
+              if (uncounted) native.setTimeout(resolve, LOOKED_AFTER_MS); // nobody tells of a frame that goes
+            });
+          }
         };
         if (!port) native.setTimeout(() => wake(), LONGEST_START_MS);
         await ready(() => port || native.now() - since > LONGEST_START_MS);

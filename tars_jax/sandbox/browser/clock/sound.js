@@ -22,8 +22,8 @@
     return state?.state === 'running' ? timeline.now + Math.max(0, second - secondsOf(state)) * 1000 : Infinity;
   };
   timeline.sources.push({
+    realm,
     due() {
-      if (!realm.alive()) sources.clear();
       return Math.min(Infinity, ...[...sources].map(([source, second]) => endOf(source, second)));
     },
     async run() {
@@ -135,11 +135,11 @@
     },
   });
   frames.natives.push({
+    realm,
     active: () => playing.size > 0,
     async move() {
       let shown = false;
       for (const [element, state] of playing) {
-        if (!realm.alive()) { playing.delete(element); continue; }
         if (element.readyState < HTMLMediaElement.HAVE_CURRENT_DATA) { place(element, state.seconds); continue; }
         if (position(element) >= length(element)) {
           if (!element.loop) { stop(element, 'ended'); continue; }

@@ -42,6 +42,13 @@
   const realm = { self, origin: timeline.now, alive: () => !inWindow || document.defaultView !== null };
   timeline.realms.add(realm);
   timeline.first ??= realm;
+  // Parts `{realm?, ...}` that documents have registered, less those of documents that are gone.
+  function living(parts) {
+    for (let index = parts.length - 1; index >= 0; index--) {
+      if (parts[index].realm?.alive() === false) parts.splice(index, 1);
+    }
+    return parts;
+  }
 
   // ---- tasks ----
   // The listeners of one message run as tasks do: each with an empty stack, so that all promise reactions of one run
@@ -57,6 +64,15 @@
     });
   }
   const nextTask = () => inTask([]);
+  // The value of what a part works at, or undefined when its document goes: then its promises never settle.
+  async function ended(part, work) {
+    if (!part.realm || part.realm === realm) return work;
+    let over = false, value, failure;
+    work.then((found) => { [over, value] = [true, found]; }, (error) => { [over, failure] = [true, { error }]; });
+    while (!over && part.realm.alive()) await nextTask();
+    if (failure) throw failure.error;
+    return value;
+  }
   const sleep = (ms) => new Promise((resolve) => native.setTimeout(resolve, ms));
   const nativeFrame = (callbacks = []) => new Promise((resolve) => {
     for (const callback of [...callbacks, resolve]) native.requestAnimationFrame(() => callback());
@@ -73,7 +89,7 @@
   }
   function next() {
     let first = null;
-    for (const source of timeline.sources) {
+    for (const source of living(timeline.sources)) {
       const time = Math.max(source.due(), timeline.now);
       if (time < Infinity && !(first && first.time <= time)) first = { time, source };
     }
@@ -85,7 +101,7 @@
       const event = next();
       if (event && event.time <= until) {
         timeline.now = event.time;
-        await event.source.run();
+        await ended(event.source, event.source.run());
       } else if (timeline.now < until) {
         timeline.now = until;
       } else {
@@ -145,7 +161,7 @@
 
   Object.defineProperty(self, '__clock', { value: {
     EPOCH_MS, timeline, realm, native, inWindow,
-    inTask, nextTask, sleep, nativeFrame,
+    living, ended, inTask, nextTask, sleep, nativeFrame,
     next, advance, advanceTo, play, pause, reset,
   } });
 })();

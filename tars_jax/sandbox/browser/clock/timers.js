@@ -1,7 +1,7 @@
 // Timers, idle callbacks, tasks with priorities and animation frames: what runs when the timeline reaches its time.
 (() => {
   'use strict';
-  const { timeline, realm, inTask, nextTask, nativeFrame } = self.__clock;
+  const { timeline, realm, living, ended, inTask, nextTask, nativeFrame } = self.__clock;
   const FRAMES_PER_SECOND = 60;
   const MAX_NESTING = 5, NESTED_DELAY_MS = 4; // HTML standard, timer initialisation steps
   const IDLE_AFTER_MS = 1, IDLE_FOR_MS = 10;
@@ -59,16 +59,16 @@
   // is made of a frame of the browser; the others need none.
   function createFrames() {
     const waiting = new Map(); // id -> {callback, realm}
-    const natives = []; // {active(), move()}: whether it wants frames; carries on, true if the browser has events
+    const natives = []; // {realm, active(), move()}: whether it wants frames; carries on, true if the browser has events
     let index = 0; // of the last frame
     const time = (frame) => (frame * 1000) / FRAMES_PER_SECOND;
     const upcoming = () => Math.max(index + 1, Math.ceil((timeline.now * FRAMES_PER_SECOND) / 1000 - 1e-6));
     const source = {
-      due: () => (waiting.size || natives.some((part) => part.active()) ? time(upcoming()) : Infinity),
+      due: () => (waiting.size || living(natives).some((part) => part.active()) ? time(upcoming()) : Infinity),
       async run() {
         index = upcoming();
         let eventful = false;
-        for (const part of natives) eventful = (await part.move()) || eventful;
+        for (const part of [...living(natives)]) eventful = (await ended(part, part.move())) || eventful;
         const callbacks = [...waiting].map(([id, { callback, realm: owner }]) => () => {
           const cancelled = !waiting.delete(id); // by an earlier one
           if (!cancelled && owner.alive()) callback(timeline.now - owner.origin);
