@@ -9,6 +9,14 @@ Commands:
 Expected result: the tables of the UI-TARS-2 report for our episodes, with its own rows beside ours and marked as such,
 and the score against the step budget: RUN/report.md, RUN/budget.svg, RUN/result.json. A run that was killed plays only
 what it lacks: --config.run=RUN.
+
+Whole suites, on two cores with another job on one of them, 95% intervals in brackets:
+
+  --config.suite=miniwob --config.checkpoint=random --config.episodes=8 --config.max_steps=10 --config.seed=1
+      133 tasks, 4.7% [4, 6] of 1,064 episodes succeed, none lost to the infrastructure, 6 minutes
+  --config.suite=lmgame --config.max_steps=60, six episodes of each, played by random and by reference
+      2048 326 [307, 353] and 500 [495, 503]; Candy Crush 6.5 [0.5, 14.5] and 710 [671, 758];
+      Sokoban 0.8 [0.3, 1.3] and 8 [8, 8]; Tetris 6.7 [5.8, 7.5] and 47.5 [43.8, 51.3]
 """
 
 from ml_collections import ConfigDict
