@@ -12,7 +12,7 @@ GiB a chip; their utilisation is estimated at 46 to 57%, depending on how much o
 hides behind products, which are assumed to reach 80% of the peak. The goal was 45% with headroom. With remat=full they
 took 91% at 38 to 50%, in an earlier version.
 
-The 30B preset takes 99% of 256 chips of v6e at 28 to 47%, and 95% of 256 chips of v5e at 27 to 52% with windows of half
+The 30B preset takes 99% of 256 chips of v6e at 31 to 56%, and 96% of 256 chips of v5e at 28 to 53% with windows of half
 the length:
 
     ./launch/local.sh pod_plan --config.preset=qwen3-vl-30b-a3b --config.topology=v6e:16x16 --config.mesh.fsdp=16
