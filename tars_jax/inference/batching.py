@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -18,6 +19,15 @@ from tars_jax.inference.sampling import Likeliest, Written
 from tars_jax.inference.scheduler import Request
 from tars_jax.inference.slots import Drawn, Extension
 from tars_jax.model.policy import Inputs
+
+
+class Chunk(NamedTuple):
+    """Decode steps that the device has been given."""
+
+    record: Drawn  # on the device, as it becomes ready
+    slots: np.ndarray  # [R]
+    answers: Mapping[int, Request]  # by slot
+    version: int
 
 
 def bucket(size: int, buckets: Sequence[int]) -> int:

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -25,7 +24,7 @@ from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.inference.admission import Admission, check_idle
-from tars_jax.inference.batching import bucket, extension, rows_to_decode, written
+from tars_jax.inference.batching import Chunk, bucket, extension, rows_to_decode, written
 from tars_jax.inference.config import EngineConfig, EngineStatistics
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import PictureBank
@@ -37,15 +36,6 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
 from tars_jax.model.sharding import mesh_of
-
-
-class Chunk(NamedTuple):
-    """Decode steps that the device has been given."""
-
-    record: Drawn  # on the device, as it becomes ready
-    slots: np.ndarray  # [R]
-    answers: Mapping[int, Request]  # by slot
-    version: int
 
 
 class Engine:
@@ -330,12 +320,11 @@ class Engine:
         if chunk is None:
             return
         drawn: Drawn = jax.device_get(chunk.record)
-        slots = chunk.slots.tolist()
-        answers = [chunk.answers.get(slot) for slot in slots]
-        asked = [0 if each is None else each.sampling.alternatives for each in answers]
+        answers = [(slot, chunk.answers.get(slot)) for slot in chunk.slots.tolist()]
+        asked = [0 if request is None else request.sampling.alternatives for _, request in answers]
         for row, mine in enumerate(written(drawn, asked, chunk.version)):
-            request = answers[row]
-            if request is None or self._scheduler.active.get(slots[row]) is not request:
+            slot, request = answers[row]
+            if request is None or self._scheduler.active.get(slot) is not request:
                 continue
             if drawn.routes is not None:
                 request.routes.append(np.asarray(drawn.routes[row])[: len(mine.tokens)])

@@ -77,7 +77,7 @@
       for (const svg of drawn()) svg.setCurrentTime((time() - (drawings.get(svg) ?? time())) / 1000);
       return eventful;
     }
-    frames.natives.push({ realm, active, async move() { return move(); } });
+    frames.natives.push({ active, move });
     return { anchors };
   }
 

@@ -59,7 +59,7 @@
   // is made of a frame of the browser; the others need none.
   function createFrames() {
     const waiting = new Map(); // id -> {callback, realm}
-    const natives = []; // {realm, active(), move()}: whether it wants frames; carries on, true if the browser has events
+    const natives = []; // {realm?, active(), move()}: whether it wants frames; carries on, true if the browser has events
     let index = 0; // of the last frame
     const time = (frame) => (frame * 1000) / FRAMES_PER_SECOND;
     const upcoming = () => Math.max(index + 1, Math.ceil((timeline.now * FRAMES_PER_SECOND) / 1000 - 1e-6));
