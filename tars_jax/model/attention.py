@@ -102,11 +102,21 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
 
 
 def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, visible: Visible) -> jax.Array:
-    """The same with a live cache: keys [B, K, H, M], values [B, K, M, H]. It is attended in full, whatever it holds."""
+    """The same with a live cache: keys [B, K, H, M], values [B, K, M, H]. It is attended in full, whatever it holds.
+
+    It lies as its products read it, and the queries of a key-value head are the rows of one product, whatever their
+    token: nothing but them is transposed.
+    """
     assert visible.mask is not None
-    if q.shape[1] == 1:
-        return _one_token(q, keys, values, visible.mask)
-    return _dense(q, jnp.moveaxis(keys, 3, 1), jnp.swapaxes(values, 1, 2), visible.mask)
+    rows, tokens, query_heads, head_dim = q.shape
+    heads = keys.shape[1]
+    group = query_heads // heads
+    q = jnp.swapaxes(q.reshape(rows, tokens, heads, group, head_dim), 1, 2).reshape(rows, heads, -1, head_dim)
+    scores = jnp.einsum("BKQH,BKHM->BKQM", q, keys, preferred_element_type=jnp.float32) * head_dim**-0.5
+    mask = jnp.repeat(visible.mask, group, axis=1)[:, None]
+    weights = jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(jnp.float32).min)).astype(values.dtype)
+    y = jnp.einsum("BKQM,BKMH->BKQH", weights, values)
+    return jnp.swapaxes(y.reshape(rows, heads, tokens, group, head_dim), 1, 2).reshape(rows, tokens, -1, head_dim)
 
 
 def _dense(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
@@ -120,17 +130,6 @@ def _dense_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) 
     ends = [(start, min(start + block, length)) for start in range(0, length, block)]
     parts = [_dense(q[:, start:end], k[:, :end], v[:, :end], mask[:, start:end, :end]) for start, end in ends]
     return jnp.concatenate(parts, axis=1)
-
-
-def _one_token(q: jax.Array, keys: jax.Array, values: jax.Array, mask: jax.Array) -> jax.Array:
-    """For one new token of each row: no operand of a product is transposed for it."""
-    rows, _, query_heads, head_dim = q.shape
-    heads = keys.shape[1]
-    q = (q * head_dim**-0.5).reshape(rows, heads, query_heads // heads, head_dim)
-    scores = jnp.einsum("BKGH,BKHM->BKGM", q, keys, preferred_element_type=jnp.float32)
-    weights = jax.nn.softmax(jnp.where(mask[:, None], scores, jnp.finfo(jnp.float32).min)).astype(values.dtype)
-    y = jnp.einsum("BKGM,BKMH->BKGH", weights, values)
-    return y.reshape(rows, 1, query_heads, head_dim)
 
 
 def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: Runs) -> jax.Array:

@@ -1,7 +1,7 @@
 """Tokens/s of our decode engine against those of transformers' generate and of Tunix's sampler, on processors.
 
     PYTHONPATH=. python tests/benchmarks/decode_tokens.py [--turns=7] [--threads=2] [--peers transformers tunix]
-        [--transformers_python=FILE] [--tunix_python=FILE] [--chunk=8]
+        [--transformers_python=FILE] [--tunix_python=FILE] [--chunk=16]
 
 The first call makes the peers' environments (peers/transformers.txt, peers/tunix.txt) below .cache/. Each side is a
 process of its own with the same threads; they take turns, and the ratio of each turn is taken, so that a machine that
@@ -11,8 +11,9 @@ wait for each other in a busy loop count as processor time; with `--threads=1` n
 All have the 4.2 million parameters of peers/setting.py in float32, 8 prompts of 64 tokens at once, and 128 new tokens
 for each at temperature 1; nobody stops early. Ours also returns the log-probability of each token, the others do not.
 "whole answers" is from prompts to tokens on the host; "decoding alone" is that without an answer of one token, timed in
-the same turn. The first turn of all is greedy, and must agree: on each token with its log-probability up to where two
-tokens are equally likely, after which texts may differ.
+the same turn. The others look at nothing until the last token; our engine looks at its queue every `--chunk` steps
+(EngineConfig has 8). The first turn of all is greedy, and must agree: on each token with its log-probability up to
+where two tokens are equally likely, after which texts may differ.
 
 Goals (whole answers): 2 times transformers, 1.5 times Tunix.
 """
@@ -83,7 +84,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--threads", type=int, default=2, help="processors that each side may use")
-    parser.add_argument("--chunk", type=int, default=8, help="decode steps of our engine between looks at its queue")
+    parser.add_argument("--chunk", type=int, default=16, help="decode steps of our engine between looks at its queue")
     for peer in PEERS:
         parser.add_argument(f"--{peer}_python", type=Path, help="of an environment that has it; else one is made")
     arguments = parser.parse_args()

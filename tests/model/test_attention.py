@@ -230,20 +230,23 @@ def test_layers_in_one_turn_of_the_loop_are_the_same_layers(
 
 
 @pytest.mark.parametrize("heads", [1, 2])
-def test_one_token_with_a_live_cache_sees_what_it_may_and_no_more(heads: int) -> None:
-    """In float64 by hand, with 4 query heads: row 0 sees 3 of 7 keys, row 1 all."""
+@pytest.mark.parametrize("seen", [((3,), (7,)), ((1, 2, 3), (5, 6, 7))])
+def test_new_tokens_with_a_live_cache_see_what_they_may_and_no_more(
+    heads: int, seen: tuple[tuple[int, ...], ...]
+) -> None:
+    """In float64 by hand, with 4 query heads and 7 keys: how many of them each token of two rows sees."""
     rng = np.random.default_rng(0)
-    q, k, v = (rng.standard_normal(shape) for shape in ((2, 1, 4, 8), (2, heads, 7, 8), (2, heads, 7, 8)))
-    expected = np.zeros((2, 1, 4, 8))
-    for row, seen in enumerate((3, 7)):
-        for head in range(4):
-            own = head // (4 // heads)
-            weights = np.exp(k[row, own, :seen] @ q[row, 0, head] / np.sqrt(8))
-            expected[row, 0, head] = weights @ v[row, own, :seen] / weights.sum()
-    unseen = np.arange(7)[:, None] >= np.array([3, 7])[:, None, None, None]
+    tokens = len(seen[0])
+    q, k, v = (rng.standard_normal(shape) for shape in ((2, tokens, 4, 8), (2, heads, 7, 8), (2, heads, 7, 8)))
+    expected = np.zeros_like(q)
+    for row, token, head in np.ndindex(q.shape[:3]):
+        own, upto = head // (4 // heads), seen[row][token]
+        weights = np.exp(k[row, own, :upto] @ q[row, token, head] / np.sqrt(8))
+        expected[row, token, head] = weights @ v[row, own, :upto] / weights.sum()
+    unseen = np.arange(7)[:, None] >= np.max(seen, axis=1)[:, None, None, None]
     k, v = (np.where(unseen, 1e3, each) for each in (k, v))
     rows = (jnp.asarray(each, jnp.float32) for each in (q, np.swapaxes(k, 2, 3), v))
-    got = jax.jit(attend_cache)(*rows, up_to(jnp.array([[2], [6]]), 7))
+    got = jax.jit(attend_cache)(*rows, up_to(jnp.array(seen) - 1, 7))
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
