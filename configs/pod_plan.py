@@ -56,6 +56,7 @@ def get_config() -> ml_collections.ConfigDict:
             "experts": "megablox",
             "travel": "kernels",
             "products": "plain",
+            "cache": "tokens",
             "head_chunk": 2048,
         }
     )

@@ -63,6 +63,7 @@ def get_config() -> ml_collections.ConfigDict:
                 "attention": "auto",
                 "experts": "auto",
                 "products": "auto",
+                "cache": "auto",
                 "travel": "tokens",
                 "capacity": 0.0,  # 0: no token is dropped
                 "unroll": 1,

@@ -9,14 +9,14 @@ import dataclasses
 from typing import Any
 
 import jax
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 
 from tars_jax.inference.config import EngineConfig
-from tars_jax.inference.slots import CACHE_AXES, SlotState, make_slot_functions
+from tars_jax.inference.slots import SlotState, make_slot_functions, state_shardings
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.policy import parameter_shapes
-from tars_jax.model.sharding import SERVING_RULES, array_sharding, parameter_shardings
+from tars_jax.model.sharding import SERVING_RULES, parameter_shardings
 
 
 def lower_decode(
@@ -36,11 +36,11 @@ def lower_decode(
         parameter_shardings(mesh, shapes, SERVING_RULES),
     )
 
-    def placed(shape: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
-        axes = CACHE_AXES if len(shape.shape) == len(CACHE_AXES) else ()
-        return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=array_sharding(mesh, shape.shape, *axes))
+    def placed(shape: jax.ShapeDtypeStruct, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
 
-    state = jax.tree.map(placed, jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length, None, groups)))
+    empty = jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length, None, groups))
+    state = jax.tree.map(placed, empty, state_shardings(mesh, empty))
     functions = make_slot_functions(model, stop=0, chunk=1, base_seed=0)
     jitted: Any = functions.decode
     return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "int32")), parameters, state

@@ -24,13 +24,13 @@ from jax.sharding import Mesh, NamedSharding
 
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.drawing import Alternatives, Drawing, chances_of, draw
+from tars_jax.model.cache import LOGICAL, Cache, Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache, Caches, grouped_layers
+from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.policy import Array, CacheAddress, Inputs, Parameters, forward
 from tars_jax.model.quantisation import quantised_forward
 from tars_jax.model.sharding import SERVING_RULES, array_sharding, constrain, parameter_shardings
 
-CACHE_AXES = ("layers", "batch", "heads", None, None)
 BLOCK = 256  # tokens of a cache that travel to the host at a time
 
 
@@ -67,19 +67,27 @@ class SlotState:
         # Outputs of a program of their own: equal constants would share a buffer, which cannot be donated twice.
         if mesh is None:
             return jax.jit(fresh)()
-        return jax.jit(fresh, out_shardings=_shardings(mesh, jax.eval_shape(fresh)))()
+        return jax.jit(fresh, out_shardings=state_shardings(mesh, jax.eval_shape(fresh)))()
 
 
-def _shardings(mesh: Mesh, state: SlotState) -> SlotState:
-    def leaf(shape: jax.ShapeDtypeStruct) -> NamedSharding:
-        return array_sharding(mesh, shape.shape, *(CACHE_AXES if len(shape.shape) == len(CACHE_AXES) else ()))
+def state_shardings(mesh: Mesh, state: SlotState) -> SlotState:
+    """Where each leaf of a state, or of its shapes, lies on a mesh."""
 
-    return jax.tree.map(leaf, state)
+    def of_cache(axes: str, leaf: jax.ShapeDtypeStruct) -> NamedSharding:
+        return array_sharding(mesh, leaf.shape, *map(LOGICAL.get, axes))
+
+    columns = jax.tree.map(lambda leaf: array_sharding(mesh, leaf.shape), dataclasses.replace(state, cache=()))
+    return dataclasses.replace(columns, cache=tuple(group.mapped(of_cache) for group in state.cache))
 
 
 def _in_place(state: SlotState) -> SlotState:
     """The new state where the donated one was, else it could not take its memory."""
-    return jax.tree.map(lambda leaf: constrain(leaf, *(CACHE_AXES if leaf.ndim == len(CACHE_AXES) else ())), state)
+
+    def of_cache(axes: str, leaf: jax.Array) -> jax.Array:
+        return constrain(leaf, *map(LOGICAL.get, axes))
+
+    columns = jax.tree.map(constrain, dataclasses.replace(state, cache=()))
+    return dataclasses.replace(columns, cache=tuple(group.mapped(of_cache) for group in state.cache))
 
 
 @flax.struct.dataclass
@@ -284,24 +292,20 @@ def copy(state: SlotState, source: Array, target: Array) -> SlotState:
 
 @functools.partial(jax.jit, static_argnames="size")
 def _take(cache: Caches, slot: Array, start: Array, size: int) -> Caches:
-    def block(leaf: jax.Array, tokens: int) -> jax.Array:
-        row = jax.lax.dynamic_index_in_dim(leaf, slot, axis=1, keepdims=False)
-        return jax.lax.dynamic_slice_in_dim(row, start, size, axis=tokens - 1)
+    def block(axes: str, leaf: jax.Array) -> jax.Array:
+        row = jax.lax.dynamic_slice_in_dim(leaf, slot, 1, axis=1)
+        return jax.lax.dynamic_slice_in_dim(row, start, size, axis=axes.index("M"))
 
-    return tuple(Cache(block(group.keys, 4), block(group.values, 3)) for group in cache)
+    return tuple(group.mapped(block) for group in cache)
 
 
 @functools.partial(jax.jit, donate_argnums=0)
 def _put(state: SlotState, block: Caches, slot: Array, start: Array) -> SlotState:
-    def written(leaf: jax.Array, part: jax.Array, tokens: int) -> jax.Array:
-        at = [jnp.int32(0), slot, *[jnp.int32(0)] * 3]
-        at[tokens] = start
-        return jax.lax.dynamic_update_slice(leaf, part[:, None], at)
+    def written(axes: str, leaf: jax.Array, part: jax.Array) -> jax.Array:
+        at = {"S": slot, "M": start}
+        return jax.lax.dynamic_update_slice(leaf, part, [at.get(axis, jnp.int32(0)) for axis in axes])
 
-    cache = tuple(
-        Cache(written(group.keys, part.keys, 4), written(group.values, part.values, 3))
-        for group, part in zip(state.cache, block, strict=True)
-    )
+    cache = tuple(group.mapped(written, part) for group, part in zip(state.cache, block, strict=True))
     return _in_place(dataclasses.replace(state, cache=cache))
 
 

@@ -1,7 +1,7 @@
 """Attention of the decoder by platform: one function, and what each token may look at in the form its backend takes.
 
 Axes: B rows, T new tokens, M keys (T without a cache, else its length), N query heads, K key-value heads, H head
-dimension, G queries of a key-value head, W runs of a row.
+dimension, Q queries of a key-value head, S slots of a cache (here its rows), W runs of a row.
 
 Dense attention holds scores [B, N, T, M], of packed rows about the half of them, and is what every live cache is read
 with. The others never hold them, and take packed rows. Splash attention (TPU) walks over blocks, leaves out those above
@@ -21,6 +21,7 @@ from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_ke
 from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask
 
 from tars_jax import InputError
+from tars_jax.model.cache import Order
 from tars_jax.model.execution import ATTENTION_OUT
 from tars_jax.model.sharding import mapped
 
@@ -101,21 +102,20 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
     return checkpoint_name((_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask), ATTENTION_OUT)
 
 
-def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, visible: Visible) -> jax.Array:
-    """The same with a live cache: keys [B, K, H, M], values [B, K, M, H]. It is attended in full, whatever it holds.
+def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order, visible: Visible) -> jax.Array:
+    """The same with a live cache, whose axes lie in an order of their own. It is attended in full, whatever it holds.
 
-    It lies as its products read it, and the queries of a key-value head are the rows of one product, whatever their
-    token: nothing but them is transposed.
+    The queries of a key-value head are the rows of one product, whatever their token: nothing but them is transposed.
     """
     assert visible.mask is not None
     rows, tokens, query_heads, head_dim = q.shape
-    heads = keys.shape[1]
+    heads = keys.shape[order.keys.index("K")]
     group = query_heads // heads
     q = jnp.swapaxes(q.reshape(rows, tokens, heads, group, head_dim), 1, 2).reshape(rows, heads, -1, head_dim)
-    scores = jnp.einsum("BKQH,BKHM->BKQM", q, keys, preferred_element_type=jnp.float32) * head_dim**-0.5
+    scores = jnp.einsum(f"SKQH,{order.keys}->SKQM", q, keys, preferred_element_type=jnp.float32) * head_dim**-0.5
     mask = jnp.repeat(visible.mask, group, axis=1)[:, None]
     weights = jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(jnp.float32).min)).astype(values.dtype)
-    y = jnp.einsum("BKQM,BKMH->BKQH", weights, values)
+    y = jnp.einsum(f"SKQM,{order.values}->SKQH", weights, values)
     return jnp.swapaxes(y.reshape(rows, heads, tokens, group, head_dim), 1, 2).reshape(rows, tokens, -1, head_dim)
 
 

@@ -1,7 +1,7 @@
 """The decoder: grouped-query attention and experts or a dense MLP, scanned over layers, with or without a live cache.
 
-Axes: B rows, T new tokens, M cache length, S slots, L layers, D width, N query heads, K key-value heads, H head
-dimension, F features of an image token that are added after the first layers.
+Axes: B rows, T new tokens, M cache length, L layers, D width, N query heads, K key-value heads, H head dimension,
+F features of an image token that are added after the first layers.
 
 Layers come in groups, each a scan over arrays of all its layers. The learner has one group, so that one layer is
 compiled and not L. An engine may have one for each layer (`grouped_layers`): nothing is then taken out of larger
@@ -21,37 +21,13 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
 from tars_jax.model.attention import Visible, attend, attend_cache
+from tars_jax.model.cache import Cache, Caches
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import LAYER_IN, REMAT
 from tars_jax.model.experts import Dense, Experts, RouterStatistics
 from tars_jax.model.positions import rotate
 from tars_jax.model.products import dot_general
 from tars_jax.model.sharding import constrain
-
-
-@flax.struct.dataclass
-class Cache:
-    """Keys and values of a group. It travels in the carry of the layer scan, so a donated cache is never copied.
-
-    Each lies as its product with one token's queries or weights reads it: nothing is transposed for a decode step.
-    """
-
-    keys: jax.Array  # [L, S, K, H, M]
-    values: jax.Array  # [L, S, K, M, H]
-
-    @property
-    def length(self) -> int:
-        """M, tokens that a slot has room for."""
-        return self.values.shape[3]
-
-    @staticmethod
-    def empty(config: ModelConfig, slots: int, length: int, groups: int = 1) -> Caches:
-        heads = (config.depth // groups, slots, config.kv_heads)
-        keys, values = (*heads, config.head_dim, length), (*heads, length, config.head_dim)
-        return tuple(Cache(jnp.zeros(keys, config.dtype), jnp.zeros(values, config.dtype)) for _ in range(groups))
-
-
-Caches = tuple[Cache, ...]  # of all groups, which have equally many layers
 
 
 @flax.struct.dataclass
@@ -103,16 +79,10 @@ class Attention(nn.Module):
         if cache is None:
             y = attend(q, k, v, attending.visible)
         else:
+            assert attending.write_at is not None
             slots = jnp.arange(x.shape[0]) if attending.slots is None else attending.slots
-            row, column, every = slots[:, None], attending.write_at, slice(None)
-            cache = Cache(
-                cache.keys.at[place, row, every, every, column].set(k, mode="drop"),
-                cache.values.at[place, row, every, column].set(v, mode="drop"),
-            )
-            keys, values = cache.keys[place], cache.values[place]
-            if attending.slots is not None:
-                keys, values = keys[slots], values[slots]
-            y = attend_cache(q, keys, values, attending.visible)
+            cache = cache.written(place, slots, attending.write_at, k, v)
+            y = attend_cache(q, *cache.layer(place, attending.slots), cache.order, attending.visible)
         return dense(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
 
 

@@ -51,6 +51,7 @@ ATTENTION = ("auto", "dense", "splash", "cudnn")
 EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax", "hopper")
 TRAVEL = ("tokens", "kernels")
 PRODUCTS = ("auto", "plain", "turned")
+CACHE = ("auto", "tokens", "products")
 HOPPER, HOPPER_UNIT = "9.0", 128  # the one compute capability that has its instructions; what widths are multiples of
 
 
@@ -62,6 +63,7 @@ class Execution:
     attention: str = "auto"  # of the learner's rows; the engine's cache is always read densely
     experts: str = "auto"
     products: str = "auto"  # of activations with kernels: how the gradients of kernels are written
+    cache: str = "auto"  # how an engine's keys and values lie: `tars_jax.model.cache`
     travel: str = "tokens"  # what goes to the other on a mesh: tokens to experts, or kernels of experts to tokens
     capacity: float | None = None  # room for tokens between two expert shards, over an even share; None drops no token
     unroll: int = 1  # decoder layers in one turn of the loop over them: more take longer to compile and less to run
@@ -74,6 +76,7 @@ class Execution:
             ("experts", EXPERTS),
             ("travel", TRAVEL),
             ("products", PRODUCTS),
+            ("cache", CACHE),
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"execution.{name} takes one of {', '.join(known)}, got {getattr(self, name)!r}")
@@ -106,6 +109,13 @@ class Execution:
         if self.products != "auto":
             return self.products
         return "turned" if jax.default_backend() == "cpu" else "plain"
+
+    @property
+    def cache_order(self) -> str:
+        """What "auto" means on this platform."""
+        if self.cache != "auto":
+            return self.cache
+        return "products" if jax.default_backend() == "cpu" else "tokens"
 
 
 def fits_hopper(dtype: str, *widths: int) -> bool:

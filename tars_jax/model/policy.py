@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.model.attention import up_to, within_segments
+from tars_jax.model.cache import Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Attending, Caches, Decoder
+from tars_jax.model.decoder import Attending, Decoder
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary

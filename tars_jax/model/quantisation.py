@@ -24,8 +24,8 @@ import jax.numpy as jnp
 from jax.sharding import Mesh
 
 from tars_jax import InputError
+from tars_jax.model.cache import Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Caches
 from tars_jax.model.policy import Array, CacheAddress, Eyes, Inputs, Output, Parameters, Policy, dummy_inputs
 from tars_jax.model.sharding import leaf_name, mesh_of, parameter_shardings
 

@@ -11,8 +11,9 @@ import pytest
 
 from tars_jax.inference.drawing import Drawing
 from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, _put, copy, make_slot_functions, put, take
+from tars_jax.model.cache import ORDERS, Cache, Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache, Caches, grouped_layers
+from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.policy import CacheAddress, Inputs, Output, Parameters, forward, init_parameters
 from tars_jax.model.positions import rope_positions
 
@@ -147,12 +148,17 @@ def test_slots_do_not_touch_each_other(tiny_model: ModelConfig, append: Any, unc
 def test_padding_writes_nothing(tiny_model: ModelConfig, append: Any) -> None:
     full = jax.tree.map(lambda leaf: jnp.full_like(leaf, 7.0), Cache.empty(tiny_model, SLOTS, LENGTH))
     _, cache = append(full, [Context(1, length=4)], [([1, 2, 3], [])])
-    for leaf, heads in ((cache[0].keys, (0, 2, 3)), (cache[0].values, (0, 2, 4))):
-        written = np.asarray(leaf != 7.0).any(axis=heads)  # [S, M]
-        assert np.argwhere(written).tolist() == [[1, 4], [1, 5], [1, 6]]
+    written = cache[0].mapped(lambda axes, leaf: np.einsum(f"{axes}->SM", leaf != 7.0))
+    for places in (written.keys, written.values):
+        assert np.argwhere(places).tolist() == [[1, 4], [1, 5], [1, 6]]
 
 
 # The jitted functions
+
+
+def lying(model: ModelConfig, order: str) -> ModelConfig:
+    """With a cache whose axes lie in this order."""
+    return dataclasses.replace(model, execution=dataclasses.replace(model.execution, cache=order))
 
 
 def slot_functions(model: ModelConfig, chunk: int = 4) -> SlotFunctions:
@@ -230,7 +236,7 @@ def memory(model: ModelConfig, groups: int) -> tuple[int, dict[str, Any]]:
     functions = slot_functions(model)
     parameters = jax.eval_shape(lambda: grouped_layers(init_parameters(model, jax.random.key(0)), groups))
     state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096, groups=groups))
-    block = jax.eval_shape(lambda cache: jax.tree.map(lambda leaf: leaf[:, 0, :, :256], cache), state.cache)
+    (block,) = jax.eval_shape(lambda: (Cache.empty(model, 1, 256, groups),))
     programs: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "extend": (functions.extend, (parameters, state, extension([1], 0))),
         "decode": (functions.decode, (parameters, state, ALL)),
@@ -265,10 +271,11 @@ def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Paramet
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(new.cache))
 
 
-def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfig, order: str) -> None:
     """Blocks of 256 tokens, the last of which overlaps the one before."""
     length, used = 600, 590
-    state = SlotState.empty(tiny_model, 3, length, groups=tiny_model.depth)
+    state = SlotState.empty(lying(tiny_model, order), 3, length, groups=tiny_model.depth)
     leaves, tree = jax.tree.flatten(state.cache)
     assert len(leaves) == 2 * tiny_model.depth
     filled = [jax.random.normal(jax.random.key(seed), leaf.shape) for seed, leaf in enumerate(leaves)]
@@ -277,14 +284,36 @@ def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfi
     state = copy(dataclasses.replace(state, cache=cache), 1, 2)
     jax.tree.map(lambda now, then: np.testing.assert_array_equal(now, then[:, [0, 1, 1]]), state.cache, expected)
     blocks = take(state, 1, used)
-    assert [(block[0].keys.shape[3], block[0].values.shape[2]) for block in blocks] == [(256, 256)] * 3
+    for group, *_ in blocks:
+        sizes = group.mapped(lambda axes, leaf: dict(zip(axes, leaf.shape, strict=True)))
+        assert [(each["S"], each["M"]) for each in (sizes.keys, sizes.values)] == [(1, 256)] * 2
     assert len(take(state, 1, 256)) == 1
     state = put(state, 0, blocks, used)
+
+    def moved(axes: str, now: jax.Array, then: np.ndarray) -> None:
+        begun = (np.einsum(f"{axes}->SMLKH", leaf)[:, :used] for leaf in (now, then))
+        np.testing.assert_array_equal(*(leaf[slot] for leaf, slot in zip(begun, (0, 1), strict=True)))
+
     for now, then in zip(state.cache, expected, strict=True):
-        np.testing.assert_array_equal(now.values[:, 0, :, :used], then.values[:, 1, :, :used])
-        np.testing.assert_array_equal(now.keys[:, 0, ..., :used], then.keys[:, 1, ..., :used])
+        now.mapped(moved, then)
     state = put(state, 2, blocks, 10)  # fewer blocks than there are
     jax.tree.map(lambda now, then: np.testing.assert_array_equal(now[:, 1], then[:, 1]), state.cache, expected)
+
+
+def test_a_cache_that_lies_otherwise_is_the_same_cache(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    """What was drawn, and what the cache holds then, whatever the order of its axes."""
+    found = []
+    for order in ORDERS:
+        functions = slot_functions(lying(tiny_model, order))
+        state = SlotState.empty(lying(tiny_model, order), SLOTS, LENGTH)
+        for slot in (1, 3):
+            state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 7 + slot], slot=slot, budget=12), None)
+        state, record = functions.decode(tiny_parameters, state, np.array([3, SLOTS, 1], np.int32), None)
+        state, more = functions.decode(tiny_parameters, state, ALL, None)
+        cache = state.cache[0].mapped(lambda axes, leaf: np.einsum(f"{axes}->LSKMH", leaf))
+        found.append((cache.keys, cache.values, *(np.asarray(leaf) for leaf in jax.tree.leaves((record, more)))))
+    assert (np.asarray(found[0][2]) >= 0).any()
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), *found)
 
 
 def test_a_few_slots_are_decoded_as_all_are(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:

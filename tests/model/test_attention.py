@@ -20,6 +20,7 @@ from tars_jax.model.attention import (
     up_to,
     within_segments,
 )
+from tars_jax.model.cache import ORDERS, Order
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import CUDNN_OUT, REMAT, Execution
 from tars_jax.model.grouped import bucket_sizes
@@ -229,10 +230,11 @@ def test_layers_in_one_turn_of_the_loop_are_the_same_layers(
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), all_layers, one)
 
 
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize("heads", [1, 2])
 @pytest.mark.parametrize("seen", [((3,), (7,)), ((1, 2, 3), (5, 6, 7))])
 def test_new_tokens_with_a_live_cache_see_what_they_may_and_no_more(
-    heads: int, seen: tuple[tuple[int, ...], ...]
+    heads: int, seen: tuple[tuple[int, ...], ...], order: Order
 ) -> None:
     """In float64 by hand, with 4 query heads and 7 keys: how many of them each token of two rows sees."""
     rng = np.random.default_rng(0)
@@ -245,8 +247,9 @@ def test_new_tokens_with_a_live_cache_see_what_they_may_and_no_more(
         expected[row, token, head] = weights @ v[row, own, :upto] / weights.sum()
     unseen = np.arange(7)[:, None] >= np.max(seen, axis=1)[:, None, None, None]
     k, v = (np.where(unseen, 1e3, each) for each in (k, v))
-    rows = (jnp.asarray(each, jnp.float32) for each in (q, np.swapaxes(k, 2, 3), v))
-    got = jax.jit(attend_cache)(*rows, up_to(jnp.array(seen) - 1, 7))
+    lying = np.einsum(f"SKMH->{order.keys}", k), np.einsum(f"SKMH->{order.values}", v)
+    attend = jax.jit(attend_cache, static_argnums=3)
+    got = attend(*(jnp.asarray(each, jnp.float32) for each in (q, *lying)), order, up_to(jnp.array(seen) - 1, 7))
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
+from tars_jax.model.cache import Cache
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import CacheAddress, Inputs, Parameters, count_parameters, forward, init_parameters
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.presets import preset

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
+from tars_jax.model.cache import Cache
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Cache
 from tars_jax.model.policy import CacheAddress, Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.quantisation import (
     dequantise,

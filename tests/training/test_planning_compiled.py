@@ -51,6 +51,11 @@ def test_a_decode_step_sends_tokens_and_no_kernels(found: dict[str, Any]) -> Non
     assert 0 < found["largest_sent"] <= tokens < kernel / 10
 
 
+def test_a_decode_step_writes_a_long_cache_where_it_lies(found: dict[str, Any]) -> None:
+    """All else that it needs is less than a layer's keys. With execution.cache=products it is more than the cache."""
+    assert found["beside_cache"] < 1 / 16
+
+
 def main() -> None:
     import jax
     import jax.numpy as jnp
@@ -77,11 +82,11 @@ def main() -> None:
     program = parse(str(jax.jit(mapped).lower(x, kernels).compile().as_text()))
     collectives = [[each.kind, each.runs, each.payload * each.runs] for each in find_collectives(program, 4)]
     found = {"flops": count_flops(program), "collectives": collectives, "unknown_loops": program.unknown_loops}
-    print(json.dumps({**found, "largest_sent": largest_sent()}))
+    print(json.dumps({**found, "largest_sent": largest_sent(), "beside_cache": beside_cache()}))
 
 
-def largest_sent() -> int:
-    """Bytes of the largest collective of a decode step, experts on four chips."""
+def decode_step(slots: int, length: int, **sizes: Any) -> tuple[Any, Any]:
+    """Compiled, experts on four chips; and the shapes of its cache."""
     import jax
 
     from tars_jax.inference.ahead_of_time import lower_decode
@@ -89,25 +94,40 @@ def largest_sent() -> int:
     from tars_jax.model.presets import preset
     from tars_jax.model.sharding import make_mesh
     from tars_jax.training.planning.chips import load_slice
-    from tars_jax.training.planning.collectives import find_collectives
-    from tars_jax.training.planning.hlo import parse
 
+    execution = Execution(attention="dense", experts="ragged", travel="kernels", cache="tokens")
     model = dataclasses.replace(
         preset("nano", vocabulary=1024),
         width=DECODE_WIDTH,
         head_dim=128,
         rope_sections=(24, 20, 20),
-        depth=1,
         experts=EXPERTS,
         expert_width=EXPERT_WIDTH,
         dtype="bfloat16",
-        execution=Execution(attention="dense", experts="ragged", travel="kernels"),
+        execution=execution,
+        **sizes,
     )
     mesh = make_mesh({"expert": CHIPS}, list(load_slice("v5e:2x2").devices))
     with jax.set_mesh(mesh):
-        lowered, _, _ = lower_decode(model, SLOTS, 128, mesh)
-        program = parse(str(lowered.compile().as_text()), 1)
-    return int(max(each.payload for each in find_collectives(program, CHIPS)))
+        lowered, _, state = lower_decode(model, slots, length, mesh)
+        return lowered.compile(), state.cache
+
+
+def largest_sent() -> int:
+    """Bytes of the largest collective of a decode step."""
+    from tars_jax.training.planning.collectives import find_collectives
+    from tars_jax.training.planning.hlo import parse
+
+    compiled, _ = decode_step(SLOTS, 128, depth=1)
+    return int(max(each.payload for each in find_collectives(parse(str(compiled.as_text()), 1), CHIPS)))
+
+
+def beside_cache() -> float:
+    """What a decode step needs beside its arguments, over the size of its cache of two layers."""
+    from tars_jax.training.planning.programs import bytes_per_chip
+
+    compiled, cache = decode_step(16, 32_768, depth=2, query_heads=8, kv_heads=4)
+    return float(compiled.memory_analysis().temp_size_in_bytes / bytes_per_chip(cache))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,80 @@
+"""The live cache of a decoder: what lies where in memory, which a platform decides.
+
+Axes: L layers of a group, S slots, B rows, T new tokens, K key-value heads, H head dimension, M cache length.
+
+"tokens": what one token leaves lies together. A TPU writes no other way: what lies otherwise is copied into this order
+and back by every call, all of it. "products": each lies as its product with one token's queries or weights reads it,
+which a processor would else turn round in every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+
+from tars_jax.model.config import ModelConfig
+
+LOGICAL = {"L": "layers", "S": "batch", "K": "heads"}  # names of axes in the tables of `tars_jax.model.sharding`
+
+
+class Order(NamedTuple):
+    """The axes of keys and of values, in the order in which they lie; before them comes L."""
+
+    keys: str
+    values: str
+
+
+ORDERS = {"tokens": Order("SMKH", "SMKH"), "products": Order("SKHM", "SKMH")}
+
+
+@flax.struct.dataclass
+class Cache:
+    """Keys and values of a group. It travels in the carry of the layer scan, so a donated cache is never copied."""
+
+    keys: jax.Array  # [L, ...] in its order
+    values: jax.Array  # [L, ...]
+    order: Order = flax.struct.field(pytree_node=False)
+
+    @property
+    def length(self) -> int:
+        """M, tokens that a slot has room for."""
+        return self.keys.shape[1 + self.order.keys.index("M")]
+
+    @staticmethod
+    def empty(config: ModelConfig, slots: int, length: int, groups: int = 1) -> Caches:
+        """Zeros, for as many slots of so many tokens."""
+        order = ORDERS[config.execution.cache_order]
+        sizes = {"S": slots, "M": length, "K": config.kv_heads, "H": config.head_dim}
+
+        def zeros(axes: str) -> jax.Array:
+            return jnp.zeros((config.depth // groups, *(sizes[axis] for axis in axes)), config.dtype)
+
+        return tuple(Cache(zeros(order.keys), zeros(order.values), order) for _ in range(groups))
+
+    def mapped(self, function: Callable[..., Any], *others: Cache) -> Self:
+        """Of `function`, called with the axes of keys ("LSMKH" or so) and the keys of all these caches, then values."""
+        keys = function("L" + self.order.keys, self.keys, *(each.keys for each in others))
+        return type(self)(
+            keys, function("L" + self.order.values, self.values, *(each.values for each in others)), self.order
+        )
+
+    def written(self, place: jax.Array, slots: jax.Array, columns: jax.Array, k: jax.Array, v: jax.Array) -> Self:
+        """With k and v [B, T, K, H] of a layer at columns [B, T] of slots [B]; a column of M or more drops them."""
+
+        def put(axes: str, leaf: jax.Array, new: jax.Array) -> jax.Array:
+            where = {"L": place, "S": slots[:, None], "M": columns}
+            return leaf.at[tuple(where.get(axis, slice(None)) for axis in axes)].set(new, mode="drop")
+
+        return self.mapped(put, type(self)(k, v, self.order))
+
+    def layer(self, place: jax.Array, slots: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+        """Keys and values of a layer, in their order: of slots [B], or of all of them as they lie."""
+        keys, values = self.keys[place], self.values[place]
+        return (keys, values) if slots is None else (keys[slots], values[slots])
+
+
+Caches = tuple[Cache, ...]  # of all groups, which have equally many layers
