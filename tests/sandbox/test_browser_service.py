@@ -110,6 +110,21 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
     assert http.get("/v1/stats").json()["browsers"]["browsers"] == 1
 
 
+def test_a_recording_that_cannot_be_packed_is_an_answer(http: httpx.Client, address: str, folder: Path) -> None:
+    """And not a download that breaks off."""
+    path = f"/v1/sessions/{leased(http, folder)['id']}"
+    assert http.post(f"{path}/recording").status_code == 204
+    whole = http.get(f"{path}/recording")
+    assert whole.status_code == 200 and int(whole.headers["content-length"]) == len(whole.content)
+    (journal,) = (file for file in (folder / "sessions").rglob("journal.jsonl") if (file.parent / "frames").is_dir())
+    journal.rename(journal.with_suffix(".away"))
+    # The server ends a connection on which it had an accident.
+    accident = httpx.get(f"{address}{path}/recording", headers={"Authorization": f"Bearer {ANN}"})
+    assert "its log says more" in refused(accident, 500)
+    journal.with_suffix(".away").rename(journal)
+    assert http.get(f"{path}/recording").content == whole.content
+
+
 def test_keys_and_tokens(http: httpx.Client, address: str, folder: Path) -> None:
     one = leased(http, folder)
     path = f"{address}/v1/sessions/{one['id']}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import IO, Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -88,9 +89,10 @@ class SessionRoutes:
         session = self._access.session(request)
         if session.recording is None:
             raise RequestError("the session is not recorded: POST here begins it", status=404, code="not_recorded")
+        packed = await _packed(session.recording)  # before the response begins, so that a failure has its status
         name = f'attachment; filename="session-{session.id}.zip"'
-        packed = _packed(session.recording)
-        return StreamingResponse(packed, media_type="application/zip", headers={"Content-Disposition": name})
+        headers = {"Content-Disposition": name, "Content-Length": str(packed.tell())}
+        return StreamingResponse(_pieces(packed), media_type="application/zip", headers=headers)
 
     def _begin(self, fields: Fields) -> PageSpec | Journal:
         if (checkpoint := fields.value("checkpoint")) is not None:
@@ -138,10 +140,17 @@ def _hosts(fields: Fields) -> list[str]:
     return hosts
 
 
-async def _packed(recording: Recording) -> AsyncIterator[bytes]:
-    """Through the disk: a long recording is larger than what a service may hold in memory."""
-    with tempfile.TemporaryFile() as file:
+async def _packed(recording: Recording) -> IO[bytes]:
+    """On the disk, open at its end: a long recording is larger than what a service may hold in memory."""
+    with contextlib.ExitStack() as unless_packed:
+        file = unless_packed.enter_context(tempfile.TemporaryFile())
         await asyncio.to_thread(recording.pack, file)
+        unless_packed.pop_all()
+    return file
+
+
+async def _pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
         file.seek(0)
         while piece := await asyncio.to_thread(file.read, PIECE):
             yield piece
