@@ -56,7 +56,7 @@ def get_config() -> ml_collections.ConfigDict:
             "experts": "megablox",
             "travel": "kernels",
             "products": "plain",
-            "cache": "tokens",
+            "cache": "rows",
             "head_chunk": 2048,
         }
     )

@@ -2,9 +2,9 @@
 
 Axes: L layers of a group, S slots, B rows, T new tokens, K key-value heads, H head dimension, M cache length.
 
-"tokens": what one token leaves lies together. A TPU writes no other way: what lies otherwise is copied into this order
-and back by every call, all of it. "products": each lies as its product with one token's queries or weights reads it,
-which a processor would else turn round in every step.
+"rows": a head's keys lie as rows, and so do its values. A TPU writes a row where it lies; what lies otherwise, or has
+more axes than a row, is copied into another order and back by every call, all of it. "products": each lies as its
+product with one token's queries or weights reads it, which a processor would else turn round in every step.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Order(NamedTuple):
     values: str
 
 
-ORDERS = {"tokens": Order("SMKH", "SMKH"), "products": Order("SKHM", "SKMH")}
+ORDERS = {"rows": Order("SKMH", "SKMH"), "products": Order("SKHM", "SKMH")}
 
 
 @flax.struct.dataclass
@@ -66,7 +66,7 @@ class Cache:
         """With k and v [B, T, K, H] of a layer at columns [B, T] of slots [B]; a column of M or more drops them."""
 
         def put(axes: str, leaf: jax.Array, new: jax.Array) -> jax.Array:
-            where = {"L": place, "S": slots[:, None], "M": columns}
+            where = {"L": place, "S": slots[:, None, None], "M": columns[:, :, None], "K": jnp.arange(k.shape[2])}
             return leaf.at[tuple(where.get(axis, slice(None)) for axis in axes)].set(new, mode="drop")
 
         return self.mapped(put, type(self)(k, v, self.order))

@@ -51,7 +51,7 @@ ATTENTION = ("auto", "dense", "splash", "cudnn")
 EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax", "hopper")
 TRAVEL = ("tokens", "kernels")
 PRODUCTS = ("auto", "plain", "turned")
-CACHE = ("auto", "tokens", "products")
+CACHE = ("auto", "rows", "products")
 HOPPER, HOPPER_UNIT = "9.0", 128  # the one compute capability that has its instructions; what widths are multiples of
 
 
@@ -115,7 +115,7 @@ class Execution:
         """What "auto" means on this platform."""
         if self.cache != "auto":
             return self.cache
-        return "products" if jax.default_backend() == "cpu" else "tokens"
+        return "products" if jax.default_backend() == "cpu" else "rows"
 
 
 def fits_hopper(dtype: str, *widths: int) -> bool:

@@ -14,6 +14,7 @@ from tars_jax.training.planning.chips import compiler_installed
 
 LAYERS, ROWS, WIDTH = 5, 1024, 512
 CHIPS, SLOTS, DECODE_WIDTH, EXPERTS, EXPERT_WIDTH = 4, 128, 256, 8, 512
+DEEP = 17  # layers: more than an engine holds apart
 
 
 pytestmark = [
@@ -52,8 +53,8 @@ def test_a_decode_step_sends_tokens_and_no_kernels(found: dict[str, Any]) -> Non
 
 
 def test_a_decode_step_writes_a_long_cache_where_it_lies(found: dict[str, Any]) -> None:
-    """All else that it needs is less than a layer's keys. With execution.cache=products it is more than the cache."""
-    assert found["beside_cache"] < 1 / 16
+    """All else that it needs is less than a layer's keys. With execution.cache=products it is half of the cache."""
+    assert found["beside_cache"] < 1 / (2 * DEEP)
 
 
 def main() -> None:
@@ -95,7 +96,7 @@ def decode_step(slots: int, length: int, **sizes: Any) -> tuple[Any, Any]:
     from tars_jax.model.sharding import make_mesh
     from tars_jax.training.planning.chips import load_slice
 
-    execution = Execution(attention="dense", experts="ragged", travel="kernels", cache="tokens")
+    execution = Execution(attention="dense", experts="ragged", travel="kernels", cache="rows")
     model = dataclasses.replace(
         preset("nano", vocabulary=1024),
         width=DECODE_WIDTH,
@@ -123,10 +124,10 @@ def largest_sent() -> int:
 
 
 def beside_cache() -> float:
-    """What a decode step needs beside its arguments, over the size of its cache of two layers."""
+    """What a decode step needs beside its arguments, over the size of its cache: layers in one group."""
     from tars_jax.training.planning.programs import bytes_per_chip
 
-    compiled, cache = decode_step(16, 32_768, depth=2, query_heads=8, kv_heads=4)
+    compiled, cache = decode_step(16, 32_768, depth=DEEP, query_heads=8, kv_heads=4)
     return float(compiled.memory_analysis().temp_size_in_bytes / bytes_per_chip(cache))
 
 
