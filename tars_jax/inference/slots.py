@@ -279,13 +279,17 @@ def _policy_only(parameters: Parameters) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name != "scalar_head"}
 
 
+def _slot(leaf: jax.Array, slot: Array) -> jax.Array:
+    """[L, S, ...] to [L, 1, ...]. A slice would bring all slots of a mesh to every device; this, one."""
+    return jnp.take(leaf, jnp.asarray(slot)[None], axis=1, mode="clip")
+
+
 @functools.partial(jax.jit, donate_argnums=0)
 def copy(state: SlotState, source: Array, target: Array) -> SlotState:
     """The cache of one slot in another, too; both are int32 []."""
 
     def doubled(leaf: jax.Array) -> jax.Array:
-        row = jax.lax.dynamic_index_in_dim(leaf, source, axis=1)
-        return jax.lax.dynamic_update_slice_in_dim(leaf, row, target, axis=1)
+        return jax.lax.dynamic_update_slice_in_dim(leaf, _slot(leaf, source), target, axis=1)
 
     return _in_place(dataclasses.replace(state, cache=jax.tree.map(doubled, state.cache)))
 
@@ -293,8 +297,7 @@ def copy(state: SlotState, source: Array, target: Array) -> SlotState:
 @functools.partial(jax.jit, static_argnames="size")
 def _take(cache: Caches, slot: Array, start: Array, size: int) -> Caches:
     def block(axes: str, leaf: jax.Array) -> jax.Array:
-        row = jax.lax.dynamic_slice_in_dim(leaf, slot, 1, axis=1)
-        return jax.lax.dynamic_slice_in_dim(row, start, size, axis=axes.index("M"))
+        return _slot(jax.lax.dynamic_slice_in_dim(leaf, start, size, axis=axes.index("M")), slot)
 
     return tuple(group.mapped(block) for group in cache)
 

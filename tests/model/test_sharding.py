@@ -14,7 +14,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from tars_jax import InputError
 from tars_jax.inference.drawing import Drawing
-from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
+from tars_jax.inference.slots import Extension, SlotState, _put, _take, copy, make_slot_functions, put, take
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
@@ -94,7 +94,7 @@ def test_dummy_inputs_touch_every_parameter() -> None:
 
 @pytest.mark.multiprocess
 def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[[str], list[str]]) -> None:
-    same = [f"{what} {number}" for number in range(len(MESHES)) for what in ("forward", "update", "decode")]
+    same = [f"{what} {number}" for number in range(len(MESHES)) for what in ("forward", "update", "decode", "move")]
     assert on_eight_devices(__file__) == [*same, "checkpoint", "drops"]
 
 
@@ -195,6 +195,28 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
     return [np.asarray(column) for drawn in (first, rest) for column in (drawn.tokens, drawn.log_probs)]
 
 
+def move(mesh: Mesh) -> None:
+    """A slot to another device's slot, to the host and back; a device sees no more of the others than that slot."""
+    state = SlotState.empty(MODEL, 8, 32, mesh)
+    filled = [
+        jax.device_put(np.random.default_rng(seed).standard_normal(leaf.shape, np.float32), leaf.sharding)
+        for seed, leaf in enumerate(jax.tree.leaves(state.cache))
+    ]
+    state = dataclasses.replace(state, cache=jax.tree.unflatten(jax.tree.structure(state.cache), filled))
+    before = [np.asarray(leaf) for leaf in filled]
+    slot = np.int32(0)
+    blocks = take(state, 6, 30)
+    for program in (
+        copy.lower(state, slot, slot),
+        _take.lower(state.cache, slot, slot, 32),
+        _put.lower(state, blocks[0], slot, slot),
+    ):
+        assert "all-gather" not in program.compile().as_text()
+    state = put(copy(state, 6, 1), 3, blocks, 30)
+    for now, then in zip(jax.tree.leaves(state.cache), before, strict=True):
+        np.testing.assert_array_equal(now, then[:, [0, 6, 2, 6, 4, 5, 6, 7]])
+
+
 def close(expected: Any, got: Any, atol: float) -> None:
     jax.tree.map(lambda a, b: np.testing.assert_allclose(np.asarray(a), np.asarray(b), atol=atol), expected, got)
 
@@ -225,6 +247,8 @@ def main() -> None:
             print("update", number)
             close(answers, decode(mesh, sharded), 1e-4)
             print("decode", number)
+            move(mesh)
+            print("move", number)
 
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = Checkpoints(Path(folder))
