@@ -13,7 +13,6 @@ import jax
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.drawing import rows_of
 from tars_jax.inference.sampling import Likeliest, Written
 from tars_jax.inference.scheduler import Request
@@ -39,42 +38,43 @@ def bucket(size: int, buckets: Sequence[int]) -> int:
 
 
 def extension(
-    requests: Sequence[Request],
-    shape: tuple[int, int],
+    requests: Mapping[int, Request],
+    slots: np.ndarray,
+    length: int,
     *,
-    slots: int,
     max_length: int,
     image: int,
     places: Mapping[bytes, np.ndarray],
     bank: jax.Array,
     starts: Mapping[str, int],
 ) -> Extension:
-    """One padded batch [R, T] = `shape`, on the host but for the pictures' features.
+    """One padded batch [R, T], on the host but for the pictures' features.
 
     Args:
-        slots: of the engine: the slot of rows that are padding.
+        requests: by slot.
+        slots: [R], from `rows_for`.
+        length: T.
         max_length: of a window: where tokens that are padding are written.
         image: the image token.
         places: [Q] in `bank` of each picture.
         bank: the features of all pictures.
         starts: the state that each constraint begins in.
     """
-    rows = shape[0]
+    rows, shape = len(slots), (len(slots), length)
+    batch = {row: requests[slot] for row, slot in enumerate(slots.tolist()) if slot in requests}
     tokens, image_tokens = np.zeros(shape, np.int32), np.full(shape, -1, np.int32)
     positions, write_at = np.zeros((3, *shape), np.int32), np.full(shape, max_length, np.int32)
-    columns = np.zeros((5, rows), np.int32)  # slot, last, length, position, budget
-    columns[0] = slots
-    for row, request in enumerate(requests):
+    columns = np.zeros((4, rows), np.int32)  # last, length, position, budget
+    for row, request in batch.items():
         window, size = request.window, request.tokens.size
-        assert window.slot is not None
         tokens[row, :size], positions[:, row, :size] = request.tokens, request.positions
         write_at[row, :size] = window.length + np.arange(size)
         if request.pictures:
             seen = np.flatnonzero(request.tokens == image)
             image_tokens[row, seen] = np.concatenate([places[picture.key] for picture in request.pictures])
-        columns[:, row] = window.slot, size - 1, window.length + size, request.next_position, request.budget
+        columns[:, row] = size - 1, window.length + size, request.next_position, request.budget
     return Extension(
-        slots=columns[0],
+        slots=slots,
         inputs=Inputs(
             tokens=tokens,
             positions=positions,
@@ -84,26 +84,29 @@ def extension(
             seen=bank,
         ),
         write_at=write_at,
-        last=columns[1],
-        length=columns[2],
-        position=columns[3],
-        budget=columns[4],
-        drawing=rows_of([(each.sampling, each.seed, each.drawn) for each in requests], starts, rows),
+        last=columns[0],
+        length=columns[1],
+        position=columns[2],
+        budget=columns[3],
+        drawing=rows_of({row: (each.sampling, each.seed, each.drawn) for row, each in batch.items()}, starts, rows),
     )
 
 
-def rows_to_decode(slots: Sequence[int], config: EngineConfig) -> np.ndarray:
-    """Slots [R] int32, padded to a bucket with the number of slots; all slots have each its own row."""
-    size = next((rows for rows in sorted(config.decode_buckets) if rows >= len(slots)), config.slots)
-    rows = np.full(size, config.slots, np.int32)
-    rows[slots if size == config.slots else slice(len(slots))] = slots
+def rows_for(slots: Sequence[int], buckets: Sequence[int], every: int) -> np.ndarray:
+    """Slots [R] int32, padded to a bucket with S = `every`, the number of slots. Of S rows each slot has its own.
+
+    There is room for S rows where no bucket holds so many.
+    """
+    size = next((rows for rows in sorted(buckets) if rows >= len(slots)), every)
+    rows = np.full(size, every, np.int32)
+    rows[slots if size == every else slice(len(slots))] = slots
     return rows
 
 
 def written(drawn: Drawn, alternatives: Sequence[int], version: int) -> list[Written]:
-    """What was drawn for the first rows, up to where each slot was idle, with so many alternatives of its tokens."""
+    """What was drawn for each row, up to where each slot was idle, with so many alternatives of its tokens."""
     tokens, log_probs = (np.reshape(each, (len(each), -1)) for each in (drawn.tokens, drawn.log_probs))
-    rows = zip(tokens.tolist(), log_probs.tolist(), (tokens >= 0).sum(1).tolist(), alternatives, strict=False)
+    rows = zip(tokens.tolist(), log_probs.tolist(), (tokens >= 0).sum(1).tolist(), alternatives, strict=True)
     return [
         Written(mine[:count], chances[:count], version, _likeliest(drawn, row, count, asked))
         for row, (mine, chances, count, asked) in enumerate(rows)

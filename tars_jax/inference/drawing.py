@@ -11,7 +11,7 @@ likeliest token is taken; recorded is its log-probability at temperature 1, sinc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import flax.struct
@@ -176,10 +176,10 @@ def _truncate(scaled: jax.Array, top_k: jax.Array, top_p: jax.Array) -> jax.Arra
     return jnp.put_along_axis(scaled, order, ranked, axis=-1, inplace=False)
 
 
-def rows_of(requests: Sequence[tuple[Sampling, int, int]], starts: Mapping[str, int], rows: int) -> Drawing:
-    """The drawing of a padded batch, on the host: (sampling, seed, drawn) of each row."""
+def rows_of(requests: Mapping[int, tuple[Sampling, int, int]], starts: Mapping[str, int], rows: int) -> Drawing:
+    """The drawing of a padded batch, on the host: (sampling, seed, drawn) by row."""
     drawing: Any = Drawing.fresh(rows)
-    for row, (sampling, seed, drawn) in enumerate(requests):
+    for row, (sampling, seed, drawn) in requests.items():
         drawing.seed[row], drawing.drawn[row] = seed, drawn
         drawing.temperature[row], drawing.top_p[row], drawing.top_k[row] = (
             sampling.temperature,

@@ -24,7 +24,7 @@ from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.inference.admission import Admission, check_idle
-from tars_jax.inference.batching import Chunk, bucket, extension, rows_to_decode, written
+from tars_jax.inference.batching import Chunk, bucket, extension, rows_for, written
 from tars_jax.inference.config import EngineConfig, EngineStatistics
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import PictureBank
@@ -139,7 +139,7 @@ class Engine:
         with self._device, self._on_mesh():
             for _ in range(2):  # what a program returns may lie otherwise than what it was first given
                 for rows, length in itertools.product(self.config.row_buckets, self.config.length_buckets):
-                    self._read(parameters, (), (rows, length), {})
+                    self._read(parameters, {}, rows_for((), (rows,), self.config.slots), length, {})
                 for size in (*self.config.decode_buckets, self.config.slots):
                     nobody = np.full(size, self.config.slots, np.int32)
                     self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
@@ -287,12 +287,17 @@ class Engine:
     def _begin(self, weights: tuple[Parameters, int, int], batch: Sequence[Request]) -> None:
         """Reads the new tokens of a batch, and writes the first token of each answer."""
         parameters, version, generation = weights
-        rows = bucket(len(batch), self.config.row_buckets)
+        by_slot = {request.slot: request for request in batch}
+        slots = rows_for(list(by_slot), self.config.row_buckets, self.config.slots)
         length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
         places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
-        first = self._read(parameters, batch, (rows, length), places)
-        drawn = written(first, [each.sampling.alternatives for each in batch], version)
-        for row, request in enumerate(batch):
+        first = self._read(parameters, by_slot, slots, length, places)
+        answers = [by_slot.get(slot) for slot in slots.tolist()]
+        asked = [0 if request is None else request.sampling.alternatives for request in answers]
+        drawn = written(first, asked, version)
+        for row, request in enumerate(answers):
+            if request is None:
+                continue
             self._tokens_read += request.tokens.size
             if first.routes is not None:
                 request.routes.append(np.asarray(first.routes[row, : request.tokens.size]))
@@ -310,7 +315,7 @@ class Engine:
             }
         if not answers:
             return None
-        slots = rows_to_decode(sorted(answers), self.config)
+        slots = rows_for(sorted(answers), self.config.decode_buckets, self.config.slots)
         self._state, record = self._functions.decode(parameters, self._state, slots, self._constraints)
         return Chunk(record, slots, answers, version)
 
@@ -341,15 +346,16 @@ class Engine:
     def _read(
         self,
         parameters: Parameters,
-        batch: Sequence[Request],
-        shape: tuple[int, int],
+        batch: Mapping[int, Request],
+        slots: np.ndarray,
+        length: int,
         places: Mapping[bytes, np.ndarray],
     ) -> Drawn:
-        """Reads the new tokens of a batch, padded to `shape`; the first token of each answer."""
+        """Reads the new tokens of requests by slot, padded to [R, T]; the first token of each answer, [R]."""
         new = extension(
             batch,
-            shape,
-            slots=self.config.slots,
+            slots,
+            length,
             max_length=self.config.max_length,
             image=self._image,
             places=places,

@@ -75,6 +75,12 @@ class Request:
     routes: list[np.ndarray] = dataclasses.field(default_factory=list)  # of the tokens gone through, where recorded
 
     @property
+    def slot(self) -> int:
+        """Of its window, once that has one."""
+        assert self.window.slot is not None
+        return self.window.slot
+
+    @property
     def left(self) -> int:
         """Tokens that the answer may still take."""
         return self.budget - len(self.written)

@@ -92,7 +92,11 @@ def _in_place(state: SlotState) -> SlotState:
 
 @flax.struct.dataclass
 class Extension:
-    """New tokens for some slots. Padding rows name slot S, padding tokens are written at M: both are dropped."""
+    """New tokens for some slots. Padding rows name slot S, padding tokens are written at M: both are dropped.
+
+    S rows are those of each slot in its place, or padding: the cache is then read where it lies. Fewer may come in any
+    order: their part of it is gathered, on a mesh from whatever device has it.
+    """
 
     slots: Array  # [R] int32
     inputs: Inputs  # [R, T]
@@ -154,7 +158,8 @@ def make_slot_functions(
     def extend(
         parameters: Parameters, state: SlotState, new: Extension, constraints: Constraints | None = None
     ) -> tuple[SlotState, Drawn]:
-        address = CacheAddress(new.write_at, new.slots, new.last)
+        in_place = new.slots.shape == state.length.shape
+        address = CacheAddress(new.write_at, None if in_place else new.slots, new.last)
         output = run_policy(policy, _policy_only(parameters), new.inputs, state.cache, address)
         chances = chances_of(new.drawing, 1, base_seed)[:, 0]
         tokens, log_probs, following, likeliest = draw(

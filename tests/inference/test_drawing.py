@@ -1,5 +1,6 @@
 """Distributions that tokens are drawn from, against ones that are worked out by hand."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -18,6 +19,11 @@ PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
 ROWS = 200
 
 
+def in_rows(requests: Sequence[tuple[Sampling, int, int]], starts: Mapping[str, int], rows: int) -> Drawing:
+    """Of the first rows."""
+    return rows_of(dict(enumerate(requests)), starts, rows)
+
+
 def first_draw(logits: Any, drawing: Drawing, budget: Any, constraints: Constraints | None, alternatives: int) -> Draw:
     return draw(logits, drawing, chances_of(drawing, 1, base_seed=0)[:, 0], budget, constraints, alternatives)
 
@@ -27,7 +33,7 @@ jitted = jax.jit(first_draw, static_argnums=4)
 
 def draws(logits: np.ndarray, sampling: Sampling) -> Draw:
     """One draw from each of many streams."""
-    drawing = rows_of([(sampling, seed, 0) for seed in range(ROWS)], {}, ROWS)
+    drawing = in_rows([(sampling, seed, 0) for seed in range(ROWS)], {}, ROWS)
     return jitted(jnp.tile(jnp.asarray(logits, jnp.float32), (ROWS, 1)), drawing, jnp.full(ROWS, 9), None, 0)
 
 
@@ -63,12 +69,12 @@ def test_greedy_takes_the_likeliest_and_records_what_it_was_worth(temperature: f
 def test_the_likeliest_are_those_of_the_distribution_that_was_drawn_from() -> None:
     rows = [(Sampling(alternatives=3), 0, 0), (Sampling(top_k=2, temperature=0.5), 1, 0)]
     logits = jnp.tile(jnp.log(jnp.array(PROBABILITIES)), (2, 1))
-    likeliest = jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 3).likeliest
+    likeliest = jitted(logits, in_rows(rows, {}, 2), jnp.full(2, 9), None, 3).likeliest
     np.testing.assert_array_equal(likeliest.tokens[:, :2], [[1, 3], [1, 3]])
     np.testing.assert_allclose(np.exp(likeliest.log_probs), [[0.4, 0.3, 0.2], [16 / 25, 9 / 25, 0]], rtol=1e-5)
-    nobody = jitted(logits, rows_of([(Sampling(), 0, 0)] * 2, {}, 2), jnp.full(2, 9), None, 3).likeliest
+    nobody = jitted(logits, in_rows([(Sampling(), 0, 0)] * 2, {}, 2), jnp.full(2, 9), None, 3).likeliest
     assert not np.asarray(nobody.log_probs).any()
-    assert jitted(logits, rows_of(rows, {}, 2), jnp.full(2, 9), None, 0).likeliest is None
+    assert jitted(logits, in_rows(rows, {}, 2), jnp.full(2, 9), None, 0).likeliest is None
 
 
 def test_k_of_equals_are_k() -> None:
@@ -107,22 +113,22 @@ def test_heat_does_not_bring_back_what_may_never_be_drawn() -> None:
 def test_a_row_is_the_same_whatever_the_others_ask() -> None:
     logits = jax.random.normal(jax.random.key(0), (3, 50))
     mine = (Sampling(temperature=0.8), 5, 7)
-    alone = jitted(logits, rows_of([mine] * 3, {}, 3), jnp.full(3, 9), None, 0)
+    alone = jitted(logits, in_rows([mine] * 3, {}, 3), jnp.full(3, 9), None, 0)
     others = [(Sampling(top_k=3), 1, 1), mine, (Sampling(top_p=0.5), 2, 2)]
-    crowded = jitted(logits, rows_of(others, {}, 3), jnp.full(3, 9), None, 0)
+    crowded = jitted(logits, in_rows(others, {}, 3), jnp.full(3, 9), None, 0)
     assert alone.tokens[1] == crowded.tokens[1] and alone.log_probs[1] == crowded.log_probs[1]
-    again = jitted(logits[::-1], rows_of([mine] * 3, {}, 3), jnp.full(3, 9), None, 0)
+    again = jitted(logits[::-1], in_rows([mine] * 3, {}, 3), jnp.full(3, 9), None, 0)
     assert again.tokens[1] == alone.tokens[1]
 
 
 def test_chances_are_a_streams_own_however_many_are_asked_for() -> None:
     rows = [(Sampling(), 5, 7), (Sampling(), 6, 7)]
-    together = np.asarray(chances_of(rows_of(rows, {}, 2), 4, base_seed=0))
+    together = np.asarray(chances_of(in_rows(rows, {}, 2), 4, base_seed=0))
     for later in range(4):
-        alone = chances_of(rows_of([(Sampling(), 5, 7 + later)], {}, 1), 1, base_seed=0)
+        alone = chances_of(in_rows([(Sampling(), 5, 7 + later)], {}, 1), 1, base_seed=0)
         np.testing.assert_array_equal(alone[0, 0], together[0, later])
     assert np.unique(together).size == together.size
-    assert (chances_of(rows_of(rows, {}, 2), 4, base_seed=1) != together).all()
+    assert (chances_of(in_rows(rows, {}, 2), 4, base_seed=1) != together).all()
 
 
 def test_the_vocabulary_is_sorted_only_on_demand() -> None:
@@ -154,7 +160,7 @@ START = COUNTING.start
 
 def test_every_answer_is_complete_within_its_budget() -> None:
     logits = np.log(np.tile([0.9, 0.05, 0.03, 0.02], (ROWS, 1))).astype(np.float32)
-    drawing: Any = rows_of([(Sampling(constraint="counting"), seed, 0) for seed in range(ROWS)], START, ROWS)
+    drawing: Any = in_rows([(Sampling(constraint="counting"), seed, 0) for seed in range(ROWS)], START, ROWS)
     budget, answers, recorded = 5, [], []
     for left in range(budget, 0, -1):
         tokens, log_probs, state, _ = jitted(logits, drawing, jnp.full(ROWS, left), COUNTING, 0)
@@ -174,7 +180,7 @@ def test_every_answer_is_complete_within_its_budget() -> None:
 def test_slots_without_a_constraint_are_free() -> None:
     sampling = [(Sampling(), 3, 0), (Sampling(constraint="counting"), 3, 0)]
     logits = jnp.log(jnp.array([[0.01, 0.01, 0.01, 0.97]] * 2))
-    tokens, log_probs, state, _ = jitted(logits, rows_of(sampling, START, 2), jnp.full(2, 9), COUNTING, 0)
+    tokens, log_probs, state, _ = jitted(logits, in_rows(sampling, START, 2), jnp.full(2, 9), COUNTING, 0)
     assert (tokens.tolist(), state.tolist()) == ([3, 0], [FREE, 2])
     np.testing.assert_allclose(log_probs, [np.log(0.97), 0], atol=1e-5)
 

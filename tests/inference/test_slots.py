@@ -300,6 +300,26 @@ def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfi
     jax.tree.map(lambda now, then: np.testing.assert_array_equal(now[:, 1], then[:, 1]), state.cache, expected)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_all_slots_are_read_in_place_as_a_few_are(
+    order: str, tiny_model: ModelConfig, tiny_parameters: Parameters
+) -> None:
+    """Each slot in its row, the rest padding: what is drawn, and the state afterwards, are those of two rows."""
+    functions, found = slot_functions(lying(tiny_model, order)), []
+    for rows in (2, SLOTS):
+        state = SlotState.empty(lying(tiny_model, order), SLOTS, LENGTH)
+        for slot, tokens in ((2, [1, 2, 9]), (1, [4, 7])):
+            new, place = extension(tokens, slot, rows=rows), slot if rows == SLOTS else 0
+            turned = np.roll(np.arange(rows), place)  # all rows have the same inputs, and one is no padding
+            columns = {each.name: getattr(new, each.name) for each in dataclasses.fields(new) if each.name != "inputs"}
+            new = dataclasses.replace(new, **jax.tree.map(lambda leaf, turned=turned: leaf[turned], columns))
+            state, drawn = functions.extend(tiny_parameters, state, new, None)
+            found.append((drawn.tokens[place], drawn.log_probs[place]))
+        found.append(jax.tree.map(np.asarray, state))
+    for few, all_of_them in zip(found[:3], found[3:], strict=True):
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), few, all_of_them)
+
+
 def test_a_cache_that_lies_otherwise_is_the_same_cache(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """What was drawn, and what the cache holds then, whatever the order of its axes."""
     found = []
