@@ -99,7 +99,7 @@ def rows_for(slots: Sequence[int], buckets: Sequence[int], every: int) -> np.nda
     """
     size = next((rows for rows in sorted(buckets) if rows >= len(slots)), every)
     rows = np.full(size, every, np.int32)
-    rows[slots if size == every else slice(len(slots))] = slots
+    rows[list(slots) if size == every else slice(len(slots))] = slots
     return rows
 
 

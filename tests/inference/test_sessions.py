@@ -63,7 +63,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.contextmanager
 def constrained(model: ModelConfig, parameters: Parameters) -> Iterator[Engine]:
-    config = dataclasses.replace(CONFIG, chunk=2, row_buckets=(2,), decode_buckets=(1,), picture_buckets=(1, 2))
+    config = dataclasses.replace(CONFIG, chunk=2, row_buckets=(2, 3), decode_buckets=(1,), picture_buckets=(1, 2))
     with Engine(model, parameters, config, image=IMAGE, stop=NEVER_WRITTEN, seed=0, constraints=DIGITS) as engine:
         yield engine
 
