@@ -103,13 +103,14 @@ def rows_for(slots: Sequence[int], buckets: Sequence[int], every: int) -> np.nda
     return rows
 
 
-def written(drawn: Drawn, alternatives: Sequence[int], version: int) -> list[Written]:
-    """What was drawn for each row, up to where each slot was idle, with so many alternatives of its tokens."""
+def written(drawn: Drawn, answers: Sequence[Request | None], version: int) -> list[Written]:
+    """What was drawn for each row, up to where its slot was idle, with the alternatives that its answer asked for."""
     tokens, log_probs = (np.reshape(each, (len(each), -1)) for each in (drawn.tokens, drawn.log_probs))
-    rows = zip(tokens.tolist(), log_probs.tolist(), (tokens >= 0).sum(1).tolist(), alternatives, strict=True)
+    asked = [0 if request is None else request.sampling.alternatives for request in answers]
+    rows = zip(tokens.tolist(), log_probs.tolist(), (tokens >= 0).sum(1).tolist(), asked, strict=True)
     return [
-        Written(mine[:count], chances[:count], version, _likeliest(drawn, row, count, asked))
-        for row, (mine, chances, count, asked) in enumerate(rows)
+        Written(mine[:count], chances[:count], version, _likeliest(drawn, row, count, alternatives))
+        for row, (mine, chances, count, alternatives) in enumerate(rows)
     ]
 
 

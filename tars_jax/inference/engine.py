@@ -293,8 +293,7 @@ class Engine:
         places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
         first = self._read(parameters, by_slot, slots, length, places)
         answers = [by_slot.get(slot) for slot in slots.tolist()]
-        asked = [0 if request is None else request.sampling.alternatives for request in answers]
-        drawn = written(first, asked, version)
+        drawn = written(first, answers, version)
         for row, request in enumerate(answers):
             if request is None:
                 continue
@@ -325,11 +324,10 @@ class Engine:
         if chunk is None:
             return
         drawn: Drawn = jax.device_get(chunk.record)
-        answers = [(slot, chunk.answers.get(slot)) for slot in chunk.slots.tolist()]
-        asked = [0 if request is None else request.sampling.alternatives for _, request in answers]
-        for row, mine in enumerate(written(drawn, asked, chunk.version)):
-            slot, request = answers[row]
-            if request is None or self._scheduler.active.get(slot) is not request:
+        answers = [chunk.answers.get(slot) for slot in chunk.slots.tolist()]
+        for row, mine in enumerate(written(drawn, answers, chunk.version)):
+            request = answers[row]
+            if request is None or self._scheduler.active.get(int(chunk.slots[row])) is not request:
                 continue
             if drawn.routes is not None:
                 request.routes.append(np.asarray(drawn.routes[row])[: len(mine.tokens)])

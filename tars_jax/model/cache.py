@@ -56,7 +56,7 @@ class Cache:
         return tuple(Cache(zeros(order.keys), zeros(order.values), order) for _ in range(groups))
 
     def mapped(self, function: Callable[..., Any], *others: Cache) -> Self:
-        """Of `function`, called with the axes of keys ("LSMKH" or so) and the keys of all these caches, then values."""
+        """Of `function`, called with the axes of keys ("LSKMH" or so) and the keys of all these caches, then values."""
         keys = function("L" + self.order.keys, self.keys, *(each.keys for each in others))
         return type(self)(
             keys, function("L" + self.order.values, self.values, *(each.values for each in others)), self.order

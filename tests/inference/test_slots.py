@@ -236,7 +236,7 @@ def memory(model: ModelConfig, groups: int) -> tuple[int, dict[str, Any]]:
     functions = slot_functions(model)
     parameters = jax.eval_shape(lambda: grouped_layers(init_parameters(model, jax.random.key(0)), groups))
     state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096, groups=groups))
-    (block,) = jax.eval_shape(lambda: (Cache.empty(model, 1, 256, groups),))
+    block = jax.eval_shape(lambda: Cache.empty(model, 1, 256, groups))
     programs: dict[str, tuple[Any, tuple[Any, ...]]] = {
         "extend": (functions.extend, (parameters, state, extension([1], 0))),
         "decode": (functions.decode, (parameters, state, ALL)),
@@ -284,9 +284,8 @@ def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfi
     state = copy(dataclasses.replace(state, cache=cache), 1, 2)
     jax.tree.map(lambda now, then: np.testing.assert_array_equal(now, then[:, [0, 1, 1]]), state.cache, expected)
     blocks = take(state, 1, used)
-    for group, *_ in blocks:
-        sizes = group.mapped(lambda axes, leaf: dict(zip(axes, leaf.shape, strict=True)))
-        assert [(each["S"], each["M"]) for each in (sizes.keys, sizes.values)] == [(1, 256)] * 2
+    sizes = [group.mapped(lambda axes, leaf: leaf.shape[axes.index("M")]) for group, *_ in blocks]
+    assert [(each.keys, each.values) for each in sizes] == [(256, 256)] * 3
     assert len(take(state, 1, 256)) == 1
     state = put(state, 0, blocks, used)
 
