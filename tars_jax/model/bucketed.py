@@ -2,7 +2,7 @@
 
 Axes: G tokens, K experts of a token, R = G * K assignments, D width, E experts, F expert width, C rows of a bucket.
 
-The run of an expert is cut into large buckets, its rest into small ones, the last partly empty: no routing is too
+The run of an expert is cut into large buckets, its rest into smaller ones, the last partly empty: no routing is too
 uneven, and most products have many rows. Kernels are read once for a run, rows gathered from their tokens and added to
 them: no [R, D] is written on the way, and no kernel is copied for every bucket. The gradient is by hand, since XLA
 makes a scatter of every gather. Of each row, with s(a, b) = silu(a) b:

@@ -31,9 +31,9 @@ def grouped(
 
 
 def bucket_sizes(mean_load: int) -> tuple[int, ...]:
-    """Half of an expert's even share, a product of many rows, and an eighth of it, of which little stays empty; powers
-    of 2, the larger first.
+    """Half of an expert's even share, a product of many rows, a quarter of that, and a quarter of it again, of which
+    little stays empty; powers of 2, the largest first.
     """
     smallest, largest = BUCKETS
-    sizes = {min(max(1 << (mean_load // part - 1).bit_length(), smallest), largest) for part in (2, 8)}
+    sizes = {min(max(1 << (mean_load // part - 1).bit_length(), smallest), largest) for part in (2, 8, 32)}
     return tuple(sorted(sizes, reverse=True))
