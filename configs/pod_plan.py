@@ -2,15 +2,15 @@
 
 Command:  ./launch/local.sh pod_plan --config.preset=ui-tars-2 --config.topology=v5p:8x8x8
 
-Compiles the real PPO policy update, value update and decode step ahead of time for the topology, and writes plan.json
-and plan.md into the run directory; --config.page=docs/pod_plans.md puts the plan into that page too. Needs the TPU
-compiler, no TPU: it comes with the extra tars_jax[pod], which the development environment has.
+Compiles the real PPO policy update, value update, decode step and reading of new tokens ahead of time for the topology,
+and writes plan.json and plan.md into the run directory; --config.page=docs/pod_plans.md puts the plan into that page
+too. Needs the TPU compiler, no TPU: it comes with the extra tars_jax[pod], which the development environment has.
 
-A program of ui-tars-2 takes eight minutes and more of one core. docs/pod_plans.md has what came out, with all 61 layers
-and images. The updates fit with 56% of the memory of a v5p, since a layer's input and attention wait on the host, 54
-GiB a chip; their utilisation is estimated at 46 to 57%, depending on how much of the memory traffic and of the wires
-hides behind products, which are assumed to reach 80% of the peak. The goal was 45% with headroom. With remat=full they
-took 91% at 38 to 50%, in an earlier version.
+An update of ui-tars-2 takes three to eight minutes of one core or two, a program of its engine one. docs/pod_plans.md
+has what came out, with all 61 layers and images. The updates fit with 56% of the memory of a v5p, since a layer's input
+and attention wait on the host, 54 GiB a chip; their utilisation is estimated at 46 to 57%, depending on how much of the
+memory traffic and of the wires hides behind products, which are assumed to reach 80% of the peak. The goal was 45% with
+headroom. With remat=full they took 91% at 38 to 50%, in an earlier version.
 
 The 30B preset takes 99% of 256 chips of v6e at 31 to 56%, and 96% of 256 chips of v5e at 28 to 53% with windows of half
 the length:
@@ -21,7 +21,7 @@ the length:
         --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=512
         --config.batch.row_length=16384 --config.decode.cache_length=16384
 
-A small one (23 s of one core for its three programs):
+A small one (half a minute of one core for its programs):
 
     ./launch/local.sh pod_plan --config.preset=nano --config.topology=v5e:2x2
         --config.mesh.fsdp=4 --config.mesh.expert=1 --config.execution.attention=dense --config.execution.experts=ragged
@@ -46,8 +46,13 @@ def get_config() -> ml_collections.ConfigDict:
         {"rows": 0, "row_length": 32_768, "images_per_row": 5, "image_height": 704, "image_width": 1280}
     )  # 0 rows: one for each chip that holds rows
     config.decode = ml_collections.ConfigDict(
-        {"slots": 0, "cache_length": 32_768, "mesh": {"data": 0, "fsdp": 1, "expert": 8, "tensor": 8}}
-    )  # 0 slots: 8 for each chip that holds slots
+        {
+            "slots": 0,  # 0: 8 for each chip that holds slots
+            "cache_length": 32_768,
+            "new_tokens": 1024,  # that each slot reads, as many as it holds at most: a screenshot of 1280x704 is 880
+            "mesh": {"data": 0, "fsdp": 1, "expert": 8, "tensor": 8},
+        }
+    )
     config.optimiser = "adamw"
     config.execution = ml_collections.ConfigDict(
         {
@@ -62,7 +67,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.dtype = "bfloat16"  # of activations, the cache and the engine's parameters
     config.matmul_efficiency = 0.8  # share of the peak that matrix products are assumed to reach
-    config.programs = ("policy update", "value update", "decode step")
+    config.programs = ("policy update", "value update", "decode step", "extend")
     config.compiled = ".cache/pod_plan"  # folder of compiled programs, read again where nothing changed; "": none
     config.page = (
         ""  # a markdown file that also gets this plan, in the place of an earlier one of this preset and slice

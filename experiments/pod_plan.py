@@ -1,4 +1,4 @@
-"""Compiles the updates and the decode step of a preset for a TPU slice, and writes down what they would cost there."""
+"""Compiles a preset's updates and its engine's turns for a TPU slice, and writes down what they would cost there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from jax.sharding import Mesh
 from configs.pod_plan import get_config
 from experiments.config import Rule, at_least, between, flatten, one_of
 from tars_jax import InputError
-from tars_jax.inference.ahead_of_time import lower_decode
+from tars_jax.inference.ahead_of_time import lower_decode, lower_extend
+from tars_jax.inference.slots import SlotState
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import count_parameters, parameter_shapes
@@ -23,7 +24,7 @@ from tars_jax.model.sharding import MESH_AXES, make_mesh
 from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser
 from tars_jax.training.planning.chips import Slice, load_slice
 from tars_jax.training.planning.compiled import compile_program
-from tars_jax.training.planning.model_flops import decode_flops, update_flops
+from tars_jax.training.planning.model_flops import decode_flops, extend_flops, update_flops
 from tars_jax.training.planning.plan import ProgramPlan, plan_program
 from tars_jax.training.planning.programs import (
     BatchShape,
@@ -40,7 +41,7 @@ from tars_jax.training.state import TrainState, abstract_state
 from tars_jax.training.value import value_model
 from tars_jax.trajectory import write_atomic
 
-PROGRAMS = ("policy update", "value update", "decode step")
+PROGRAMS = ("policy update", "value update", "decode step", "extend")
 ALWAYS = ("preset", "topology")  # fields that a plan's command names even if they are the default's
 
 RULES = {
@@ -51,6 +52,7 @@ RULES = {
     "batch.images_per_row": at_least(0),
     "decode.slots": at_least(0),
     "decode.cache_length": at_least(1),
+    "decode.new_tokens": at_least(1),
     "optimiser": one_of(*ALGORITHMS),
     "dtype": one_of("float32", "bfloat16"),
     "matmul_efficiency": between(0.01, 1),
@@ -84,6 +86,8 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
         (config.batch.image_height, config.batch.image_width),
     )
     slots = config.decode.slots or 8 * data_ways(decoding)
+    cache_length = config.decode.cache_length
+    new_tokens = min(config.decode.new_tokens, cache_length)
     optimiser = make_optimiser(OptimiserConfig(1e-6, algorithm=config.optimiser))
     assumptions = Assumptions(config.matmul_efficiency)
     store = pathlib.Path(config.compiled) if config.compiled else None
@@ -98,11 +102,16 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
     def value() -> jax.stages.Lowered:
         return lower_value_update(model, optimiser, batch, training)
 
-    def decode() -> jax.stages.Lowered:
-        lowered, parameters, state = lower_decode(model, slots, config.decode.cache_length, decoding)
+    def of_engine(lowered: jax.stages.Lowered, parameters: Any, state: SlotState) -> jax.stages.Lowered:
         sizes["decode parameters"] = bytes_per_chip(parameters)
         sizes["decode cache"] = bytes_per_chip(state.cache)
         return lowered
+
+    def decode() -> jax.stages.Lowered:
+        return of_engine(*lower_decode(model, slots, cache_length, decoding))
+
+    def extend() -> jax.stages.Lowered:
+        return of_engine(*lower_extend(model, slots, cache_length, new_tokens, decoding))
 
     def update(model: ModelConfig) -> float:
         return update_flops(model, batch.rows, batch.row_length, batch.images, batch.image_size)
@@ -112,7 +121,8 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
     work: Mapping[str, tuple[Callable[[], jax.stages.Lowered], Any, float, int, int]] = {
         "policy update": (policy, training, update(model), batch.tokens, pieces),
         "value update": (value, training, update(value_model(model)), batch.tokens, 1),
-        "decode step": (decode, decoding, decode_flops(model, slots, config.decode.cache_length), slots, 1),
+        "decode step": (decode, decoding, decode_flops(model, slots, cache_length), slots, 1),
+        "extend": (extend, decoding, extend_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
     }
     programs: list[ProgramPlan] = []
     for name in PROGRAMS:
@@ -142,7 +152,7 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
         {
             "minibatch": f"{batch.rows} windows of {batch.row_length} tokens, each with {batch.images_per_row} images "
             f"of {batch.image_size[1]}x{batch.image_size[0]} pixels",
-            "decoding": f"{slots} slots of {config.decode.cache_length} tokens",
+            "decoding": f"{slots} slots of {cache_length} tokens; extend: {new_tokens} new ones in each",
             "precision": f"parameters and moments in float32, activations and cache in {config.dtype}",
             "optimiser": config.optimiser,
         },

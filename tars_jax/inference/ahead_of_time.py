@@ -1,6 +1,7 @@
-"""The decode step, lowered for shapes alone.
+"""The decode step and the reading of new tokens, lowered for shapes alone.
 
-Axes: L layers, S slots, M cache length, K key-value heads, H head dimension.
+Axes: L layers, S slots, T new tokens of a slot, M cache length, K key-value heads, H head dimension, P image tokens in
+the bank of pictures, D width, F features of an image token that are added after the first layers.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ import dataclasses
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 
 from tars_jax.inference.config import EngineConfig
-from tars_jax.inference.slots import SlotState, make_slot_functions, state_shardings
+from tars_jax.inference.drawing import Drawing
+from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, make_slot_functions, state_shardings
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import grouped_layers
-from tars_jax.model.policy import parameter_shapes
-from tars_jax.model.sharding import SERVING_RULES, parameter_shardings
+from tars_jax.model.policy import Inputs, parameter_shapes
+from tars_jax.model.sharding import SERVING_RULES, array_sharding, parameter_shardings
 
 
 def lower_decode(
@@ -27,6 +30,46 @@ def lower_decode(
     Both are held as the engine holds them by default: layers apart where they are few, dense kernels split over `fsdp`
     and `tensor` alone, slots over the batch's axes, heads of the cache over the tensor axis.
     """
+    functions, parameters, state = _held(model, slots, cache_length, mesh)
+    jitted: Any = functions.decode
+    return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "int32")), parameters, state
+
+
+def lower_extend(
+    model: ModelConfig, slots: int, cache_length: int, tokens: int, mesh: Mesh
+) -> tuple[jax.stages.Lowered, dict[str, Any], SlotState]:
+    """All slots read T = `tokens` new tokens each, of text or of screenshots that have been seen; else `lower_decode`.
+
+    The bank has room for as many image tokens as one slot reads.
+    """
+    functions, parameters, state = _held(model, slots, cache_length, mesh)
+
+    def new_tokens() -> Extension:
+        def zeros(*shape: int) -> jax.Array:
+            return jnp.zeros(shape, jnp.int32)
+
+        read = (slots, tokens)
+        inputs = Inputs(
+            tokens=zeros(*read),
+            positions=zeros(3, *read),
+            segments=zeros(*read),
+            images=jnp.zeros((slots, 0, 1, 1, 3), jnp.uint8),
+            image_tokens=zeros(*read),
+            seen=jnp.zeros((1 + len(model.vision.deepstack), tokens, model.width), model.dtype),
+        )
+        drawing = jax.tree.map(jnp.asarray, Drawing.fresh(slots))
+        rows = zeros(slots)
+        return Extension(rows, inputs, zeros(*read), rows, rows, rows, rows, drawing)
+
+    whole = jax.tree.map(lambda leaf: _placed(leaf, array_sharding(mesh, leaf.shape)), jax.eval_shape(new_tokens))
+    jitted: Any = functions.extend
+    return jitted.lower(parameters, state, whole), parameters, state
+
+
+def _held(
+    model: ModelConfig, slots: int, cache_length: int, mesh: Mesh
+) -> tuple[SlotFunctions, dict[str, Any], SlotState]:
+    """The functions of an engine, and what it holds on the mesh."""
     model = dataclasses.replace(model, scalar_head=False, vocabulary_head=True)
     groups = EngineConfig().groups(model.depth)
     shapes = jax.eval_shape(lambda parameters: grouped_layers(parameters, groups), parameter_shapes(model))
@@ -35,12 +78,10 @@ def lower_decode(
         shapes,
         parameter_shardings(mesh, shapes, SERVING_RULES),
     )
-
-    def placed(shape: jax.ShapeDtypeStruct, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
-
     empty = jax.eval_shape(lambda: SlotState.empty(model, slots, cache_length, None, groups))
-    state = jax.tree.map(placed, empty, state_shardings(mesh, empty))
-    functions = make_slot_functions(model, stop=0, chunk=1, base_seed=0)
-    jitted: Any = functions.decode
-    return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "int32")), parameters, state
+    state = jax.tree.map(_placed, empty, state_shardings(mesh, empty))
+    return make_slot_functions(model, stop=0, chunk=1, base_seed=0), parameters, state
+
+
+def _placed(shape: jax.ShapeDtypeStruct, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)

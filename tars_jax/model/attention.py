@@ -3,12 +3,12 @@
 Axes: B rows, T new tokens, M keys (T without a cache, else its length), N query heads, K key-value heads, H head
 dimension, Q queries of a key-value head, S slots of a cache (here its rows), W runs of a row.
 
-Dense attention holds scores [B, N, T, M], of packed rows about the half of them, and is what every live cache is read
-with. The others never hold them, and take packed rows. Splash attention (TPU) walks over blocks, leaves out those above
-the diagonal, and takes T a multiple of 128; on the way back one kernel gives all gradients, five products instead of
-seven, and a part of the queries' gradient for each block of keys, which are summed. cuDNN's flash attention (GPU, from
-Hopper on) takes each run of equal segments as a sequence of its own, in bfloat16, and a bounded number of them in a
-row.
+Dense attention holds scores [B, N, T, M], of packed rows about the half of them, with a live cache those of some new
+tokens at a time. The others never hold them, and take packed rows. Splash attention (TPU) walks over blocks, leaves out
+those above the diagonal, and takes T a multiple of 128; on the way back one kernel gives all gradients, five products
+instead of seven, and a part of the queries' gradient for each block of keys, which are summed. cuDNN's flash attention
+(GPU, from Hopper on) takes each run of equal segments as a sequence of its own, in bfloat16, and a bounded number of
+them in a row.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ SPLASH_SIDES = (2048, 1024, 512, 256, SPLASH_UNIT)  # tokens of a block; the fir
 SPLASH_QUERIES = 1024  # at most, of a block
 SPLASH_PRODUCT = 512  # keys of a block that are multiplied at a time, at most
 DENSE_QUERIES, DENSE_BLOCKS = 64, 8  # fewest of a block, and most blocks of a row
+CACHE_QUERIES = 64  # new tokens whose scores with a live cache are held at a time, at most
 # Windows of a row, at most: its kernels start for every one that there could be, so a short row may hold few.
 CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512  # fewest and most, and one for so many tokens between them
 
@@ -61,11 +62,6 @@ def within_segments(segments: jax.Array, backend: str) -> Visible:
         return Visible(runs=find_runs(segments, most_windows(backend, segments.shape[1]) + 1))  # padding is a run, too
     time = jnp.arange(segments.shape[1])
     return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]), causal=True)
-
-
-def up_to(write_at: jax.Array, length: int) -> Visible:
-    """A live cache: each token sees it up to its own place, [B, T]."""
-    return Visible(mask=jnp.arange(length)[None, None] <= write_at[:, :, None])
 
 
 def most_windows(backend: str, row_length: int) -> int:
@@ -102,18 +98,34 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
     return checkpoint_name((_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask), ATTENTION_OUT)
 
 
-def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order, visible: Visible) -> jax.Array:
-    """The same with a live cache, whose axes lie in an order of their own. It is attended in full, whatever it holds.
+def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order, write_at: jax.Array) -> jax.Array:
+    """The same with a live cache, whose axes lie in an order of their own; a token sees it up to its place, [B, T].
 
-    The queries of a key-value head are the rows of one product, whatever their token: nothing but them is transposed.
+    Scores are held of CACHE_QUERIES new tokens at a time: those of a whole screenshot with a long cache take more
+    memory than the cache.
     """
-    assert visible.mask is not None
+    tokens = q.shape[1]
+    pieces = -(-tokens // CACHE_QUERIES)
+    if pieces == 1:
+        return _attend_cache(q, keys, values, order, write_at)
+    size = -(-tokens // pieces)
+
+    def split(of_tokens: jax.Array) -> jax.Array:
+        padded = jnp.pad(of_tokens, [(0, pieces * size - tokens if axis == 1 else 0) for axis in range(of_tokens.ndim)])
+        return jnp.moveaxis(padded.reshape(padded.shape[0], pieces, size, *padded.shape[2:]), 1, 0)
+
+    y = jax.lax.map(lambda piece: _attend_cache(piece[0], keys, values, order, piece[1]), (split(q), split(write_at)))
+    return jnp.moveaxis(y, 0, 1).reshape(q.shape[0], -1, *q.shape[2:])[:, :tokens]
+
+
+def _attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order, write_at: jax.Array) -> jax.Array:
+    """The queries of a key-value head are the rows of one product, whatever their token: only they are transposed."""
     rows, tokens, query_heads, head_dim = q.shape
-    heads = keys.shape[order.keys.index("K")]
+    heads, length = (keys.shape[order.keys.index(axis)] for axis in "KM")
     group = query_heads // heads
     q = jnp.swapaxes(q.reshape(rows, tokens, heads, group, head_dim), 1, 2).reshape(rows, heads, -1, head_dim)
     scores = jnp.einsum(f"SKQH,{order.keys}->SKQM", q, keys, preferred_element_type=jnp.float32) * head_dim**-0.5
-    mask = jnp.repeat(visible.mask, group, axis=1)[:, None]
+    mask = jnp.arange(length) <= jnp.repeat(write_at, group, axis=1)[:, None, :, None]
     weights = jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(jnp.float32).min)).astype(values.dtype)
     y = jnp.einsum(f"SKQM,{order.values}->SKQH", weights, values)
     return jnp.swapaxes(y.reshape(rows, heads, tokens, group, head_dim), 1, 2).reshape(rows, tokens, -1, head_dim)

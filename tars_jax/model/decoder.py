@@ -36,7 +36,7 @@ class Attending:
 
     cosine: jax.Array  # [B, T, H / 2]
     sine: jax.Array  # [B, T, H / 2]
-    visible: Visible
+    visible: Visible | None  # None with a live cache, which says it by itself
     valid: jax.Array  # [B, T] real tokens
     deepstack: jax.Array | None = None  # [F, B, T, D], 0 at text: added after layers 0 to F - 1
     slots: jax.Array | None = None  # [B] the cache row of each batch row; None when row b is slot b
@@ -77,12 +77,13 @@ class Attention(nn.Module):
         q, k = (rotate(each, attending.cosine, attending.sine) for each in (q, k))
         v = projected(config.kv_heads, "value")
         if cache is None:
+            assert attending.visible is not None
             y = attend(q, k, v, attending.visible)
         else:
             assert attending.write_at is not None
             slots = jnp.arange(x.shape[0]) if attending.slots is None else attending.slots
             cache = cache.written(place, slots, attending.write_at, k, v)
-            y = attend_cache(q, *cache.layer(place, attending.slots), cache.order, attending.visible)
+            y = attend_cache(q, *cache.layer(place, attending.slots), cache.order, attending.write_at)
         return dense(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
 
 

@@ -16,7 +16,7 @@ import flax.struct
 import jax
 import jax.numpy as jnp
 
-from tars_jax.model.attention import up_to, within_segments
+from tars_jax.model.attention import within_segments
 from tars_jax.model.cache import Caches
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import Attending, Decoder
@@ -96,9 +96,7 @@ class Policy(nn.Module):
             visible = within_segments(inputs.segments, config.execution.attention_backend)
             attending = Attending(cosine, sine, visible, valid, deepstack)
         else:
-            assert cache is not None
-            visible = up_to(address.write_at, cache[0].length)
-            attending = Attending(cosine, sine, visible, valid, deepstack, address.slots, address.write_at)
+            attending = Attending(cosine, sine, None, valid, deepstack, address.slots, address.write_at)
         replayed = None if inputs.routes is None else jnp.moveaxis(jnp.asarray(inputs.routes), 2, 0)
         hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache, replayed)
 

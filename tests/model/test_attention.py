@@ -17,7 +17,6 @@ from tars_jax.model.attention import (
     attend_cache,
     find_runs,
     most_windows,
-    up_to,
     within_segments,
 )
 from tars_jax.model.cache import ORDERS, Order
@@ -232,24 +231,30 @@ def test_layers_in_one_turn_of_the_loop_are_the_same_layers(
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize("heads", [1, 2])
-@pytest.mark.parametrize("seen", [((3,), (7,)), ((1, 2, 3), (5, 6, 7))])
+@pytest.mark.parametrize(
+    "seen",
+    [((3,), (7,)), ((1, 2, 3), (5, 6, 7)), (tuple(range(1, 131)), tuple(range(9, 139)))],
+    ids=["one", "several", "pieces"],  # of CACHE_QUERIES tokens, the last with padding
+)
 def test_new_tokens_with_a_live_cache_see_what_they_may_and_no_more(
     heads: int, seen: tuple[tuple[int, ...], ...], order: Order
 ) -> None:
-    """In float64 by hand, with 4 query heads and 7 keys: how many of them each token of two rows sees."""
+    """In float64 by hand, with 4 query heads: how many keys each token of two rows sees; the longer row sees all."""
     rng = np.random.default_rng(0)
-    tokens = len(seen[0])
-    q, k, v = (rng.standard_normal(shape) for shape in ((2, tokens, 4, 8), (2, heads, 7, 8), (2, heads, 7, 8)))
+    tokens, length = len(seen[0]), seen[1][-1]
+    q, k, v = (
+        rng.standard_normal(shape) for shape in ((2, tokens, 4, 8), (2, heads, length, 8), (2, heads, length, 8))
+    )
     expected = np.zeros_like(q)
     for row, token, head in np.ndindex(q.shape[:3]):
         own, upto = head // (4 // heads), seen[row][token]
         weights = np.exp(k[row, own, :upto] @ q[row, token, head] / np.sqrt(8))
         expected[row, token, head] = weights @ v[row, own, :upto] / weights.sum()
-    unseen = np.arange(7)[:, None] >= np.max(seen, axis=1)[:, None, None, None]
+    unseen = np.arange(length)[:, None] >= np.max(seen, axis=1)[:, None, None, None]
     k, v = (np.where(unseen, 1e3, each) for each in (k, v))
     lying = np.einsum(f"SKMH->{order.keys}", k), np.einsum(f"SKMH->{order.values}", v)
     attend = jax.jit(attend_cache, static_argnums=3)
-    got = attend(*(jnp.asarray(each, jnp.float32) for each in (q, *lying)), order, up_to(jnp.array(seen) - 1, 7))
+    got = attend(*(jnp.asarray(each, jnp.float32) for each in (q, *lying)), order, jnp.array(seen) - 1)
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 

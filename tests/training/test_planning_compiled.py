@@ -1,4 +1,4 @@
-"""What the TPU compiler makes of a loop and of a decode step; runs itself as a script, for libtpu prints on its own."""
+"""What the TPU compiler makes of a loop and of an engine's turn; runs as a script, for libtpu prints on its own."""
 
 import dataclasses
 import json
@@ -57,6 +57,11 @@ def test_a_decode_step_writes_a_long_cache_where_it_lies(found: dict[str, Any]) 
     assert found["beside_cache"] < 1 / (2 * DEEP)
 
 
+def test_new_tokens_are_read_a_few_at_a_time(found: dict[str, Any]) -> None:
+    """512 of them by each slot: with the scores of all of them at once it is half of the cache."""
+    assert found["beside_reading"] < 1 / 4
+
+
 def main() -> None:
     import jax
     import jax.numpy as jnp
@@ -83,14 +88,15 @@ def main() -> None:
     program = parse(str(jax.jit(mapped).lower(x, kernels).compile().as_text()))
     collectives = [[each.kind, each.runs, each.payload * each.runs] for each in find_collectives(program, 4)]
     found = {"flops": count_flops(program), "collectives": collectives, "unknown_loops": program.unknown_loops}
-    print(json.dumps({**found, "largest_sent": largest_sent(), "beside_cache": beside_cache()}))
+    beside = {"beside_cache": beside_cache(), "beside_reading": beside_cache(new_tokens=512)}
+    print(json.dumps({**found, "largest_sent": largest_sent(), **beside}))
 
 
-def decode_step(slots: int, length: int, **sizes: Any) -> tuple[Any, Any]:
-    """Compiled, experts on four chips; and the shapes of its cache."""
+def turn(slots: int, length: int, new_tokens: int = 0, **sizes: Any) -> tuple[Any, Any]:
+    """A decode step, or the reading of new tokens, compiled, experts on four chips; and the shapes of the cache."""
     import jax
 
-    from tars_jax.inference.ahead_of_time import lower_decode
+    from tars_jax.inference.ahead_of_time import lower_decode, lower_extend
     from tars_jax.model.execution import Execution
     from tars_jax.model.presets import preset
     from tars_jax.model.sharding import make_mesh
@@ -110,7 +116,10 @@ def decode_step(slots: int, length: int, **sizes: Any) -> tuple[Any, Any]:
     )
     mesh = make_mesh({"expert": CHIPS}, list(load_slice("v5e:2x2").devices))
     with jax.set_mesh(mesh):
-        lowered, _, state = lower_decode(model, slots, length, mesh)
+        if new_tokens:
+            lowered, _, state = lower_extend(model, slots, length, new_tokens, mesh)
+        else:
+            lowered, _, state = lower_decode(model, slots, length, mesh)
         return lowered.compile(), state.cache
 
 
@@ -119,15 +128,15 @@ def largest_sent() -> int:
     from tars_jax.training.planning.collectives import find_collectives
     from tars_jax.training.planning.hlo import parse
 
-    compiled, _ = decode_step(SLOTS, 128, depth=1)
+    compiled, _ = turn(SLOTS, 128, depth=1)
     return int(max(each.payload for each in find_collectives(parse(str(compiled.as_text()), 1), CHIPS)))
 
 
-def beside_cache() -> float:
-    """What a decode step needs beside its arguments, over the size of its cache: layers in one group."""
+def beside_cache(new_tokens: int = 0) -> float:
+    """What a decode step or a reading needs beside its arguments, over the size of its cache: layers in one group."""
     from tars_jax.training.planning.programs import bytes_per_chip
 
-    compiled, cache = decode_step(16, 32_768, depth=DEEP, query_heads=8, kv_heads=4)
+    compiled, cache = turn(16, 32_768, new_tokens, depth=DEEP, query_heads=8, kv_heads=4)
     return float(compiled.memory_analysis().temp_size_in_bytes / bytes_per_chip(cache))
 
 

@@ -14,6 +14,7 @@ from tars_jax.training.planning.collectives import Collective, Wires, replica_gr
 from tars_jax.training.planning.compiled import out_of_memory
 from tars_jax.training.planning.model_flops import (
     decode_flops,
+    extend_flops,
     human,
     image_flops,
     matrix_parameters,
@@ -149,6 +150,9 @@ def test_useful_operations_of_the_tiny_model(tiny_model: ModelConfig) -> None:
     rows = 3 * 10 * 2 * decoder + 3 * 55 * 2 * 2 * 2 * 2 * 8
     assert update_flops(tiny_model, 3, 10, 4, (8, 16)) == 3 * (rows + 4 * image)
     assert decode_flops(tiny_model, 5, 100) == 5 * (2 * decoder + 100 * 2 * 2 * 2 * 2 * 8)
+    # The last 3 tokens of 100 see 98, 99 and 100; the head reads the last alone.
+    read = 3 * 2 * 2 * layer + 2 * 16 * 32 + (98 + 99 + 100) * 2 * 2 * 2 * 2 * 8
+    assert extend_flops(tiny_model, 5, 100, 3) == 5 * read
 
 
 def test_matrices_are_nearly_all_active_parameters(tiny_model: ModelConfig) -> None:

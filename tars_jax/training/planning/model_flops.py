@@ -91,6 +91,15 @@ def decode_flops(model: ModelConfig, slots: int, cache_length: int) -> float:
     return slots * (2 * per_token + attention)
 
 
+def extend_flops(model: ModelConfig, slots: int, cache_length: int, tokens: int) -> float:
+    """Of the last `tokens` that fill each slot's cache, and of the logits of one of them."""
+    per_token, *_ = matrix_parameters(model)
+    head = model.vocabulary * model.width
+    seen = tokens * cache_length - tokens * (tokens - 1) / 2
+    attention = 4 * model.depth * model.query_heads * model.head_dim * seen
+    return slots * (2 * (per_token - head) * tokens + 2 * head + attention)
+
+
 def human(number: float) -> str:
     """Three digits and a unit: 2.3e11 is 230 G."""
     exponent = min(int(math.log10(number) // 3), 6) if number >= 1 else 0

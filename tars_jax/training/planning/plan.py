@@ -31,6 +31,11 @@ class ProgramPlan:
     roofline: Roofline | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def learns(self) -> bool:
+        """Whether it is the learner's; else the engine's."""
+        return self.name.endswith("update")
+
 
 def plan_program(
     name: str,

@@ -33,7 +33,7 @@ class PodPlan:
     @property
     def learner_bytes(self) -> float:
         """Both states on the same chips, with the larger one's temporaries of the updates planned; inf if refused."""
-        known = [each.memory for each in self.programs if each.name != "decode step"]
+        known = [each.memory for each in self.programs if each.learns]
         resident = sum(size for name, size in self.bytes_per_chip.items() if not name.startswith("decode"))
         return resident + max((m.total - m.arguments if m else float("inf") for m in known), default=0.0)
 
@@ -97,7 +97,7 @@ def verdict(plan: PodPlan) -> str:
     times = [
         f"{each.name} {each.roofline.serial:.3g} s, utilisation {each.roofline.utilisation:.0%}"
         for each in plan.programs
-        if each.roofline and each.name != "decode step"
+        if each.roofline and each.learns
     ]
     return "; ".join([words, *times])
 
