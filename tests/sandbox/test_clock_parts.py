@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -188,3 +189,92 @@ def test_time_goes_on_without_frames_that_are_gone(script: Callable[..., Any]) -
         await advance(20); say(__clock.timeline.sources.length - registered)""") == [
         [10, "ended"], [33, "frame"], [70, "timer"], [200, 0]
     ]  # fmt: skip
+
+
+def test_animations_in_shadow_trees_and_outside_of_the_document_move(script: Callable[..., Any]) -> None:
+    log = script(
+        """
+        const box = '<style>@keyframes go { to { width: 90px } } p { animation: go 100ms } </style><p>';
+        const root = shut.attachShadow({ mode: 'closed' }); root.innerHTML = box;
+        const below = document.createElement('div'); root.append(below);
+        below.attachShadow({ mode: 'open' }).innerHTML = box;
+        const inside = parsed.shadowRoot.querySelector('i');
+        const watch = (name, element) => element.addEventListener('animationend', () => say(name));
+        watch('closed', root.querySelector('p')); watch('below', below.shadowRoot.querySelector('p'));
+        watch('parsed', parsed.shadowRoot.querySelector('p'));
+        inside.animate([{ opacity: 0 }, { opacity: 1 }], 50).finished.then(() => say('inside'));
+        document.createElement('b').animate([{ opacity: 0 }, { opacity: 1 }], 150).onfinish = () => say('outside');
+        parsed.className = 'on'; await advance(75); say(getComputedStyle(inside).opacity); await advance(200)""",
+        """<div id=shut></div><div id=parsed><template shadowrootmode=open><style>
+        @keyframes go { to { width: 90px } } :host(.on) p { animation: go 100ms } </style><p></p><i></i></template>
+        </div>""",
+    )
+    assert log[:2] == [[50, "inside"], [75, "1"]]
+    assert sorted(log[2:]) == [[100, "below"], [100, "closed"], [100, "parsed"], [150, "outside"]]
+
+
+def test_a_view_transition_takes_the_time_of_its_animations(script: Callable[..., Any]) -> None:
+    assert script(
+        """
+        setTimeout(() => {
+          const change = async () => { await new Promise((resolve) => setTimeout(resolve, 20)); box.className = 'on'; };
+          const transition = document.startViewTransition(change);
+          transition.updateCallbackDone.then(() => say('changed')); transition.ready.then(() => say('ready'));
+          transition.finished.then(() => say('finished')); }, 30);
+        await advance(110); say('still'); await advance(100)""",
+        "<style>::view-transition-group(*), ::view-transition-old(*), ::view-transition-new(*)"
+        "{ animation-duration: 100ms } .on { margin-left: 50px }</style><p id=box>box",
+    ) == [[50, "changed"], [50, "ready"], [110, "still"], [150, "finished"]]
+
+
+def test_what_the_browser_does_aside_takes_no_time(script: Callable[..., Any]) -> None:
+    """Databases, the history, broadcasts, permissions, and scrolling to a fragment or to the focus."""
+    assert script(
+        """
+        const at = (ms, work) => setTimeout(work, ms);
+        at(10, () => { const request = indexedDB.open('one', 1);
+          request.onupgradeneeded = () => request.result.createObjectStore('store');
+          request.onsuccess = () => { const change = request.result.transaction('store', 'readwrite');
+            change.objectStore('store').put(1, 'key').onsuccess = () => say('put');
+            change.oncomplete = () => say('complete'); }; });
+        at(20, () => { addEventListener('popstate', () => say('back'), { once: true });
+                       history.pushState(1, ''); history.back(); });
+        at(30, () => { const here = new BroadcastChannel('x'), there = new BroadcastChannel('x');
+                       there.onmessage = () => say('broadcast'); here.postMessage(1); });
+        at(40, () => navigator.permissions.query({ name: 'geolocation' }).then(() => say('permission')));
+        at(50, () => new OffscreenCanvas(1, 1).convertToBlob().catch(() => {}).then(() => say('canvas')));
+        addEventListener('hashchange', () => say('fragment')); addEventListener('scroll', () => say('scroll'));
+        at(60, () => { location.hash = 'low'; }); at(70, () => field.focus());
+        await advance(100)""",
+        "<input id=field><p style='margin: 2000px 0' id=low>low",
+    ) == [
+        [10, "put"], [10, "complete"], [20, "back"], [30, "broadcast"], [40, "permission"], [50, "canvas"],
+        [60, "fragment"], [60, "scroll"], [70, "scroll"],
+    ]  # fmt: skip
+
+
+def test_dates_that_the_browser_stamps(script: Callable[..., Any]) -> None:
+    assert script("""
+        const { lastModified } = new File(['x'], 'x'), given = new File([], 'y', { lastModified: 7 });
+        say(lastModified - Date.now(), given.lastModified, given instanceof File, given.constructor === File,
+            document.lastModified, performance.mark('m').toJSON().navigationId)""") == [
+        [0, 0, 7, True, True, "01/01/2025 12:00:00", 1]
+    ]  # fmt: skip
+
+
+def test_what_a_page_cannot_move_stands(laboratory: Any) -> None:
+    """Moving images and the bar of an unknown length would go on by themselves while the page waits."""
+    moving = (
+        "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='20'><rect width='9' height='9'>"
+        "<animate attributeName='x' to='30' dur='0.3s' repeatCount='indefinite'/></rect></svg>"
+    )
+    page = laboratory.open(f'<img src="data:image/svg+xml,{moving.replace("#", "%23")}"><progress></progress>')
+
+    async def pictures() -> set[bytes]:
+        seen = {(await page.start("0", seed=0)).png}
+        for _ in range(6):
+            await asyncio.sleep(0.07)
+            seen.add((await page.act([], advance_ms=0)).png)
+        return seen
+
+    assert len(laboratory.run(pictures())) == 1

@@ -36,7 +36,8 @@ FLAGS = (
     # The same pixels on every machine.
     "--disable-gpu", "--disable-partial-raster", "--force-color-profile=srgb", "--force-device-scale-factor=1",
     "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",
-    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4",
+    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+    ",imageAnimationPolicy=2",  # a moving image shows its first frame: it would move on real time
     # No network: requests are answered by site.py or aborted, and what is no request finds no host and no route.
     "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",

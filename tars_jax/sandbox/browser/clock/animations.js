@@ -9,25 +9,33 @@
   const { timeline, realm, frames } = self.__clock;
   const time = () => timeline.past + timeline.now; // goes on over a reset
   timeline.animations ??= createDriver();
-  const { anchors } = timeline.animations;
+  const { anchors, begun, shadows } = timeline.animations;
 
   function createDriver() {
     const anchors = new WeakMap(); // animation -> {position, at, rate, shown, moved}
     const drawings = new WeakMap(); // svg element -> time at which it was first seen
+    const begun = new Map(); // animation that a script began and that will end, in a document or not -> its realm
+    const shadows = new Set(); // weak references to shadow roots, of which a document tells nothing
     const named = (value) => Object.prototype.toString.call(value).slice(8, -1);
     function documents() {
       for (const one of timeline.realms) if (!one.alive()) timeline.realms.delete(one);
       return [...timeline.realms].map((one) => one.self.document);
     }
+    function scopes() {
+      for (const shadow of shadows) if (!shadow.deref()) shadows.delete(shadow);
+      return [...documents(), ...[...shadows].map((shadow) => shadow.deref()).filter((root) => root?.isConnected)];
+    }
     function running() {
-      return documents().flatMap((one) => one.getAnimations()).filter((animation) => {
-        const runs = animation.playState === 'running' && named(animation.timeline) === 'DocumentTimeline';
-        if (!runs) anchors.delete(animation);
+      const all = new Set([...scopes().flatMap((one) => one.getAnimations()), ...begun.keys()]);
+      return [...all].filter((animation) => {
+        const stays = animation.playState === 'running' && begun.get(animation)?.alive() !== false;
+        const runs = stays && named(animation.timeline) === 'DocumentTimeline';
+        if (!runs) { anchors.delete(animation); begun.delete(animation); }
         return runs;
       });
     }
     const DRAWN = 'svg :is(animate, animateMotion, animateTransform, set)';
-    const drawn = () => documents().flatMap((one) => (one.querySelector(DRAWN)
+    const drawn = () => scopes().flatMap((one) => (one.querySelector(DRAWN)
       ? [...one.querySelectorAll('svg')].filter((svg) => !svg.ownerSVGElement) : []));
 
     function anchored(animation) {
@@ -78,8 +86,45 @@
       return eventful;
     }
     frames.natives.push({ active, move });
-    return { anchors };
+    return { anchors, begun, shadows };
   }
+
+  // ---- what a document does not tell of: animations of elements outside of it, and those in shadow trees ----
+  for (const [kind, names] of [[Element, ['animate']], [Animation, ['play', 'reverse']]]) {
+    for (const name of names) {
+      const begin = kind.prototype[name];
+      kind.prototype[name] = { [name](...values) {
+        const given = begin.apply(this, values);
+        const animation = given ?? this;
+        if (animation.effect?.getComputedTiming().endTime < Infinity) begun.set(animation, realm);
+        return given;
+      } }[name];
+    }
+  }
+  const seen = new WeakSet();
+  function see(root) {
+    if (seen.has(root)) return;
+    seen.add(root);
+    shadows.add(new WeakRef(root));
+  }
+  function seeBelow(root) { // what the parser attached
+    for (const { shadowRoot } of root.querySelectorAll('*')) {
+      if (!shadowRoot) continue;
+      see(shadowRoot);
+      seeBelow(shadowRoot);
+    }
+  }
+  const { attachShadow } = Element.prototype;
+  Element.prototype.attachShadow = function (...values) {
+    const root = attachShadow.apply(this, values);
+    see(root);
+    return root;
+  };
+  for (const { prototype } of [Element, ShadowRoot]) {
+    const { setHTMLUnsafe } = prototype;
+    prototype.setHTMLUnsafe = function (...values) { setHTMLUnsafe.apply(this, values); seeBelow(this); };
+  }
+  document.addEventListener('readystatechange', () => seeBelow(document), true);
 
   // ---- what a page reads that the browser's standing timeline would tell otherwise ----
   const currentTime = Object.getOwnPropertyDescriptor(AnimationTimeline.prototype, 'currentTime');

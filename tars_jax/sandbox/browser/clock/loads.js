@@ -18,6 +18,15 @@
       }
       return waits;
     });
+    // Fonts that the style of a document asks for, as far as it has any; to measure it is to have its style worked out.
+    const ofFonts = ({ self: { document: one } }) =>
+      one?.fonts.size && one.documentElement?.offsetHeight !== undefined && one.fonts.status === 'loading';
+    timeline.settlers.push(async () => {
+      const since = native.now(), loading = () => [...timeline.realms].some(ofFonts);
+      const waits = loading();
+      while (loading() && native.now() - since < LONGEST_MS) await sleep(0);
+      return waits;
+    });
     return {
       begin(key, owner) { waiting.set(key, { since: native.now(), realm: owner }); },
       end(key) { waiting.delete(key); },
@@ -49,6 +58,51 @@
     this.addEventListener('loadend', () => end(this), { once: true });
     return send.apply(this, values);
   };
+  // Until `target` tells one of `types`.
+  function until(target, ...types) {
+    begin(target, realm);
+    for (const type of types) target.addEventListener(type, () => end(target), { once: true });
+    return target;
+  }
+  if (self.indexedDB) {
+    wrap(IDBFactory.prototype, ['databases']);
+    for (const name of ['open', 'deleteDatabase']) {
+      const request = IDBFactory.prototype[name];
+      IDBFactory.prototype[name] = function (...values) {
+        return until(request.apply(this, values), 'success', 'error', 'blocked');
+      };
+    }
+    const { transaction } = IDBDatabase.prototype;
+    IDBDatabase.prototype.transaction = function (...values) {
+      return until(transaction.apply(this, values), 'complete', 'abort');
+    };
+  }
+  wrap(self.Permissions?.prototype, ['query']);
+  // What is broadcast goes through the browser.
+  timeline.broadcasts ??= new Map(); // channel -> the messages that are on their way to it
+  self.BroadcastChannel = class extends self.BroadcastChannel {
+    constructor(name) {
+      super(name);
+      timeline.broadcasts.set(this, []);
+      this.addEventListener('message', () => end(timeline.broadcasts.get(this)?.shift()));
+    }
+    postMessage(data) {
+      super.postMessage(data);
+      for (const [channel, messages] of timeline.broadcasts) {
+        if (channel === this || channel.name !== this.name) continue;
+        const message = {};
+        begin(message, realm);
+        messages.push(message);
+      }
+    }
+    close() {
+      super.close();
+      timeline.broadcasts.get(this)?.forEach(end);
+      timeline.broadcasts.delete(this);
+    }
+  };
+  Object.defineProperty(self.BroadcastChannel, 'name', { value: 'BroadcastChannel' });
+  wrap(self.OffscreenCanvas?.prototype, ['convertToBlob']);
   if (self.FileReader) {
     for (const name of ['readAsArrayBuffer', 'readAsBinaryString', 'readAsDataURL', 'readAsText']) {
       const readAs = FileReader.prototype[name];
@@ -63,12 +117,49 @@
 
   wrap(HTMLImageElement.prototype, ['decode']);
   wrap(self.FontFace?.prototype, ['load']);
+  wrap(self.FontFaceSet?.prototype, ['load']);
   const { toBlob } = HTMLCanvasElement.prototype;
   HTMLCanvasElement.prototype.toBlob = function (callback, ...values) {
     const key = {};
     begin(key, realm);
     return toBlob.call(this, (blob) => { end(key); callback(blob); }, ...values);
   };
+  // A view transition takes its pictures with frames of the browser; its callback may wait for what takes virtual time.
+  for (const owner of [Document.prototype, Element.prototype]) {
+    const { startViewTransition } = owner;
+    if (!startViewTransition) continue;
+    owner.startViewTransition = function (given) {
+      const key = {};
+      const update = typeof given === 'function' ? given : given?.update;
+      const followed = async () => {
+        end(key);
+        try { await update?.(); } finally { begin(key, realm); }
+      };
+      begin(key, realm);
+      const options = typeof given === 'object' && given ? { ...given, update: followed } : followed;
+      const transition = startViewTransition.call(this, options);
+      transition.ready.catch(() => {}).then(() => end(key));
+      return transition;
+    };
+  }
+  // Where the history leads is for the browser to say; it tells of a new fragment in a task of its own.
+  const travel = {}, fragment = {};
+  for (const [name, step] of [['back', () => -1], ['forward', () => 1], ['go', (delta) => Math.trunc(delta) || 0]]) {
+    const go = History.prototype[name];
+    History.prototype[name] = function (...values) {
+      const place = self.navigation?.currentEntry?.index + step(...values);
+      if (self.navigation?.entries()[place]) begin(travel, realm);
+      return go.apply(this, values);
+    };
+  }
+  self.navigation?.addEventListener('navigate', (event) => {
+    if (!event.destination.sameDocument) end(travel); // page.js goes on from here
+    if (!event.hashChange) return;
+    begin(fragment, realm);
+    event.signal.addEventListener('abort', () => end(fragment));
+  });
+  self.addEventListener('popstate', () => end(travel), true);
+  self.addEventListener('hashchange', () => end(fragment), true);
   // Images, whether in the document or not; scripts, style sheets and frames when they are inserted.
   function awaited(element) {
     begin(element, realm);

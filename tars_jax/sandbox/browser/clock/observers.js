@@ -17,6 +17,11 @@
     timeline.settlers.unshift(async () => {
       let news = moved;
       moved = false;
+      for (const one of timeline.realms) { // by the focus, a fragment or the history
+        const { scrollX, scrollY } = one.self;
+        news ||= (one.scrolled?.[0] ?? scrollX) !== scrollX || (one.scrolled?.[1] ?? scrollY) !== scrollY;
+        one.scrolled = [scrollX, scrollY];
+      }
       for (const places of targets.values()) {
         for (const [target, before] of places) {
           const now = place(target);

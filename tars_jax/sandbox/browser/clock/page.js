@@ -10,7 +10,9 @@
   const caret = CSS.supports('caret-animation', 'manual')
     ? ':root { caret-animation: manual }' : '* { caret-color: transparent !important }';
   const still = new CSSStyleSheet();
-  still.replaceSync(`${caret} * { scroll-behavior: auto !important }`);
+  // Nor does the theme's bar of an unknown length.
+  const bar = 'progress:indeterminate { appearance: none }';
+  still.replaceSync(`${caret} * { scroll-behavior: auto !important } ${bar}`);
   document.adoptedStyleSheets.push(still);
   if (self.top !== self) return;
 

@@ -21,6 +21,25 @@
   native.Date.prototype.constructor = VirtualDate;
   define(self, 'Date', { value: VirtualDate, writable: true });
 
+  const NativeFile = self.File;
+  define(self, 'File', { writable: true, value: new Proxy(NativeFile, {
+    construct: (target, [bits, name, ...options], made) =>
+      Reflect.construct(target, [bits, name, { lastModified: wallTime(), ...options[0] }], made),
+  }) });
+  NativeFile.prototype.constructor = self.File;
+  if (self.Document) {
+    const { get } = Object.getOwnPropertyDescriptor(Document.prototype, 'lastModified');
+    const begun = performance.timeOrigin; // real
+    define(Document.prototype, 'lastModified', { get() {
+      const given = get.call(this);
+      if (native.Date.parse(given) < begun - 1000) return given; // what the server said, and not the time of the load
+      const two = (number) => String(number).padStart(2, '0');
+      const date = new native.Date(EPOCH_MS + realm.origin);
+      const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':');
+      return `${two(date.getMonth() + 1)}/${two(date.getDate())}/${date.getFullYear()} ${time}`;
+    } });
+  }
+
   const formats = new WeakMap(); // the function that `format` gives is the same each time
   const format = Object.getOwnPropertyDescriptor(Intl.DateTimeFormat.prototype, 'format');
   define(Intl.DateTimeFormat.prototype, 'format', {
@@ -88,6 +107,9 @@
   for (const kind of kinds) {
     if (!(self[kind].prototype instanceof PerformanceEntry || self[kind] === self.PerformanceEntry)) continue;
     self[kind].prototype.toJSON = plain;
+    if ('navigationId' in self[kind].prototype) { // drawn by the browser
+      define(self[kind].prototype, 'navigationId', { get() { return 1; } });
+    }
     for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(self[kind].prototype))) {
       if (!get || !/(Start|End|Time|Complete|Interactive|^duration)$/.test(name)) continue;
       define(self[kind].prototype, name, { get() { const value = get.call(this); return byPage(this) ? value : 0; } });
