@@ -215,7 +215,7 @@ def test_the_network_is_closed(laboratory: Any, tmp_path: Path) -> None:
     attempt = """(async (port) => { const results = [];
       for (const url of [`http://127.0.0.1:${port}/`, `http://localhost:${port}/`, 'http://example.com/',
                          'file:///etc/passwd', 'http://sandbox.invalid/..%2f..%2f..%2f..%2f..%2fetc/passwd',
-                         'http://sandbox.invalid/nothing'])
+                         'http://sandbox.invalid/nothing', `http://sandbox.invalid/${'x'.repeat(300)}`])
         results.push(await fetch(url).then((response) => response.status, () => 'refused'));
       for (const host of ['127.0.0.1', 'localhost'])
         results.push(await new Promise((resolve) => { const socket = new WebSocket(`ws://${host}:${port}/`);
@@ -225,7 +225,15 @@ def test_the_network_is_closed(laboratory: Any, tmp_path: Path) -> None:
         image.src = `http://127.0.0.1:${port}/image`; }));
       return results; })(PORT)""".replace("PORT", str(port))
     try:
-        assert laboratory.run(page.evaluate(attempt)) == [*["refused"] * 4, 404, 404, "refused", "refused", "error"]
+        assert laboratory.run(page.evaluate(attempt)) == [
+            *["refused"] * 4,
+            404,
+            404,
+            404,
+            "refused",
+            "refused",
+            "error",
+        ]
     finally:
         server.shutdown()
     assert reached == []

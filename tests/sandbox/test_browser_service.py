@@ -157,6 +157,7 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
         ([], None),
         ({"site": {}}, "site.root"),
         ({"site": {"root": "/etc"}}, "site.root"),
+        ({"site": {"root": f"{root}/{'x' * 300}"}}, "site.root"),
         ({"site": {"root": f"{root}/../.."}}, "site.root"),
         ({"site": {"root": "tars_jax/../.."}}, "site.root"),
         ({"site": {"root": root, "mounts": {"x": "/etc"}}}, "site.mounts"),
@@ -173,6 +174,7 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
     assert "no file 'none.html'" in refused(
         http.post("/v1/sessions", json={"site": {"root": root, "index": "none.html"}}), 400
     )
+    refused(http.post("/v1/sessions", json={"site": {"root": root, "index": "x" * 300}}), 400)
     assert http.get("/v1/sessions").json()["sessions"] == []
     one = leased(http, folder)
     path = f"/v1/sessions/{one['id']}"
@@ -201,7 +203,8 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
     refused(http.post(f"{path}/call", json={"call": ACT, "once": "x" * 65}), 400, "once")
     refused(http.post(f"{path}/call", content=b"1" * (2 << 20), headers={"Content-Type": "application/json"}), 413)
     refused(http.post(f"{path}/person", json={}), 400, "holds")
-    refused(http.get(f"{path}/events?after=x"), 400, "after")
+    for after in ("x", "²"):
+        refused(http.get(f"{path}/events", params={"after": after}), 400, "after")
     refused(http.get(f"{path}/recording"), 404)
     refused(http.get("/v1/nothing"), 404)
     refused(http.put("/v1/sessions"), 405)

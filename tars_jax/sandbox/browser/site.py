@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import mimetypes
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class Site:
         mounts = dict(self.mounts)
         root = Path(mounts.get(first, self.root)).resolve()
         path = (root / (rest if first in mounts else name)).resolve()
-        return path if path.is_relative_to(root) and path.is_file() else None
+        return path if path.is_relative_to(root) and os.path.isfile(path) else None  # False for too long a name
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -61,7 +62,7 @@ class ServiceConfig:
             return None
         path = path.resolve()
         allowed = (PACKAGE, *(root.resolve() for root in self.roots))
-        return path if any(path.is_relative_to(root) for root in allowed) and path.is_dir() else None
+        return path if any(path.is_relative_to(root) for root in allowed) and os.path.isdir(path) else None
 
 
 def folder_name(path: Path) -> str:

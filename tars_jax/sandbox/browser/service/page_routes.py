@@ -75,7 +75,7 @@ class PageRoutes:
         """Server-sent events from ?after=NUMBER on: {number, time, kind, data} each, until the session ends."""
         session = self._access.session(request)
         given = request.query_params.get("after", "0")
-        if not given.isdigit() or len(given) > 15:
+        if not given.isdecimal() or len(given) > 15:
             raise RequestError(f"after got {given[:80]!r}; it takes the number of an event", "after")
 
         async def items() -> AsyncGenerator[Any, None]:
