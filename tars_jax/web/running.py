@@ -141,12 +141,12 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if not self.should_exit:
+            self.should_exit = True  # before a word that may not come out: whoever read them may be gone
             under_way = len(self.server_state.tasks)
             self._say(
                 f"stopping: no new requests; the {under_way} under way have {self._seconds:g} seconds to finish "
                 "(Ctrl-C again: they are dropped now)"
             )
-            self.should_exit = True
         elif sig == signal.SIGINT:
-            self._say("stopping now: requests under way are dropped")
             self.force_exit = True
+            self._say("stopping now: requests under way are dropped")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.web.running import serving
+from tars_jax.web.running import _Server, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 OPERATOR, ANN, BOB = "operator-key", "key-of-ann", "key-of-bob"
@@ -427,3 +428,18 @@ def test_the_debugging_endpoint_has_one_page_and_no_browser(http: httpx.Client, 
         with pytest.raises((ConnectionClosed, TimeoutError)):
             while True:
                 socket.recv(timeout=2)
+
+
+def test_a_server_stops_though_nobody_hears_that_it_does() -> None:
+    """Whoever read its output is gone, and the signal comes."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    def unheard(words: str) -> None:
+        raise BrokenPipeError
+
+    server = _Server(app, ServiceConfig(OWNERS), unheard, True, lambda address: None)
+    for number, over in ((signal.SIGTERM, "should_exit"), (signal.SIGINT, "force_exit")):
+        with pytest.raises(BrokenPipeError):
+            server.handle_exit(number, None)
+        assert getattr(server, over)
