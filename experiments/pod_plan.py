@@ -64,6 +64,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     slice_ = load_slice(config.topology)
     # A program from the cache of compilations has no text to read.
     jax.config.update("jax_enable_compilation_cache", False)
+    # Kernels carry the lines that they were called from: a comment would have them compiled anew.
+    jax.config.update("jax_traceback_in_locations_limit", 0)
     plan = make_plan(config, slice_)
     write_json(run_directory.path / "plan.json", as_json(plan))
     path = run_directory.path / "plan.md"

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.sharding import mapped
 
 LOGICAL = {"L": "layers", "S": "batch", "K": "heads"}  # names of axes in the tables of `tars_jax.model.sharding`
 
@@ -62,12 +63,28 @@ class Cache:
             keys, function("L" + self.order.values, self.values, *(each.values for each in others)), self.order
         )
 
-    def written(self, place: jax.Array, slots: jax.Array, columns: jax.Array, k: jax.Array, v: jax.Array) -> Self:
-        """With k and v [B, T, K, H] of a layer at columns [B, T] of slots [B]; a column of M or more drops them."""
+    def written(
+        self, place: jax.Array, slots: jax.Array | None, columns: jax.Array, k: jax.Array, v: jax.Array
+    ) -> Self:
+        """With k and v [B, T, K, H] of a layer at columns [B, T] of slots [B], or of all slots in their order; a column
+        of M or more drops them.
+        """
+
+        def write(axes: str, leaf: jax.Array, columns: jax.Array, new: jax.Array, slots: jax.Array) -> jax.Array:
+            heads = jnp.arange(new.shape[2])
+            where = {"L": place, "S": slots[:, None, None], "M": columns[:, :, None], "K": heads}
+            return leaf.at[tuple(where.get(axis, slice(None)) for axis in axes)].set(new, mode="drop")
 
         def put(axes: str, leaf: jax.Array, new: jax.Array) -> jax.Array:
-            where = {"L": place, "S": slots[:, None, None], "M": columns[:, :, None], "K": jnp.arange(k.shape[2])}
-            return leaf.at[tuple(where.get(axis, slice(None)) for axis in axes)].set(new, mode="drop")
+            if slots is not None:
+                return write(axes, leaf, columns, new, slots)
+
+            # Each device of a mesh writes to its own slots: the compiler would have all of them hear of all new tokens.
+            def own(leaf: jax.Array, columns: jax.Array, new: jax.Array) -> jax.Array:
+                return write(axes, leaf, columns, new, jnp.arange(new.shape[0]))
+
+            lying = tuple(map(LOGICAL.get, axes))
+            return mapped(own, (lying, ("batch", None), ("batch", None, "heads", None)), lying)(leaf, columns, new)
 
         return self.mapped(put, type(self)(k, v, self.order))
 

@@ -81,8 +81,7 @@ class Attention(nn.Module):
             y = attend(q, k, v, attending.visible)
         else:
             assert attending.write_at is not None
-            slots = jnp.arange(x.shape[0]) if attending.slots is None else attending.slots
-            cache = cache.written(place, slots, attending.write_at, k, v)
+            cache = cache.written(place, attending.slots, attending.write_at, k, v)
             y = attend_cache(q, *cache.layer(place, attending.slots), cache.order, attending.write_at)
         return dense(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
 

@@ -106,23 +106,21 @@ def mapped(
 ) -> Callable[..., jax.Array]:
     """`function` on each device's own part, for kernels that the compiler cannot split: logical axes in and out.
 
-    Without `jax.set_mesh` it is `function` itself. A logical axis that its mesh axes do not divide, in any of the
-    arguments, stays whole.
+    Without `jax.set_mesh` it is `function` itself. A logical axis lies over as many of its mesh axes, from the first
+    on, as divide it in all the arguments.
     """
 
     def call(*arrays: jax.Array) -> jax.Array:
         mesh = jax.sharding.get_abstract_mesh()
         if mesh.empty or mesh.size == 1:
             return function(*arrays)
-        whole = {
-            axis
-            for array, axes in zip(arrays, arguments, strict=True)
-            for size, axis in zip(array.shape, axes, strict=True)
-            if size % _product(mesh, _names(axis))
-        }
+        sizes: dict[str | None, int] = {}
+        for array, axes in zip(arrays, arguments, strict=True):
+            for size, axis in zip(array.shape, axes, strict=True):
+                sizes[axis] = math.gcd(size, sizes.get(axis, 0))
 
         def spec(axes: tuple[str | None, ...]) -> PartitionSpec:
-            return PartitionSpec(*(None if axis in whole else AXIS_RULES[axis] for axis in axes))
+            return _spec(mesh, tuple(sizes[axis] for axis in axes), axes)
 
         inside = tuple(spec(axes) for axes in arguments)
         return jax.shard_map(function, in_specs=inside, out_specs=spec(result), check_vma=False)(*arrays)

@@ -62,6 +62,11 @@ def test_new_tokens_are_read_a_few_at_a_time(found: dict[str, Any]) -> None:
     assert found["beside_reading"] < 1 / 4
 
 
+def test_the_keys_of_a_slot_are_written_by_its_own_chip(found: dict[str, Any]) -> None:
+    """Kernels are gathered, as in the learner; nothing else that is sent is as large as one slot's new keys."""
+    assert 0 < found["reading_sent"] < 512 * 4 * 128 * 2
+
+
 def main() -> None:
     import jax
     import jax.numpy as jnp
@@ -88,8 +93,9 @@ def main() -> None:
     program = parse(str(jax.jit(mapped).lower(x, kernels).compile().as_text()))
     collectives = [[each.kind, each.runs, each.payload * each.runs] for each in find_collectives(program, 4)]
     found = {"flops": count_flops(program), "collectives": collectives, "unknown_loops": program.unknown_loops}
-    beside = {"beside_cache": beside_cache(), "beside_reading": beside_cache(new_tokens=512)}
-    print(json.dumps({**found, "largest_sent": largest_sent(), **beside}))
+    (beside, _), (reading, sent) = beside_cache(), beside_cache(new_tokens=512)
+    answer = {"largest_sent": largest_sent(), "beside_cache": beside, "beside_reading": reading, "reading_sent": sent}
+    print(json.dumps({**found, **answer}))
 
 
 def turn(slots: int, length: int, new_tokens: int = 0, **sizes: Any) -> tuple[Any, Any]:
@@ -125,19 +131,28 @@ def turn(slots: int, length: int, new_tokens: int = 0, **sizes: Any) -> tuple[An
 
 def largest_sent() -> int:
     """Bytes of the largest collective of a decode step."""
+    compiled, _ = turn(SLOTS, 128, depth=1)
+    return largest(compiled)
+
+
+def largest(compiled: Any, *, but: str = "") -> int:
+    """Bytes of the largest collective, `but` one kind."""
     from tars_jax.training.planning.collectives import find_collectives
     from tars_jax.training.planning.hlo import parse
 
-    compiled, _ = turn(SLOTS, 128, depth=1)
-    return int(max(each.payload for each in find_collectives(parse(str(compiled.as_text()), 1), CHIPS)))
+    found = find_collectives(parse(str(compiled.as_text()), 1), CHIPS)
+    return int(max(each.payload for each in found if each.kind != but))
 
 
-def beside_cache(new_tokens: int = 0) -> float:
-    """What a decode step or a reading needs beside its arguments, over the size of its cache: layers in one group."""
+def beside_cache(new_tokens: int = 0) -> tuple[float, int]:
+    """What a decode step or a reading needs beside its arguments, over the size of its cache: layers in one group. And
+    the bytes of its largest collective that gathers nothing.
+    """
     from tars_jax.training.planning.programs import bytes_per_chip
 
     compiled, cache = turn(16, 32_768, new_tokens, depth=DEEP, query_heads=8, kv_heads=4)
-    return float(compiled.memory_analysis().temp_size_in_bytes / bytes_per_chip(cache))
+    beside = float(compiled.memory_analysis().temp_size_in_bytes / bytes_per_chip(cache))
+    return beside, largest(compiled, but="all-gather")
 
 
 if __name__ == "__main__":

@@ -54,11 +54,18 @@ def slice_of(*sides: int) -> tuple[Slice, np.ndarray]:
         ("replica_groups=mesh['a'=2,'b'=2,'c'=2] {'a','c'}, x", (0, 1, 4, 5)),
         ("replica_groups=mesh['a'=8] {'a':(2)2}, x", (0, 2)),
         ("source_target_pairs={{3,0},{0,1}}", (3, 0)),
+        ("replica_groups=mesh['a'=1,'b'=2,'c'=4], device_ids=([4,2]T(1,0)) {'b'}, x", (0, 1)),
+        ("replica_groups=mesh['a'=1,'b'=2,'c'=4], device_ids=([4,2]T(1,0)) {'c'}, x", (0, 2, 4, 6)),
         ("replica_groups={}, x", tuple(range(8))),
     ],
 )
 def test_groups_in_every_form_of_the_text(text: str, group: tuple[int, ...]) -> None:
     assert replica_group(text, 8) == group
+
+
+def test_groups_of_an_unknown_form_are_not_taken_for_all_chips() -> None:
+    with pytest.raises(ValueError, match="not known here"):
+        replica_group("replica_groups=mesh['a'=8], device_ids=somehow {'a'}, x", 8)
 
 
 def test_wires_of_groups() -> None:

@@ -83,17 +83,28 @@ def replica_group(attributes: str, devices: int) -> tuple[int, ...]:
     if found := re.search(r"replica_groups=\{\{([\d,]+)\}", attributes):
         return tuple(map(int, found.group(1).split(",")))
     if found := re.search(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", attributes):
-        shape, sizes = (tuple(map(int, found.group(number).split(","))) for number in (1, 2))
-        ids = np.arange(math.prod(sizes)).reshape(sizes)
-        if found.group(3):
-            ids = ids.transpose(tuple(map(int, found.group(3).split(","))))
-        return tuple(ids.reshape(shape[0], -1)[0].tolist())
-    if found := re.search(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}", attributes):
-        return _mesh_group(found.group(1), found.group(2))
+        groups = _numbers(found.group(1))[0]
+        return tuple(_counted(found.group(2), found.group(3)).reshape(groups, -1)[0].tolist())
+    ids = r"(?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))?"
+    if found := re.search(r"replica_groups=mesh\[([^\]]*)\]" + ids + r" \{([^}]*)\}", attributes):
+        mesh, sizes, order, axes = found.groups()
+        return _mesh_group(mesh, axes, _counted(sizes or str(devices), order))
+    if re.search(r"replica_groups=(?!\{\})", attributes):
+        raise ValueError(f"groups of a form that is not known here: {attributes[:300]}")
     return tuple(range(devices))
 
 
-def _mesh_group(mesh: str, axes: str) -> tuple[int, ...]:
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+def _counted(sizes: str, order: str | None) -> np.ndarray:
+    """Devices in turn in an array of these sizes, with its axes in another order: [2,3]T(1,0)."""
+    ids = np.arange(math.prod(_numbers(sizes))).reshape(_numbers(sizes))
+    return ids.transpose(_numbers(order)) if order else ids
+
+
+def _mesh_group(mesh: str, axes: str, ids: np.ndarray) -> tuple[int, ...]:
     """Of the form mesh['a'=2,'b'=4] {'b'}; an axis may be split, 'b':(1)2 being its first half."""
     sizes = {name: int(size) for name, size in re.findall(r"'(\w+)'=(\d+)", mesh)}
     wanted = {name: (before, size) for name, before, size in re.findall(r"'(\w+)'(?::\((\d+)\)(\d+))?", axes)}
@@ -104,7 +115,7 @@ def _mesh_group(mesh: str, axes: str) -> tuple[int, ...]:
         split = (int(before), int(part), size // int(before) // int(part)) if part else (1, size, 1)
         chosen += [False, name in wanted, False]
         shape += split
-    ids = np.arange(math.prod(shape)).reshape(shape)
+    ids = ids.reshape(shape)
     return tuple(ids[tuple(slice(None) if keep else 0 for keep in chosen)].ravel().tolist())
 
 
