@@ -27,7 +27,7 @@ from tars_jax.inference.server import Served, ServerConfig, make_app, serve
 from tars_jax.inference.turns import RoleFormat, Template, TurnFormat
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import parameter_shapes
-from tars_jax.model.preprocessing import fit
+from tars_jax.model.preprocessing import fit, opaque
 from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.training.checkpoint import load_parameters
@@ -133,7 +133,7 @@ def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:
     height, width = size
 
     def resize(image: Image.Image) -> np.ndarray:
-        image = image.convert("RGB")
+        image = opaque(image)
         same = image.size == (width, height)
         return np.asarray(image if same else image.resize((width, height), Image.Resampling.BICUBIC))
 

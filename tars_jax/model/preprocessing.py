@@ -49,6 +49,14 @@ def smart_size(
     return rows * unit, columns * unit
 
 
+def opaque(image: Image.Image) -> Image.Image:
+    """An image of any mode in RGB; what is transparent stands on white."""
+    if "A" in image.getbands() or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image.convert("RGB")
+
+
 def fit(image: Image.Image, config: VisionConfig) -> np.ndarray:
     """An image to uint8 [height, width, 3] of its smart size, by bicubic interpolation when the size changes.
 
@@ -59,7 +67,7 @@ def fit(image: Image.Image, config: VisionConfig) -> np.ndarray:
     """
     unit = config.patch * config.merge
     height, width = smart_size(image.height, image.width, unit, config.min_pixels, config.max_pixels)
-    image = image.convert("RGB")
+    image = opaque(image)
     if image.size != (width, height):
         image = image.resize((width, height), Image.Resampling.BICUBIC)
     return np.asarray(image)

@@ -56,6 +56,20 @@ def test_a_screenshot_of_a_right_size_is_left_alone() -> None:
     np.testing.assert_array_equal(fit(Image.fromarray(image), preset("qwen3-vl-8b").vision), image)
 
 
+def test_what_is_transparent_stands_on_white() -> None:
+    """Black below: at alpha 0 it is not seen, at 51 it is a fifth; 255 - 51 = 204."""
+    config = VisionConfig(patch=2, merge=1, min_pixels=1)
+    alpha = np.array([[0, 51], [255, 0]], np.uint8)
+    black = Image.fromarray(np.stack([*[np.zeros_like(alpha)] * 3, alpha], -1))
+    expected = [[255, 204], [0, 255]]
+    assert (fit(black, config) == np.array(expected)[..., None]).all()
+    assert (fit(black.convert("LA"), config) == np.array(expected)[..., None]).all()
+    palette = Image.fromarray(np.array([[0, 1], [1, 0]], np.uint8), "P")
+    palette.putpalette([0, 0, 0, 9, 9, 9])
+    palette.info["transparency"] = 0
+    assert fit(palette, config)[..., 0].tolist() == [[255, 9], [9, 255]]
+
+
 @pytest.mark.parametrize("name", ["qwen3-vl-8b", "qwen2.5-vl-7b"])
 def test_host_and_device_make_the_same_patches(name: str) -> None:
     config = preset(name).vision
