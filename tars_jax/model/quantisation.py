@@ -164,7 +164,8 @@ def weight_errors(parameters: Parameters, quantised: Parameters) -> dict[str, fl
             layers = zip(exact, again[path], strict=True) if "/layers/" in name else [(exact, again[path])]
             for layer, (old, new) in enumerate(layers):
                 shown = f"{name}[{layer}]" if "/layers/" in name else name
-                errors[shown] = float(jnp.linalg.norm(old - new) / jnp.linalg.norm(old))
+                size = float(jnp.linalg.norm(old))
+                errors[shown] = float(jnp.linalg.norm(old - new)) / size if size else 0.0  # zeros stay zeros
     return errors
 
 

@@ -93,6 +93,21 @@ def test_the_error_is_told_by_layer(tiny_parameters: Parameters, quantised: Para
     assert all(0.02 < error < 0.15 for error in errors.values())
 
 
+def test_channels_and_kernels_of_zeros(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    pytest.importorskip("qwix")
+    parameters = jax.tree.map(jnp.asarray, tiny_parameters)
+    gate = parameters["decoder"]["layers"]["experts"]["gate"].at[:, :, :, 3].set(0)
+    parameters["decoder"]["layers"]["experts"]["gate"] = gate
+    parameters["vocabulary_head"]["kernel"] *= 0
+    quantised = quantise(tiny_model, parameters)
+    again = dequantise(unpack(pack(quantised)))
+    assert (
+        not again["decoder"]["layers"]["experts"]["gate"][..., 3].any() and not again["vocabulary_head"]["kernel"].any()
+    )
+    errors = weight_errors(parameters, quantised)
+    assert errors["vocabulary_head/kernel"] == 0 and all(0 <= error < 0.2 for error in errors.values())
+
+
 @pytest.mark.parametrize("tokens", [4, 160])  # all experts on every token, and experts in buckets
 def test_int8_activations_add_little_to_int4_weights(
     tiny_model: ModelConfig, tiny_parameters: Parameters, tokens: int
