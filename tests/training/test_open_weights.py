@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("safetensors")
+from safetensors.numpy import load_file, save_file
 
 from experiments.__main__ import main
 from experiments.stages import start_from, starting_point
@@ -66,6 +67,21 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
     again_config, again = import_checkpoint(tmp_path / "theirs", mesh())
     assert again_config == config
     chex.assert_trees_all_equal(again, expected)  # the golden files are in bfloat16
+
+
+def test_layers_of_several_types_keep_every_bit(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first layer is in bfloat16, whose type no piece may take on for what the others hold."""
+    monkeypatch.setattr(tensors, "PIECE_BYTES", 3000)
+    source = pathlib.Path(shutil.copytree(GOLDENS / "qwen3_vl_moe", tmp_path / "source"))
+    held = load_file(source / "model.safetensors")
+    rng = np.random.default_rng(0)
+    for name in [name for name in held if ".layers.1." in name or ".layers.2." in name]:
+        kind = np.float32 if ".layers.1." in name else np.float16
+        held[name] = rng.normal(size=held[name].shape).astype(kind)
+    save_file(held, source / "model.safetensors")
+    config = import_weights(source, tmp_path / "ours")
+    _, expected = import_checkpoint(source, mesh())
+    chex.assert_trees_all_equal(load_parameters(tmp_path / "ours", parameter_shapes(config)), expected)
 
 
 @FULL

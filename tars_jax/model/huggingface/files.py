@@ -59,8 +59,12 @@ class OpenWeights:
                         yield tensor, tensor.to_ours(file.get_tensor(name))
 
     def read(self, path: str, piece: tuple[slice, ...]) -> np.ndarray:
-        """A piece of the parameter at `path`, in the type of the file. One tensor is kept for the next call."""
+        """A piece of the parameter at `path`, in the type of the file; in float32 where its layers are of several.
+
+        One tensor is kept for the next call.
+        """
         parts = [tensor for tensor in self._table.values() if path in tensor.ours]
+        mixed = len({self._headers[tensor.theirs].kind for tensor in parts}) > 1
         if not parts[0].index:
             return self._part(parts[0], path)[piece]
         shape = tuple(len(range(size)[each]) for each, size in zip(piece, self.shapes[path].shape, strict=True))
@@ -70,7 +74,7 @@ class OpenWeights:
             at = tuple(i - each.start for i, each in zip(tensor.index, piece, strict=False))
             if all(0 <= i < size for i, size in zip(at, shape, strict=False)):
                 part = self._part(tensor, path)[piece[stacked:]]
-                whole = np.empty(shape, part.dtype) if whole is None else whole
+                whole = np.empty(shape, np.float32 if mixed else part.dtype) if whole is None else whole
                 whole[at] = part
         assert whole is not None
         return whole
