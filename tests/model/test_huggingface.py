@@ -29,6 +29,7 @@ from tars_jax.training.state import value_parameters
 GOLDENS = Path(__file__).with_name("goldens")
 EMBEDDING = "model.language_model.embed_tokens.weight"
 KINDS = ("qwen3_vl_moe", "qwen3_vl", "qwen2_5_vl")
+TOP = ("model_type", "quantization_config", "image_token_id", "text_config", "vision_config")  # fields of no section
 
 
 def mesh() -> jax.sharding.Mesh:
@@ -209,8 +210,15 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
         vision = read_config(folder).vision
         assert (vision.min_pixels, vision.max_pixels) == (100, 900)
     (folder / "preprocessor_config.json").write_text('{"max_pixels": "many"}')
-    with pytest.raises(InputError, match="preprocessor_config.json: max_pixels must be a positive integer, got 'many'"):
-        read_config(folder)
+    for wrong, message in (
+        ('{"max_pixels": "many"}', "max_pixels must be a positive integer, got 'many'"),
+        ('{"min_pixels": 900, "max_pixels": 100}', "min_pixels 900 must be at most max_pixels 100"),
+        ('{"size": 900}', "size must be a JSON object, got 900"),
+        ('{"image_mean": [0.5, 0.5, "0.5"]}', "image_mean must be three numbers"),
+    ):
+        (folder / "preprocessor_config.json").write_text(wrong)
+        with pytest.raises(InputError, match=f"preprocessor_config.json: {message}"):
+            read_config(folder)
 
 
 def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -238,16 +246,63 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu', got 'gelu'"),
         ({"rope_parameters": {"rope_type": "yarn"}}, "must be of type default or mrope, got 'yarn'"),
         ({"num_hidden_layers": 2}, r"checkpoint: .* 11 unexpected: model.language_model.layers.2"),
+        ({"model_type": ["qwen3_vl"]}, r"config.json: model_type must be one of .*, got \['qwen3_vl'\]"),
+        ({"image_token_id": "5"}, "config.json: image_token_id must be an integer of 0 or more, got '5'"),
+        ({"tie_word_embeddings": "false"}, "config.json: tie_word_embeddings must be true or false, got 'false'"),
+        ({"vision_config": [1]}, r"config.json: vision_config must be a JSON object, got \[1\]"),
+        ({"text_config": "qwen3"}, "config.json: text_config must be a JSON object, got 'qwen3'"),
+        ({"rope_parameters": "default"}, "config.json: rope_parameters must be a JSON object, got 'default'"),
+        ({"rope_parameters": {"rope_theta": "5e6"}}, "config.json: rope_theta must be a positive number, got '5e6'"),
+        ({"rope_parameters": {"rope_theta": 1e6, "mrope_section": ["4", 2, 2]}}, "mrope_section must be three numbers"),
+        ({"rms_norm_eps": float("nan")}, "config.json: rms_norm_eps must be a positive number, got nan"),
+        ({"head_dim": 16.0}, "config.json: head_dim must be a positive integer, got 16.0"),
+        ({"num_key_value_heads": True}, "config.json: num_key_value_heads must be a positive integer, got True"),
+        ({"num_key_value_heads": 3}, "config.json: query_heads 4 must be a multiple of kv_heads 3"),
+        ({"vision_config": {"deepstack_visual_indexes": 2}}, "vision_config.deepstack_visual_indexes must be a list"),
+        ({"vision_config": {"depth": 3}}, r"config.json: vision.deepstack takes blocks 0 to 2, got \(8, 16, 24\)"),
+        ({"vision_config": {"rope_parameters": {"rope_type": "yarn"}}}, "rope_type must be default or axial"),
     ],
 )
 def test_configs_that_are_not_ours(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     folder = copied(tmp_path)
     config = json.loads((folder / "config.json").read_bytes())
     for name, value in changes.items():
-        (config if name in ("model_type", "quantization_config") else config["text_config"])[name] = value
+        (config if name in TOP else config["text_config"])[name] = value
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(InputError, match=message):
         import_checkpoint(folder, mesh())
+
+
+def test_configs_that_transformers_reads_in_another_way_than_they_are_written(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "qwen3_vl")
+    written = json.loads((folder / "config.json").read_bytes())
+
+    def read(section: str, **changes: Any) -> ModelConfig:
+        (folder / "config.json").write_text(json.dumps(written | {section: written[section] | changes}))
+        return read_config(folder)
+
+    rope = {"rope_theta": 5e6, "mrope_section": [24, 20, 20]}
+    # Of 8 frequencies, rows get 1, 4, 7 and columns 2, 5, though the sections are for 64; then rows 1 alone.
+    assert read("text_config", rope_parameters=rope).rope_sections == (3, 3, 2)
+    assert read("text_config", rope_parameters=rope | {"mrope_section": [1, 1, 0]}).rope_sections == (7, 1, 0)
+    assert read("text_config", rope_parameters=None, **rope).rope_sections == (3, 3, 2)
+    assert read("text_config", rms_norm_eps=None).norm_epsilon == 1e-6
+    del written["text_config"]["head_dim"]  # the family's, not 32 / 4
+    assert read("text_config").head_dim == 128
+
+    turned = read("vision_config", rope_parameters={"rope_type": "axial", "rope_theta": 100.0})
+    assert turned.vision.rope_theta == 100
+    for file, content in config_files(turned, "float32").items():
+        (folder / file).write_text(json.dumps(content))
+    assert read_config(folder) == turned
+
+    folder = Path(shutil.copytree(GOLDENS / "qwen2_5_vl", tmp_path / "2.5"))
+    written = json.loads((folder / "config.json").read_bytes())
+    # Of 3 blocks; a window of 20 pixels holds 2 whole tokens of 8 each way.
+    windows = read("vision_config", fullatt_block_indexes=[2, 7, 15], window_size=20).vision
+    assert (windows.whole_image_blocks, windows.window) == ((2,), 16)
+    with pytest.raises(InputError, match="vision_config.window_size must be an integer of 8 or more, got 7"):
+        read("vision_config", window_size=7)
 
 
 def test_a_flat_config_of_transformers_4_with_defaults_left_out(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ def sibling(name: str) -> ModuleType:
 
 make, goldens = sibling("goldens/make"), sibling("test_huggingface")
 
+WIDE, NARROW = {"mrope_section": [24, 20, 20]}, {"mrope_section": [1, 1, 0]}
+
 
 def compare(model: Any, config: Any, parameters: Parameters, seed: int, sizes: tuple[tuple[int, int], ...]) -> None:
     tokens, images = make.make_context(seed, sizes, start=True)
@@ -67,6 +69,32 @@ def test_both_ways(kind: str, tied: bool, tmp_path: Path) -> None:
     assert not report["missing_keys"] and not report["unexpected_keys"] and not report["mismatched_keys"]
     for name, weight in model.named_parameters():
         assert torch.equal(weight, loaded.get_parameter(name)), name
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "vision"),
+    [
+        # Sections of larger heads and of smaller ones, which leave the rest to time.
+        ("qwen3_vl_moe", {"rope_parameters": make.KINDS["qwen3_vl"]["text_config"]["rope_parameters"] | WIDE}, {}),
+        ("qwen3_vl", {"rope_parameters": make.KINDS["qwen3_vl"]["text_config"]["rope_parameters"] | NARROW}, {}),
+        # Blocks that are not there; a window of two tokens and a half.
+        ("qwen2_5_vl", {}, {"fullatt_block_indexes": [1, 7, 15], "window_size": 20}),
+        ("qwen3_vl", {}, {"rope_parameters": {"rope_type": "axial", "rope_theta": 100.0}}),
+    ],
+)
+def test_unusual_configs(kind: str, text: dict[str, Any], vision: dict[str, Any], tmp_path: Path) -> None:
+    if not make.FIVE and "rope_parameters" in vision:
+        pytest.skip("transformers 4 has one theta for all vision encoders")
+    model = make.make_model(kind, seed=30, text=text, vision=vision)
+    model.save_pretrained(tmp_path / "theirs")
+    config, parameters = import_checkpoint(tmp_path / "theirs", make_mesh({}, jax.devices()[:1]))
+    sizes = ((24, 56), (8, 40))
+    compare(model, config, parameters, seed=4, sizes=sizes)
+    export_checkpoint(tmp_path / "ours", config, parameters)
+    loaded = transformers.AutoModelForImageTextToText.from_pretrained(
+        tmp_path / "ours", dtype=torch.float32, attn_implementation="eager"
+    )
+    compare(loaded, config, parameters, seed=4, sizes=sizes)
 
 
 def test_our_own_nano_shape_is_loaded_by_transformers(tiny_model: Any, tiny_parameters: Any, tmp_path: Path) -> None:
@@ -105,6 +133,22 @@ def test_preprocessing(size: tuple[int, int]) -> None:
     ours = fit(image, config)
     assert [1, ours.shape[0] // 14, ours.shape[1] // 14] == theirs["image_grid_thw"][0].tolist()
     np.testing.assert_array_equal(patches(ours[None], config)[0], theirs["pixel_values"])
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "CMYK", "I;16"])
+def test_images_of_every_mode(mode: str) -> None:
+    """Since 5.23 what is transparent stands on white; before, it had whatever colour lay below."""
+    pixels = np.random.default_rng(2).integers(0, 256, (40, 72, 4), np.uint8)
+    image = Image.fromarray(pixels).convert("LA" if mode == "I;16" else mode)
+    if mode == "P":
+        image.info["transparency"] = 7
+    if mode == "I;16":
+        image = Image.fromarray(pixels[..., 0].astype(np.uint16) * 257)
+    if image.has_transparency_data and tuple(map(int, transformers.__version__.split(".")[:2])) < (5, 23):
+        pytest.skip("an earlier transformers drops the alpha channel")
+    config = VisionConfig(patch=14, merge=2, temporal=2)
+    processor = make.ImageProcessor(patch_size=14, image_mean=[0.5] * 3, image_std=[0.5] * 3)
+    np.testing.assert_array_equal(patches(fit(image, config)[None], config)[0], processor([image])["pixel_values"])
 
 
 def test_tokenizer_of_the_family(tmp_path: Path) -> None:

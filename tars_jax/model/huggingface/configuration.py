@@ -1,16 +1,17 @@
 """config.json of `transformers` to our `ModelConfig` and back.
 
-A file may leave out what equals the default of its family, be flat or nested (`text_config`), and write the rotary
-settings as `rope_scaling` (transformers 4) or `rope_parameters` (5). What images are read with stands in a file of its
-own, preprocessor_config.json, or as a part of processor_config.json (transformers 5).
+A file may leave out what equals the default of its family (or say null), be flat or nested (`text_config`), and write
+the rotary settings as `rope_scaling` (transformers 4) or `rope_parameters` (5). What images are read with stands in a
+file of its own, preprocessor_config.json, or as a part of processor_config.json (transformers 5).
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, VisionConfig
@@ -49,7 +50,7 @@ _QWEN25_VISION = {
 }
 _TEXT: dict[str, dict[str, Any]] = {
     "qwen3_vl_moe": {"decoder_sparse_step": 1, "mlp_only_layers": []},
-    "qwen3_vl": {},
+    "qwen3_vl": {"head_dim": 128},
     "qwen2_5_vl": {
         "vocab_size": 152_064,
         "hidden_size": 8192,
@@ -61,7 +62,9 @@ _TEXT: dict[str, dict[str, Any]] = {
         "use_sliding_window": False,
     },
 }
-_ROPE = {"qwen3_vl_moe": [24, 20, 20], "qwen3_vl": [24, 20, 20], "qwen2_5_vl": [16, 24, 24]}
+_SECTIONS = {"qwen3_vl_moe": [24, 20, 20], "qwen3_vl": [24, 20, 20], "qwen2_5_vl": [16, 24, 24]}
+
+Config = TypeVar("Config", ModelConfig, VisionConfig)
 
 
 def family(config: ModelConfig) -> str:
@@ -86,7 +89,7 @@ def read_config(directory: Path) -> ModelConfig:
     path = directory / CONFIG_FILE
     top = read_json(path)
     kind = top.get("model_type")
-    if kind not in ARCHITECTURES:
+    if not isinstance(kind, str) or kind not in ARCHITECTURES:
         raise InputError(f"{path}: model_type must be one of {', '.join(ARCHITECTURES)}, got {kind!r}")
     if quantised := top.get("quantization_config"):
         method = quantised.get("quant_method") if isinstance(quantised, dict) else quantised
@@ -94,12 +97,9 @@ def read_config(directory: Path) -> ModelConfig:
             f"{path}: quantization_config is there ({method}); quantised weights are not read, it takes the checkpoint "
             "that they were made of"
         )
-    vision_defaults = _QWEN25_VISION if kind == "qwen2_5_vl" else _QWEN3_VISION
-    text = _Fields(path, {**_TEXT[kind], **top.get("text_config", top)})
-    vision = _Fields(path, {**vision_defaults, **top.get("vision_config", {})}, "vision_config.")
-    theta, sections = _read_rope(path, text.values, kind)
+    flat = top.get("text_config") is None
+    text = _Fields(path, top if flat else _object(path, top, "text_config"), _TEXT[kind])
     text.require("hidden_act", "silu", default="silu")
-    vision.require("hidden_act", vision_defaults["hidden_act"])
     text.require("attention_bias", False, default=False)
     if kind == "qwen3_vl_moe":
         text.require("decoder_sparse_step", 1)
@@ -107,14 +107,19 @@ def read_config(directory: Path) -> ModelConfig:
     if kind == "qwen2_5_vl":
         text.require("use_sliding_window", False)
     width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
+    head_dim = text.integer("head_dim") if "head_dim" in text.values else width // heads
+    theta, sections = _read_rope(path, text.values, kind, head_dim)
+    tied = text.flag("tie_word_embeddings")
     experts = kind == "qwen3_vl_moe"
-    return ModelConfig(
+    return _made(
+        path,
+        ModelConfig,
         vocabulary=text.integer("vocab_size"),
         width=width,
         depth=text.integer("num_hidden_layers"),
         query_heads=heads,
         kv_heads=text.integer("num_key_value_heads"),
-        head_dim=text.values.get("head_dim") or width // heads,
+        head_dim=head_dim,
         experts=text.integer("num_experts", "num_local_experts") if experts else 0,
         experts_per_token=text.integer("num_experts_per_tok") if experts else 0,
         expert_width=text.integer("moe_intermediate_size") if experts else 0,
@@ -124,37 +129,58 @@ def read_config(directory: Path) -> ModelConfig:
         rope_theta=theta,
         rope_sections=sections,
         rope_interleaved=kind != "qwen2_5_vl",
-        norm_epsilon=text.values.get("rms_norm_eps", 1e-6),
-        tied_embeddings=top.get("tie_word_embeddings", text.values.get("tie_word_embeddings", False)),
-        vision=_read_vision(directory, vision, kind),
-        image_token=top.get("image_token_id", 151_655),
+        norm_epsilon=text.number("rms_norm_eps", 1e-6),
+        tied_embeddings=_Fields(path, top).flag("tie_word_embeddings", tied),
+        vision=_read_vision(directory, _object(path, top, "vision_config"), kind),
+        image_token=_Fields(path, top, {"image_token_id": 151_655}).integer("image_token_id", least=0),
     )
 
 
-def _read_vision(directory: Path, vision: _Fields, kind: str) -> VisionConfig:
+def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> VisionConfig:
     qwen25 = kind == "qwen2_5_vl"
+    defaults = _QWEN25_VISION if qwen25 else _QWEN3_VISION
+    path = directory / CONFIG_FILE
+    vision = _Fields(path, section, defaults, "vision_config.")
+    vision.require("hidden_act", defaults["hidden_act"])
+    rope = _Fields(path, _object(path, vision.values, "rope_parameters"), prefix="vision_config.rope_parameters.")
+    if (form := rope.values.get("rope_type", "axial")) not in ("default", "axial"):
+        raise InputError(f"{path}: {rope.prefix}rope_type must be default or axial, got {form!r}")
     mean, std = (CLIP_MEAN, CLIP_STD) if qwen25 else ((0.5,) * 3, (0.5,) * 3)
     preprocessor, pixels = _read_preprocessor(directory)
     smallest, largest = _pixel_bounds(preprocessor, pixels)
     grid = 0 if qwen25 else round(vision.integer("num_position_embeddings") ** 0.5)
-    return VisionConfig(
-        patch=vision.integer("patch_size"),
-        merge=vision.integer("spatial_merge_size"),
+    patch, merge, depth = vision.integer("patch_size"), vision.integer("spatial_merge_size"), vision.integer("depth")
+    unit = patch * merge
+    return _made(
+        path,
+        VisionConfig,
+        patch=patch,
+        merge=merge,
         temporal=vision.integer("temporal_patch_size"),
         grid=grid,
         width=vision.integer("hidden_size"),
-        depth=vision.integer("depth"),
+        depth=depth,
         heads=vision.integer("num_heads"),
         mlp_width=vision.integer("intermediate_size"),
+        rope_theta=rope.number("rope_theta", VisionConfig.rope_theta),
         gated=qwen25,
-        window=vision.integer("window_size") if qwen25 else 0,
-        whole_image_blocks=tuple(vision.values["fullatt_block_indexes"]) if qwen25 else (),
-        deepstack=() if qwen25 else tuple(vision.values["deepstack_visual_indexes"]),
+        # A window is of whole tokens, and a block that is not there attends to nothing: so `transformers` reads them.
+        window=vision.integer("window_size", least=unit) // unit * unit if qwen25 else 0,
+        whole_image_blocks=tuple(b for b in vision.blocks("fullatt_block_indexes") if b < depth) if qwen25 else (),
+        deepstack=() if qwen25 else vision.blocks("deepstack_visual_indexes"),
         pixel_mean=_three(preprocessor, "image_mean", pixels.get("image_mean", mean)),
         pixel_std=_three(preprocessor, "image_std", pixels.get("image_std", std)),
         min_pixels=smallest,
         max_pixels=largest,
     )
+
+
+def _made(path: Path, config: type[Config], **values: Any) -> Config:
+    """A config of these values; what is wrong with them together is an InputError that names the file."""
+    try:
+        return config(**values)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def _read_preprocessor(directory: Path) -> tuple[Path, dict[str, Any]]:
@@ -163,56 +189,98 @@ def _read_preprocessor(directory: Path) -> tuple[Path, dict[str, Any]]:
     if path.exists():
         return path, read_json(path)
     path = directory / PROCESSOR_FILE
-    return path, (read_json(path) if path.exists() else {}).get("image_processor") or {}
+    return path, _object(path, read_json(path), "image_processor") if path.exists() else {}
 
 
 def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
     """The fewest and most pixels that an image is read with: in fields of their own, or under two names in `size`."""
-    size = pixels.get("size") or {}
+    size = _object(path, pixels, "size")
     bounds = []
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
         default = getattr(VisionConfig, name)
         value = pixels.get(name) or size.get(edge) or size.get(name) or default
-        if not isinstance(value, int) or value < 1:
-            raise InputError(f"{path}: {name} must be a positive integer, got {value!r}")
-        bounds.append(value)
+        bounds.append(_Fields(path, {name: value}).integer(name))
+    if bounds[0] > bounds[1]:
+        raise InputError(f"{path}: min_pixels {bounds[0]} must be at most max_pixels {bounds[1]}")
     return bounds[0], bounds[1]
 
 
-def _read_rope(path: Path, text: Mapping[str, Any], kind: str) -> tuple[float, tuple[int, int, int]]:
-    rope = text.get("rope_parameters") or {**(text.get("rope_scaling") or {}), "rope_theta": text.get("rope_theta")}
+def _read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> tuple[float, tuple[int, int, int]]:
+    """Theta, and how many frequencies turn with time, row and column."""
+    settings = {**_object(path, text, "rope_scaling"), **_object(path, text, "rope_parameters")}
+    rope = _Fields(path, settings, {"rope_theta": text.get("rope_theta")}).values
     form = rope.get("rope_type", rope.get("type", "default"))
     if form not in ("default", "mrope"):
         raise InputError(f"{path}: the rotary positions must be of type default or mrope, got {form!r}")
-    theta = rope.get("rope_theta") or (1e6 if kind == "qwen2_5_vl" else None)
-    if not isinstance(theta, int | float):
-        raise InputError(f"{path}: rope_theta must be a number, got {theta!r}")
-    return float(theta), _three(path, "mrope_section", rope.get("mrope_section", _ROPE[kind]))
+    theta = rope["rope_theta"] or (1e6 if kind == "qwen2_5_vl" else None)
+    sections = _three(path, "mrope_section", rope.get("mrope_section", _SECTIONS[kind]))
+    if kind != "qwen2_5_vl":
+        # Interleaved, rows and columns get what lies within the head, however much was meant for them; time the rest.
+        rows, columns = (len(range(axis, min(3 * sections[axis], head_dim // 2), 3)) for axis in (1, 2))
+        sections = (head_dim // 2 - rows - columns, rows, columns)
+    return _Fields(path, {"rope_theta": theta}).number("rope_theta"), sections
 
 
 def _three(path: Path, name: str, values: Any) -> Any:
-    if not isinstance(values, list | tuple) or len(values) != 3:
+    if not isinstance(values, list | tuple) or len(values) != 3 or not all(map(_is_number, values)):
         raise InputError(f"{path}: {name} must be three numbers, got {values!r}")
     return tuple(values)
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _object(path: Path, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A section of a file, empty where there is none."""
+    section = values.get(name)
+    if section is not None and not isinstance(section, dict):
+        raise InputError(f"{path}: {name} must be a JSON object, got {section!r}")
+    return section or {}
+
+
 class _Fields:
-    """A section of a file; what it lacks or misspells is an InputError with the field's name."""
+    """A section of a file; what it lacks or misspells is an InputError with the field's name. Null is left out."""
 
-    def __init__(self, path: Path, values: Mapping[str, Any], prefix: str = "") -> None:
-        self.path, self.values, self.prefix = path, values, prefix
+    def __init__(
+        self, path: Path, section: Mapping[str, Any], defaults: Mapping[str, Any] | None = None, prefix: str = ""
+    ) -> None:
+        said = {name: value for name, value in section.items() if value is not None}
+        self.path, self.values, self.prefix = path, {**(defaults or {}), **said}, prefix
 
-    def integer(self, *names: str) -> int:
+    def integer(self, *names: str, least: int = 1) -> int:
         """The first of several spellings that is there."""
         value = next((self.values[name] for name in names if name in self.values), None)
-        if not isinstance(value, int) or value < 1:
-            raise InputError(f"{self.path}: {self.prefix}{names[0]} must be a positive integer, got {value!r}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            kind = "a positive integer" if least == 1 else f"an integer of {least} or more"
+            raise self._wrong(names[0], kind, value)
         return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        value: Any = self.values.get(name, default)
+        if not _is_number(value) or value <= 0:
+            raise self._wrong(name, "a positive number", value)
+        return float(value)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.values.get(name, default)
+        if not isinstance(value, bool):
+            raise self._wrong(name, "true or false", value)
+        return value
+
+    def blocks(self, name: str) -> tuple[int, ...]:
+        values = self.values.get(name)
+        if not isinstance(values, list) or not all(isinstance(block, int) and block >= 0 for block in values):
+            raise self._wrong(name, "a list of blocks", values)
+        return tuple(values)
 
     def require(self, name: str, only: Any, default: Any = None) -> None:
         value = self.values.get(name, default)
         if value != only:
-            raise InputError(f"{self.path}: {self.prefix}{name} must be {only!r}, got {value!r}")
+            raise self._wrong(name, repr(only), value)
+
+    def _wrong(self, name: str, takes: str, value: Any) -> InputError:
+        return InputError(f"{self.path}: {self.prefix}{name} must be {takes}, got {value!r}")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -264,6 +332,8 @@ def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
         text["head_dim"] = config.head_dim
         seen |= {"num_position_embeddings": vision.grid**2, "deepstack_visual_indexes": list(vision.deepstack)}
         seen["hidden_act"] = "gelu_pytorch_tanh"
+    if vision.rope_theta != VisionConfig.rope_theta:
+        seen["rope_parameters"] = {"rope_type": "axial", "rope_theta": vision.rope_theta}
     if config.experts:
         text |= {"num_experts": config.experts, "num_experts_per_tok": config.experts_per_token}
         text |= {"moe_intermediate_size": config.expert_width, "decoder_sparse_step": 1, "mlp_only_layers": []}

@@ -10,7 +10,9 @@ preprocessing.npz holds the sizes that images are read at, and two resized image
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -74,9 +76,16 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def make_model(kind: str, seed: int, tied: bool = False) -> Any:
-    """A model with weights large enough that every part of it matters."""
-    sections = KINDS[kind] if FIVE else _for_four(KINDS[kind])
+def make_model(
+    kind: str,
+    seed: int,
+    tied: bool = False,
+    text: Mapping[str, Any] = MappingProxyType({}),
+    vision: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """A model with weights large enough that every part of it matters; `text` and `vision` change its sections."""
+    sections = {name: part | changes for (name, part), changes in zip(KINDS[kind].items(), (text, vision), strict=True)}
+    sections = sections if FIVE else _for_four(sections)
     config = transformers.CONFIG_MAPPING[kind](
         **sections, image_token_id=IMAGE, vision_start_token_id=IMAGE_START, tie_word_embeddings=tied
     )
