@@ -189,6 +189,18 @@ def test_tetris_moves_turns_and_rests(table: Table) -> None:
     assert sum(value > 0 for line in state["well"] for value in line) == 4
 
 
+def test_a_piece_lowered_on_the_ground_hands_its_gravity_to_the_next_one(table: Table) -> None:
+    heights = []
+    for first in ("left", "down"):  # one row and two: so it is lowered once on the ground and once above it
+        table.reset("tetris", 42)
+        state, _ = table.keys(first)
+        while state["pieces"] == 0:
+            state, reward = table.keys("down")
+        assert reward == 1
+        heights.append(state["piece"]["y"])
+    assert sorted(heights) == [0, 1]
+
+
 def test_tetris_by_mouse(table: Table) -> None:
     state = table.reset("tetris")
     x = state["piece"]["x"]

@@ -13,7 +13,15 @@ const game = (() => {
   const spawn = () => {
     while (queue.length <= QUEUE) queue.push(deal());
     piece = fresh(queue.shift());
-    over = !fits(board, piece);
+    over ||= !fits(board, piece);
+  };
+  const settle = () => {
+    const result = settled(board, piece);
+    board = result.board;
+    pieces += 1;
+    lines += result.lines;
+    score += 1 + 10 * result.lines;
+    spawn();
   };
 
   // stream: the pieces to deal, as digits 0 to 6; then bags by the seed.
@@ -23,6 +31,7 @@ const game = (() => {
     dealt = score = pieces = lines = 0;
     bag = [];
     queue = [];
+    over = false;
     board = emptyBoard();
     spawn();
     stage.reset();
@@ -30,15 +39,14 @@ const game = (() => {
 
   const act = (action) => {
     if (!board || over) return;
+    const grounded = !fits(board, lower(piece));
     const next = moved(board, piece, action);
     piece = next.piece;
-    if (next.rests) {
-      const result = settled(board, piece);
-      board = result.board;
-      pieces += 1;
-      lines += result.lines;
-      score += 1 + 10 * result.lines;
-      spawn();
+    if (next.rests) settle();
+    if (action === "down" && grounded) {
+      // The benchmark's gravity follows here, too, and meets the next piece, even one that has no room.
+      if (fits(board, lower(piece))) piece = lower(piece);
+      else settle();
     }
     stage.animate();
   };

@@ -20,6 +20,8 @@ const covered = ({ shape, x, y }) => shape.flatMap((line, row) =>
 const fits = (board, piece) => covered(piece).every(([row, column]) =>
   row >= 0 && row < HEIGHT && column >= 0 && column < WIDTH && board[row][column] === 0);
 
+const lower = (piece) => ({ ...piece, y: piece.y + 1 });
+
 const fresh = (kind) => ({
   kind, shape: SHAPES[kind], x: WIDTH / 2 - Math.floor(SHAPES[kind].length / 2), y: 0,
 });
@@ -36,16 +38,16 @@ const settled = (board, piece) => {
 // The piece after an action, where it can go there, and whether it is to come to rest: {piece, rests}.
 const moved = (board, piece, action) => {
   const tries = {
-    left: { ...piece, x: piece.x - 1 }, right: { ...piece, x: piece.x + 1 }, down: { ...piece, y: piece.y + 1 },
+    left: { ...piece, x: piece.x - 1 }, right: { ...piece, x: piece.x + 1 }, down: lower(piece),
     turn: { ...piece, shape: turned(piece.shape, true) }, turn_back: { ...piece, shape: turned(piece.shape, false) },
   };
   if (action === "drop") {
-    let lower = piece;
-    while (fits(board, { ...lower, y: lower.y + 1 })) lower = { ...lower, y: lower.y + 1 };
-    return { piece: lower, rests: true };
+    let fallen = piece;
+    while (fits(board, lower(fallen))) fallen = lower(fallen);
+    return { piece: fallen, rests: true };
   }
   const can = fits(board, tries[action]);
   if (action === "down" && !can) return { piece, rests: true };
-  const next = can ? tries[action] : piece, fallen = { ...next, y: next.y + 1 };
+  const next = can ? tries[action] : piece, fallen = lower(next);
   return fits(board, fallen) ? { piece: fallen, rests: false } : { piece: next, rests: true };
 };
