@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 
 import numpy as np
@@ -12,7 +13,7 @@ from tars_jax.inference.batching import bucket
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.pictures import Picture
-from tars_jax.inference.sampling import OnToken, Sampling
+from tars_jax.inference.sampling import OnToken, Refused, Sampling
 from tars_jax.inference.scheduler import Request, Stream, Window
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.positions import rope_positions
@@ -24,8 +25,17 @@ def check_idle(window: Window) -> None:
         raise InputError("session: the last answer was not awaited to its end; it takes restart=True")
 
 
+@contextlib.contextmanager
+def _at_fault(field: str) -> Iterator[None]:
+    """What is wrong inside is wrong with this field."""
+    try:
+        yield
+    except InputError as error:
+        raise Refused(str(error), field) from error
+
+
 class Admission:
-    """Makes requests of one engine. Every method raises InputError for what cannot be served."""
+    """Makes requests of one engine. Every method raises InputError for what cannot be served, Refused with a field."""
 
     def __init__(
         self,
@@ -52,38 +62,24 @@ class Admission:
         sampling = sampling or Sampling(temperature=config.temperature, constraint=config.constraint)
         budget = config.max_new_tokens if sampling.max_new_tokens is None else sampling.max_new_tokens
         new = np.asarray([*([] if window.pending is None else [window.pending]), *tokens], np.int32)
-        if not new.size:
-            raise InputError("session: there are no tokens to read, it takes one or more")
-        if new.min() < 0 or new.max() >= self._model.vocabulary:
-            raise InputError(
-                f"session: there are tokens from {new.min()} to {new.max()}, it takes 0 to {self._model.vocabulary - 1}"
-            )
-        if window.length + new.size + budget > config.max_length:
-            raise InputError(
-                f"engine.max_length: a window of {window.length + new.size} tokens and an answer of up to "
-                f"{budget} do not fit {config.max_length}"
-            )
-        bucket(new.size, config.length_buckets)
-        if sampling.alternatives > config.alternatives:
-            raise InputError(
-                f"sampling.alternatives is {sampling.alternatives}, the engine takes 0 to {config.alternatives} "
-                "(engine.alternatives)"
-            )
+        with _at_fault("tokens"):
+            self._check_tokens(window, new, budget)
+        with _at_fault("alternatives"):
+            self._check_alternatives(sampling)
         self._check_constraint(sampling, budget)
-        pictures = tuple(Picture.of(self._model, image) for image in images)
         is_image = new == self._image
-        if is_image.sum() != sum(picture.tokens for picture in pictures):
-            each = ", ".join(sorted({str(picture.tokens) for picture in pictures})) or "0"
-            raise InputError(f"session: {is_image.sum()} image tokens for {len(pictures)} images of {each} tokens each")
+        with _at_fault("images"):
+            pictures = tuple(Picture.of(self._model, image) for image in images)
+            _check_named(is_image, pictures)
         grids = [picture.grid for picture in pictures]
-        positions, next_position = rope_positions(is_image, grids or (1, 1), window.position)
+        with _at_fault("tokens"):
+            positions, next_position = rope_positions(is_image, grids or (1, 1), window.position)
         held = None
         if not budget:
             # The last token waits to be read, since what comes after it is drawn from what it leads to.
             if is_image[-1]:
-                raise InputError(
-                    "session: the last token is one of an image, without an answer it takes a token of text"
-                )
+                words = "session: the last token is one of an image, without an answer it takes a token of text"
+                raise Refused(words, "tokens")
             new, positions, next_position, held = new[:-1], positions[:, :-1], next_position - 1, int(new[-1])
         own = sampling.seed is None
         return Request(
@@ -102,14 +98,45 @@ class Admission:
             on_token=on_token,
         )
 
+    def _check_tokens(self, window: Window, new: np.ndarray, budget: int) -> None:
+        if not new.size:
+            raise InputError("session: there are no tokens to read, it takes one or more")
+        if new.min() < 0 or new.max() >= self._model.vocabulary:
+            raise InputError(
+                f"session: there are tokens from {new.min()} to {new.max()}, it takes 0 to {self._model.vocabulary - 1}"
+            )
+        longest = self._config.max_length
+        if window.length + new.size + budget > longest:
+            raise InputError(
+                f"engine.max_length: a window of {window.length + new.size} tokens and an answer of up to "
+                f"{budget} do not fit {longest}"
+            )
+        bucket(new.size, self._config.length_buckets)
+
+    def _check_alternatives(self, sampling: Sampling) -> None:
+        if sampling.alternatives > self._config.alternatives:
+            raise InputError(
+                f"sampling.alternatives is {sampling.alternatives}, the engine takes 0 to {self._config.alternatives} "
+                "(engine.alternatives)"
+            )
+
     def _check_constraint(self, sampling: Sampling, budget: int) -> None:
         if sampling.constraint is None:
             return
-        if self._constraints is None:
-            raise InputError(f"sampling.constraint is {sampling.constraint!r}, and the engine has no constraints")
-        needed = self._constraints.shortest(sampling.constraint)
+        with _at_fault("constraint"):
+            if self._constraints is None:
+                raise InputError(f"sampling.constraint is {sampling.constraint!r}, and the engine has no constraints")
+            needed = self._constraints.shortest(sampling.constraint)
         if needed > budget:
-            raise InputError(
+            raise Refused(
                 f"sampling.max_new_tokens is {budget}, the shortest answer of constraint {sampling.constraint!r} takes "
-                f"{needed}"
+                f"{needed}",
+                "max_new_tokens",
             )
+
+
+def _check_named(is_image: np.ndarray, pictures: Sequence[Picture]) -> None:
+    """Raises InputError unless there are as many image tokens as the pictures take."""
+    if is_image.sum() != sum(picture.tokens for picture in pictures):
+        each = ", ".join(sorted({str(picture.tokens) for picture in pictures})) or "0"
+        raise InputError(f"session: {is_image.sum()} image tokens for {len(pictures)} images of {each} tokens each")

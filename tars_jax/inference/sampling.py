@@ -45,6 +45,14 @@ class Busy(InputError):
     """The engine takes no more at the moment; the same request may succeed later."""
 
 
+class Refused(InputError):
+    """A request that cannot be served. `field` is at fault: an argument of `Session.respond`, or one of `Sampling`."""
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 @dataclasses.dataclass(frozen=True)
 class Sampled:
     """One answer as it was sampled."""

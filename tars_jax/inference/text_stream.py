@@ -24,6 +24,11 @@ class TextStream:
         self._held = ""
         self.ended = False
 
+    @property
+    def certain(self) -> bool:
+        """Whether all of what came has been said, and so nothing of it can be taken back."""
+        return not (self.ended or self._pending or self._held)
+
     def feed(self, tokens: Sequence[int]) -> str:
         """The text that has become certain with these tokens."""
         if self.ended:

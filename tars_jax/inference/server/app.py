@@ -105,4 +105,6 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _accident(request: Request, error: Exception) -> Response:
     """A defect of the server. Its traceback goes to the log, not to the client."""
-    return error_response(RequestError("an error of the server; its log says more", status=500, code="accident"))
+    words = "an error of the server; its log says more"
+    # uvicorn closes the connection of a request that ended in an exception; a client must not ask on it again.
+    return error_response(RequestError(words, status=500, code="accident", headers={"Connection": "close"}))

@@ -56,7 +56,7 @@ class Chat:
         else:
             prompt = self._prompt(asked)
         budget = self._budget(asked, prompt)
-        with engine_errors(self._config.request_seconds, "messages"):
+        with engine_errors(self._config.request_seconds, _field):
             if asked.stream:
                 return await EventStream.begin(self._chunks(asked, prompt, budget))
             async with asyncio.timeout(self._config.request_seconds):
@@ -140,40 +140,41 @@ class Chat:
             log_probs = self._log_probs(sampled.one_by_one()) if asked.log_probs else None
             choices.append(completion_choice(index, text, sampled.finish, log_probs))
         written = sum(len(sampled.tokens) for sampled in found)
-        head = self._head("chat.completion", max(each.versions[-1] for each in found if each.versions))
+        # A stop sequence may leave no token that would tell the version.
+        version = max((each.versions[-1] for each in found if each.versions), default=self._engine.version)
+        head = self._head("chat.completion", version)
         return {**head, "choices": choices, "usage": usage_field(len(prompt.tokens), written)}
 
     async def _chunks(self, asked: ChatRequest, prompt: Prompt, budget: int) -> AsyncGenerator[dict[str, Any], None]:
         """The chunks of a stream. Each choice begins with its role and ends with its finish_reason."""
         untils = [self._until(asked) for _ in range(asked.choices)]
-        texts = [TextStream(self._served.codec.decode, self._served.stop, asked.stops) for _ in untils]
-        said, seen = [""] * len(untils), [0] * len(untils)
+        told = [_Told(TextStream(self._served.codec.decode, self._served.stop, asked.stops)) for _ in untils]
         head = self._head("chat.completion.chunk", self._engine.version)
         tail = {"usage": None} if asked.include_usage else {}
         written = 0
         deadline = asyncio.get_running_loop().time() + self._config.request_seconds
-        with engine_errors(self._config.request_seconds, "messages"):
+        with engine_errors(self._config.request_seconds, _field):
             async with (
                 self._asks(asked, prompt, budget, untils) as asks,
                 contextlib.aclosing(answers(asks)) as arriving,
             ):
                 while (news := await _next(arriving, deadline)) is not None:
                     for index, tokens, ended in news:
-                        choices = [] if seen[index] else [chunk_choice(index, {"role": "assistant", "content": ""})]
-                        seen[index] += 1
-                        text = texts[index].feed([each.token for each in tokens])
-                        if ended is not None:
-                            whole = self._text(ended, untils[index])
-                            text = whole[len(said[index]) :]
+                        choice = told[index]
+                        choices = [] if choice.begun else [chunk_choice(index, {"role": "assistant", "content": ""})]
+                        choice.begun = True
+                        if ended is None:
+                            text, certain = choice.feed(tokens)
+                        else:
+                            text, certain = choice.finish(self._text(ended, untils[index]), ended.one_by_one())
                             written += len(ended.tokens)
-                        said[index] += text
-                        log_probs = self._log_probs(tokens) if asked.log_probs and tokens else None
+                        log_probs = self._log_probs(certain) if asked.log_probs and certain else None
                         if text or log_probs:
                             choices.append(chunk_choice(index, {"content": text}, log_probs))
                         if ended is not None:
                             choices.append(chunk_choice(index, {}, finish=ended.finish))
-                        for choice in choices:
-                            yield {**head, "choices": [choice], **tail}
+                        for each in choices:
+                            yield {**head, "choices": [each], **tail}
         if asked.include_usage:
             yield {**head, "choices": [], "usage": usage_field(len(prompt.tokens), written)}
 
@@ -205,6 +206,36 @@ class Chat:
                 if each.token != self._served.stop
             ]
         )
+
+
+def _field(name: str) -> str:
+    """How a chat request calls what the engine knows by another name: the prompt is what its messages make."""
+    return {"max_new_tokens": "max_tokens", "constraint": "constraint"}.get(name, "messages")
+
+
+class _Told:
+    """What a stream has said of one choice, so that it ends up saying what the answer says: text and tokens."""
+
+    def __init__(self, stream: TextStream) -> None:
+        self._stream, self._said, self._shown = stream, "", 0
+        self._tokens: list[Token] = []
+        self.begun = False
+
+    def feed(self, tokens: Sequence[Token]) -> tuple[str, list[Token]]:
+        """The text that has become certain, and the tokens, which a stop sequence takes back with their text."""
+        self._tokens += tokens
+        text = self._stream.feed([each.token for each in tokens])
+        self._said += text
+        return text, self._show() if self._stream.certain else []
+
+    def finish(self, whole: str, tokens: list[Token]) -> tuple[str, list[Token]]:
+        """What is missing of the whole answer."""
+        self._tokens = tokens
+        return whole[len(self._said) :], self._show()
+
+    def _show(self) -> list[Token]:
+        tokens, self._shown = self._tokens[self._shown :], len(self._tokens)
+        return tokens
 
 
 async def _all(asks: Sequence[Ask]) -> list[Sampled]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from tars_jax import InputError
-from tars_jax.inference.sampling import Busy, OnToken, Sampled, Token
+from tars_jax.inference.sampling import Busy, OnToken, Refused, Sampled, Token
 from tars_jax.web.protocol import RequestError, busy
 
 T = TypeVar("T")
@@ -24,14 +24,18 @@ class Ask(Protocol):
 
 
 @contextlib.contextmanager
-def engine_errors(seconds: float, param: str | None = None) -> Iterator[None]:
-    """What the engine refuses is the client's error (400) or a matter of time (429); a stopped engine is ours (503)."""
+def engine_errors(seconds: float, param: Callable[[str], str] = str) -> Iterator[None]:
+    """What the engine refuses is the client's error (400) or a matter of time (429); a stopped engine is ours (503).
+
+    `param` says how the request calls a field that the engine names.
+    """
     try:
         yield
     except Busy as error:
         raise busy(str(error)) from error
     except InputError as error:
-        raise RequestError(str(error), param, code="refused_by_engine") from error
+        field = param(error.field) if isinstance(error, Refused) else None
+        raise RequestError(str(error), field, code="refused_by_engine") from error
     except TimeoutError as error:
         raise RequestError(f"no answer within {seconds:g} seconds", status=504, code="timeout") from error
     except asyncio.CancelledError as error:

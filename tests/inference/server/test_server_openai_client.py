@@ -116,6 +116,34 @@ def test_stop_sequences(client: openai.OpenAI, stream: bool) -> None:
     assert said == text[: text.index(stop)] and finish == "stop"
 
 
+@pytest.mark.parametrize("choices", [1, 2])
+def test_a_stop_at_the_first_character_leaves_an_empty_answer(client: openai.OpenAI, choices: int) -> None:
+    asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 9, "seed": 3, "logprobs": True, "n": choices}
+    begins = [(choice.message.content or "")[0] for choice in client.chat.completions.create(**asked).choices]
+    found = client.chat.completions.create(**asked, stop=begins)
+    assert found.system_fingerprint == "version-0" and found.usage is not None and found.usage.completion_tokens == 0
+    for choice in found.choices:
+        assert (choice.message.content, choice.finish_reason) == ("", "stop")
+        assert choice.logprobs is not None and choice.logprobs.content == []
+
+
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_a_stream_takes_back_the_log_probs_of_a_stop_sequence(client: openai.OpenAI, size: int) -> None:
+    asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 60, "seed": 3, "logprobs": True}
+    text: str = client.chat.completions.create(**asked).choices[0].message.content
+    asked["stop"] = [text[20 : 20 + size], f"{text[4:6]}0"]  # the second one only begins, so what was held back comes
+    log_probs = client.chat.completions.create(**asked).choices[0].logprobs
+    assert log_probs is not None and log_probs.content is not None
+    streamed = [
+        each.token
+        for chunk in client.chat.completions.create(**asked, stream=True)
+        if chunk.choices[0].logprobs is not None
+        for each in chunk.choices[0].logprobs.content or []
+    ]
+    assert streamed == [each.token for each in log_probs.content]
+    assert streamed and text.startswith("".join(streamed))
+
+
 def test_async_client(server: str, picture: Callable[[int], str], idle: Callable[[], None]) -> None:
     async def play() -> None:
         async with openai.AsyncOpenAI(base_url=f"{server}/v1", api_key="any") as client:
@@ -137,5 +165,6 @@ def test_errors_have_the_types_of_the_client(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="window holds 4096") as found:
         client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=4090)
     assert found.value.code == "context_length_exceeded"
-    with pytest.raises(openai.BadRequestError, match="constraint is 'calls'"):
+    with pytest.raises(openai.BadRequestError, match="constraint is 'calls'") as found:
         client.chat.completions.create(model="tiny", messages=MESSAGES, extra_body={"constraint": "calls"})
+    assert found.value.param == "constraint"

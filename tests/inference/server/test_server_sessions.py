@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tars_jax.inference import Engine, Sampled, Sampling
-from tars_jax.inference.images import decode_image
+from tars_jax.inference.images import decode_image, encode_image
 
 SIX = [4, 5, 5, 5, 5, 5, 5, 6]  # an image between its two marks
 
@@ -116,9 +116,11 @@ def test_a_lease_runs_out_only_while_nobody_asks(http: httpx.Client, engine: Eng
         ({"tokens": [1], "seed": -1}, "seed"),
         ({"tokens": [1], "restart": "yes"}, "restart"),
         ({"tokens": [1], "until": 3}, "until"),
-        ({"tokens": [1, 5]}, None),  # the engine's refusal: an image token without an image
-        ({"tokens": []}, None),
-        ({"tokens": [1] * 100}, None),
+        ({"tokens": [1, 5]}, "images"),  # the engine's refusals: an image token without an image
+        ({"tokens": [1], "images": [encode_image(np.zeros((9, 9, 3), np.uint8))]}, "images"),
+        ({"tokens": []}, "tokens"),
+        ({"tokens": [1] * 100}, "tokens"),
+        ({"tokens": [1], "constraint": "calls"}, "constraint"),
     ],
 )
 def test_what_a_session_refuses(
