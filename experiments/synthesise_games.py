@@ -22,6 +22,7 @@ from tars_jax.data.game_synthesis.author import Author, ModelAuthor
 from tars_jax.data.game_synthesis.inspection import InspectionConfig, Play, inspect
 from tars_jax.data.game_synthesis.source import write_game
 from tars_jax.data.game_synthesis.templates import TemplateAuthor
+from tars_jax.inference.client import PolicyUnavailable
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.rollout.workers import Rollouts
@@ -68,6 +69,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         for number in range(config.games):
             file = run_directory.path / "attempts" / str(number) / "result.json"
             if not file.exists():
+                file.parent.mkdir(parents=True, exist_ok=True)
                 write_json(file, attempt(config, run_directory.path, author, number, play))
             made[number] = read_json(file)
             print(f"game {number}: {said(made[number])}", flush=True)
@@ -80,6 +82,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 def attempt(config: Any, path: Path, author: Author, number: int, play: Play) -> dict[str, Any]:
     """What became of game `number` after at most `config.attempts` attempts."""
     complaints: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()  # said of the endpoint, which no author can mend
     for count in range(1, config.attempts + 1):
         place = path / "attempts" / str(number) / str(count)
         shutil.rmtree(place, ignore_errors=True)  # of a killed run
@@ -91,6 +94,9 @@ def attempt(config: Any, path: Path, author: Author, number: int, play: Play) ->
         except InputError as error:
             complaints = (str(error),)
             continue
+        except PolicyUnavailable as error:
+            unanswered = (str(error),)
+            continue
         checks = InspectionConfig(seed=config.seed, **config.inspection.to_dict())
         found = inspect(folder, play, place / "episodes", checks)
         complaints = found.complaints
@@ -98,7 +104,7 @@ def attempt(config: Any, path: Path, author: Author, number: int, play: Play) ->
             for part in ("kit", source.name):
                 shutil.copytree(place / part, path / "games" / part, dirs_exist_ok=True)
             return {"admitted": True, "name": source.name, "attempts": count, "success": dict(found.figures)}
-    return {"admitted": False, "name": "", "attempts": config.attempts, "complaints": list(complaints)}
+    return {"admitted": False, "name": "", "attempts": config.attempts, "complaints": [*complaints, *unanswered]}
 
 
 def said(result: dict[str, Any]) -> str:

@@ -203,9 +203,12 @@ async def _chat(
     found = await connection.send("POST", path, {"model": model, "messages": wire, **options})
     try:
         choice = found["choices"][0]
-        return Reply(choice["message"]["content"] or "", choice["finish_reason"])
+        text, finish = choice["message"]["content"] or "", choice["finish_reason"]
+        if not isinstance(text, str):
+            raise TypeError(f"content is {type(text).__name__}")
     except (KeyError, IndexError, TypeError) as error:
         raise PolicyUnavailable(f"the endpoint's answer is no chat completion: {str(found)[:200]}") from error
+    return Reply(text, finish)
 
 
 async def _content(parts: Sequence[Part]) -> Any:

@@ -15,6 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from experiments.config import load_config
+from experiments.synthesise_games import RULES, run
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
@@ -30,6 +32,7 @@ from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.games import hinted
 from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
+from tars_jax.training.run_directory import RunDirectory
 
 WRITER = PromptWriter(load_tokenizer(), image_tokens=1)
 
@@ -105,6 +108,10 @@ def test_what_is_wrong_is_said(fault: str, play: Play, tmp_path: pathlib.Path) -
         ({"scripts": {"game.js": "x", "verify.js": "x"}}, "reference.js is missing"),
         ({"scripts": {**dict.fromkeys(("game.js", "verify.js", "reference.js"), "x"), "../x.js": "x"}}, "no name of a"),
         ({"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js"), "x" * 90_000)}, "at most 200000"),
+        ({"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js", "hints.js"), "x")}, "no name of a"),
+        ({"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js"), "x\ud800")}, "half a character"),
+        ({"metadata": dict(TemplateAuthor(5).write(0).metadata) | {"name": "kit"}}, "metadata: field"),
+        ({"metadata": dict(TemplateAuthor(5).write(0).metadata) | {"title": "\ud800"}}, "half a character"),
     ],
 )
 def test_a_source_that_is_none_writes_nothing(change: dict[str, Any], words: str, tmp_path: pathlib.Path) -> None:
@@ -156,6 +163,36 @@ def test_a_model_writes_hears_and_mends() -> None:
     roles = [message["role"] for message in asked[1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
     assert "- the answer has no block" in asked[1]["messages"][3]["content"]
+
+
+@pytest.mark.browser
+def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pathlib.Path) -> None:
+    good = answer(TemplateAuthor(5).write(0))
+    contents: list[Any] = ["I had rather not.", [{"type": "text", "text": good}], good]
+    asked: list[Any] = []
+
+    async def complete(request: Request) -> Response:
+        asked.append(json.loads(await request.body())["messages"])
+        if len(asked) == 1:
+            return Response("<html>", 500)
+        if len(asked) == 2:
+            return Response("<html>")
+        message = {"content": contents[min(len(asked) - 3, 2)]}
+        return JSONResponse({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    with serving(app, ServerConfig(port=0)) as address:
+        flags = ["author=" + address, "model=theirs", "games=2", "attempts=4", "inspection.levels=1"]
+        flags += ["inspection.seeds=2", "inspection.most_random=1", "inspection.most_chance=1", "pages=2"]
+        root = pathlib.Path(__file__).resolve().parents[2]
+        config = load_config("synthesise_games", [f"--config.{flag}" for flag in flags], root=root, rules=RULES)
+        with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesise_games") as run_directory:
+            run(config, run_directory)
+    games = json.loads((tmp_path / "run/result.json").read_text())["games"]
+    assert (games["0"]["admitted"], games["1"]["admitted"]) == (False, True)
+    no_game, no_completion = games["0"]["complaints"]
+    assert "no block" in no_game and "no chat completion" in no_completion
+    assert [len(messages) for messages in asked] == [2, 2, 2, 4, 2]  # nobody is told to mend what the endpoint did
 
 
 def test_the_form_shows_an_example_that_can_be_read_back() -> None:

@@ -20,6 +20,7 @@ from tars_jax.trajectory import write_atomic
 SCRIPTS = ("game.js", "verify.js", "reference.js")  # what every game has; the page loads them last, in this order
 MAX_BYTES = 200_000  # of all scripts together
 KIT = ("random.js", "stage.js", "lettering.js", "digits.js", "hud.js")
+HINTS = "hints.js"  # ours
 
 # The reference player's moves stand in the state, where `tars_jax.tasks.games.hinted` finds them. What a page hands out
 # is a copy: a change of it changes no game.
@@ -38,7 +39,7 @@ METADATA_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
     "required": ["name", "title", "instruction", "levels"],
     "properties": {
-        "name": {"type": "string", "pattern": "^[a-z][a-z0-9_]{2,40}$"},
+        "name": {"type": "string", "pattern": "^[a-z][a-z0-9_]{2,40}$", "not": {"const": "kit"}},
         "title": {"type": "string", "minLength": 1, "maxLength": 60},
         "instruction": {"type": "string", "minLength": 1, "maxLength": 300},
         "settle_ms": {"type": "integer", "minimum": 0, "maximum": 2000},
@@ -83,9 +84,13 @@ def check_source(source: GameSource) -> None:
         if not source.scripts.get(name, "").strip():
             raise InputError(f"{name} is missing or empty; a game has {', '.join(SCRIPTS)}")
     for name in source.scripts:
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}\.js", name):
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}\.js", name) or name == HINTS:
             raise InputError(f"{name!r} is no name of a script; it takes one like rules.js")
-    size = sum(len(text.encode()) for text in source.scripts.values())
+    try:
+        json.dumps(dict(source.metadata), ensure_ascii=False).encode()
+        size = sum(len(text.encode()) for text in source.scripts.values())
+    except UnicodeEncodeError as error:
+        raise InputError(f"it holds half a character, which no file can: {error}") from None
     if size > MAX_BYTES:
         raise InputError(f"the scripts have {size} bytes; a game takes at most {MAX_BYTES}")
 
@@ -103,7 +108,7 @@ def write_game(source: GameSource, games: Path) -> Path:
     shutil.copytree(GAMES_FOLDER / "kit", games / "kit", dirs_exist_ok=True)
     for name, text in source.scripts.items():
         write_atomic(folder / name, text.encode())
-    write_atomic(folder / "hints.js", _HINTS.encode())
+    write_atomic(folder / HINTS, _HINTS.encode())
     write_atomic(folder / "index.html", _page(source).encode())
     levels = [{"level": number, **level} for number, level in enumerate(source.metadata["levels"], start=1)]
     record = {
@@ -126,7 +131,7 @@ def write_game(source: GameSource, games: Path) -> Path:
 
 def _page(source: GameSource) -> str:
     own = [name for name in source.scripts if name not in SCRIPTS]
-    loaded = [*(f"../kit/{name}" for name in KIT), *own, *SCRIPTS, "hints.js"]
+    loaded = [*(f"../kit/{name}" for name in KIT), *own, *SCRIPTS, HINTS]
     scripts = "\n".join(f'  <script src="{name}"></script>' for name in loaded)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n  <meta charset="utf-8">\n'
