@@ -56,6 +56,8 @@ def test_pictures_are_resized_to_what_the_policy_knows() -> None:
     assert fit_to(model, (96, 96))(wide).shape == (96, 96, 3)
     same = wide.resize((96, 96))
     assert (fit_to(model, (96, 96))(same) == np.asarray(same)).all()
+    clear = Image.new("RGBA", (96, 96), (0, 0, 0, 0))
+    assert (fit_to(model, (96, 96))(clear) == 255).all()  # what is transparent stands on white
     assert fit_to(model, None)(wide).shape == (192, 288, 3)  # its smart size: multiples of 32 pixels
     tokenizer = load_tokenizer()
     prompt = template(model, tokenizer)([Message("user", ("see", np.zeros((96, 96, 3), np.uint8)))])
