@@ -6,7 +6,7 @@ import dataclasses
 import json
 import pathlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -32,7 +32,9 @@ from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.games import hinted
 from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
+from tars_jax.tasks.task import Task
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory import Trajectory
 
 WRITER = PromptWriter(load_tokenizer(), image_tokens=1)
 
@@ -99,6 +101,19 @@ def test_what_is_wrong_is_said(fault: str, play: Play, tmp_path: pathlib.Path) -
     checks = InspectionConfig(levels=2, seeds=2)
     found = inspect(write_game(broken(script, old, new), tmp_path / "games"), play, tmp_path / "e", checks)
     assert not found.admitted and any(words in complaint for complaint in found.complaints), found.complaints
+
+
+def test_a_page_that_hangs_is_waited_for_once(tmp_path: pathlib.Path) -> None:
+    waited: list[int] = []
+
+    def hangs(player: str, tasks: Sequence[Task], folder: pathlib.Path) -> list[Trajectory]:
+        waited.append(len(tasks))
+        return []
+
+    folder = write_game(TemplateAuthor(5).write(0), tmp_path / "games")
+    found = inspect(folder, hangs, tmp_path / "e", InspectionConfig())
+    assert found.complaints == ("the page failed or hung while it was played (again)",)
+    assert waited == [1]
 
 
 @pytest.mark.parametrize(
