@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from tars_jax import InputError
 from tars_jax.model.sharding import leaf_name
 
 # Parts of the policy that may have weights of their own: group -> paths of its parameters. The rest has the common.
 GROUPS = {"vision": re.compile(r"^vision/"), "experts": re.compile(r"/experts/")}
+Listed = Sequence[float] | np.ndarray
 TOLERANCE = 1e-6  # how far from 1 a sum of weights may be
 
 
@@ -38,9 +41,7 @@ class MergeWeights:
         return next((weights for group, weights in self.groups.items() if GROUPS[group].search(path)), self.common)
 
 
-def merge_weights(
-    agents: int, common: Sequence[float] = (), groups: Mapping[str, Sequence[float]] | None = None
-) -> MergeWeights:
+def merge_weights(agents: int, common: Listed = (), groups: Mapping[str, Listed] | None = None) -> MergeWeights:
     """Checked weights of `agents` agents; empty ones are uniform, an empty group takes the common ones.
 
     Raises InputError that names the weights which are not one for each agent, negative, not finite or do not sum to 1,
@@ -48,20 +49,20 @@ def merge_weights(
     """
     if agents < 2:
         raise InputError(f"checkpoints: got {agents}, merging takes two or more.")
-    checked = _checked("weights", agents, common) if common else (1 / agents,) * agents
+    checked = _checked("weights", agents, common) if len(common) else (1 / agents,) * agents
     own = {}
     for group, weights in (groups or {}).items():
         if group not in GROUPS:
             raise InputError(f"groups: unknown group {group!r}; it takes {', '.join(GROUPS)}.")
-        if weights:
+        if len(weights):
             own[group] = _checked(f"groups.{group}", agents, weights)
     return MergeWeights(checked, own)
 
 
-def _checked(field: str, agents: int, weights: Sequence[float]) -> tuple[float, ...]:
+def _checked(field: str, agents: int, weights: Listed) -> tuple[float, ...]:
     if len(weights) != agents:
         raise InputError(f"{field}: got {len(weights)} weights for {agents} checkpoints; it takes one for each.")
-    if any(isinstance(weight, bool) or not isinstance(weight, int | float) for weight in weights):
+    if any(isinstance(weight, bool) or not isinstance(weight, numbers.Real) for weight in weights):
         raise InputError(f"{field}: got {tuple(weights)}; it takes numbers.")
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
         raise InputError(f"{field}: got {tuple(weights)}; it takes numbers of 0 or more.")

@@ -91,6 +91,11 @@ def test_weights_that_cannot_be_used(weights: Any, groups: Any, sentence: str) -
         merge_weights(2, weights, groups)
 
 
+def test_weights_of_numpy() -> None:
+    found = merge_weights(2, np.array([0.25, 0.75], np.float32), {"experts": np.array([0.5, 0.5])})
+    assert (found.common, found.of("decoder/experts/up")) == ((0.25, 0.75), (0.5, 0.5))
+
+
 def test_one_agent_is_too_few() -> None:
     with pytest.raises(InputError, match="checkpoints: got 1, merging takes two or more"):
         interpolate([agent(1, 2, 3)])
