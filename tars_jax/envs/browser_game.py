@@ -91,10 +91,11 @@ class BrowserGame:
             )
             self._game = game
         try:
-            observation = await self._guarded(self._page.start(game.start_expression(task), seed=task.seed, read=_READ))
+            frame = _frame(
+                await self._guarded(self._page.start(game.start_expression(task), seed=task.seed, read=_READ))
+            )
         except PageError as error:
             raise InputError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
-        frame = _frame(observation)
         height, width, _ = frame.pixels.shape
         if game.page_size not in (None, (width, height)):
             asked = "x".join(map(str, game.page_size))
@@ -107,6 +108,7 @@ class BrowserGame:
 
         Raises:
           InputError: there is no episode.
+          PageError: the game's page raised, or its verdict is none.
           SandboxFailure: the browser failed; the episode is lost, reset again.
         """
         episode = self._episode
@@ -152,4 +154,8 @@ class BrowserGame:
 
 
 def _frame(observation: Observation) -> Frame:
+    """Raises `PageError` for what is no verdict: a page may be of anybody's making (data/game_synthesis)."""
+    verdict = observation.data.get("verdict")
+    if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):
+        raise PageError(f"verify() gave {str(verdict)[:200]}, which is no verdict")
     return Frame(observation.png, observation.pixels, dict(observation.data))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tars_jax import InputError
 from tars_jax.evaluation.statistics import Estimate
 from tars_jax.trajectory import Trajectory
 
@@ -42,7 +43,7 @@ def normalise(
     (UI-TARS-2, table 2, where the reference is a human.) Intervals are percentile bootstraps, 95%, over the levels:
     the i-th scores of a game and of its reference belong to the same level.
 
-    Raises ZeroDivisionError where a reference scored nothing.
+    Raises `InputError` where a reference scored nothing, as within a budget of very few steps.
     """
     rng = np.random.default_rng(seed)
     games: dict[str, Estimate] = {}
@@ -50,7 +51,7 @@ def normalise(
     for game, given in scores.items():
         x, y = np.asarray(given, np.float64), np.asarray(references[game], np.float64)
         if not y.mean():
-            raise ZeroDivisionError(f"{game}: the reference scored nothing")
+            raise InputError(f"{game}: the reference player scored nothing, so there is no scale; it takes more steps")
         rows = rng.integers(0, x.size, (RESAMPLES, x.size))
         below = y[rows].mean(1)  # where a resample holds no score at all, the mean of all levels stands in
         ratios = 100 * x[rows].mean(1) / np.where(below, below, y.mean())

@@ -33,6 +33,11 @@ async def open_http_client(
     """Our server's client if there is one at `target` (with or without its /v1), else a plain endpoint's."""
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     target = target.rstrip("/")
+    try:
+        urllib.parse.urlsplit(target).port  # noqa: B018 - it raises for one beyond 65535
+        httpx.URL(target)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise InputError(f"client.target: {target} is no address: {error}") from None
     base = target.removesuffix("/v1")
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     timeout = httpx.Timeout(patience, connect=10)

@@ -90,6 +90,8 @@ FAULTS = {  # file, what stands there, what is put there, what the inspection sa
     "two opinions": ("verify.js", "return { score,", "return { score: score + 1,", "disagree on score"),
     "no page": ("game.js", "const game", "const game = = (", "cannot start"),
     "trivial": ("game.js", "    press(...cell);", "    lit.forEach((line) => line.fill(0));", "it is trivial"),
+    "no verdict": ("verify.js", "return { score,", "return null && { score,", "verify() gave None"),
+    "a late error": ("verify.js", "return { score,", "if (score) throw Error('late'); return { score,", "late"),
     "no moves": ("reference.js", "legal: places.map(move)", "legal: []", "knows no move"),
 }
 
@@ -142,10 +144,18 @@ def test_a_name_is_given_once(tmp_path: pathlib.Path) -> None:
         write_game(TemplateAuthor(5).write(0), tmp_path)
 
 
-@pytest.mark.parametrize("move", [7, {}, {"thought": "x", "key": "enter"}, {"thought": "x", "click": [1]}])
+@pytest.mark.parametrize(
+    "move", [7, {}, {"thought": "x", "key": "enter"}, {"thought": "x", "click": [1]}, {"thought": "x", "click": [1, 1]}]
+)
 def test_a_move_that_is_none_is_named(move: Any) -> None:
     with pytest.raises(InputError, match="its reference player's move is"):
         hinted.play({"game": "x", "reference": {"good": [move], "legal": []}}, random.Random(0))
+
+
+@pytest.mark.parametrize("found", [None, [], {"good": []}, {"good": None, "legal": [1]}])
+def test_a_reference_without_moves_is_named(found: Any) -> None:
+    with pytest.raises(InputError, match="not good and legal moves"):
+        hinted.play({"game": "x", "reference": found}, random.Random(0))
 
 
 def answer(source: GameSource) -> str:

@@ -43,7 +43,7 @@ def test_normalised_scores_by_hand() -> None:
     assert (games["a"].low, games["a"].high) == (50, 100)  # of two levels, resampled
     assert mean == Estimate(187.5, 175, 200)
     assert mean.value == mean_normalised_score({"a": 3, "b": 6}, {"a": 4, "b": 2})
-    with pytest.raises(ZeroDivisionError, match="b: the reference scored nothing"):
+    with pytest.raises(InputError, match="b: the reference player scored nothing"):
         normalise(scores, {**references, "b": [0.0, 0.0]})
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser import PageError
 from tars_jax.tasks.games.catalog import load_game_at
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -28,6 +29,7 @@ VERDICT: dict[str, tuple[type, ...]] = {
     "success": (bool,),
 }
 QUICK_LOSS = 3  # steps
+SAID = 2000  # characters of a page's error
 
 
 # (one of PLAYERS, tasks, folder for the episodes) -> the episodes that the infrastructure did not lose
@@ -68,7 +70,7 @@ def inspect(folder: Path, play: Play, records: Path, config: InspectionConfig) -
             sides[name] = play(player, tasks, records / name) if alone else []
             if len(sides[name]) < len(tasks):
                 return Inspection((f"the page failed or hung while it was played ({name})",), {})
-    except (InputError, ExceptionGroup) as error:
+    except (InputError, PageError, ExceptionGroup) as error:
         refused = _refusals(error)
         if not refused:
             raise
@@ -97,7 +99,7 @@ def _refusals(error: Exception) -> tuple[str, ...]:
     """What the game could not do, from an error or the group of the workers' errors."""
     if isinstance(error, ExceptionGroup):
         return tuple(dict.fromkeys(said for inner in error.exceptions for said in _refusals(inner)))
-    return (str(error),) if isinstance(error, InputError) else ()
+    return (str(error)[:SAID],) if isinstance(error, InputError | PageError) else ()
 
 
 def _tasks(folder: Path, config: InspectionConfig, levels: int) -> list[Task]:

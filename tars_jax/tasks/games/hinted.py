@@ -22,7 +22,13 @@ def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Mo
 
     Raises `InputError` for a move that is none, and where there is no move at all.
     """
-    good, legal = state["reference"]["good"], state["reference"]["legal"]
+    match state["reference"]:
+        case {"good": [*good], "legal": [*legal]}:
+            pass
+        case found:
+            raise InputError(
+                f"{state.get('game')}: its reference player gave {str(found)[:200]}, not good and legal moves"
+            )
     moves = good if good and rng.random() < skill else legal
     if not moves:
         raise InputError(f"{state.get('game')}: its reference player knows no move")
@@ -39,7 +45,7 @@ def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Mo
                 return Move(thought, "drag", ends)
             case {"thought": str(thought), "key": str(key)} if key in DIRECTIONS:
                 return Move(thought, "hotkey", {"key": key})
-    except TypeError:
+    except (ArithmeticError, LookupError, TypeError):  # what stands for a column or for the board is none
         pass
     raise InputError(
         f"{state.get('game')}: its reference player's move is {move!r}; it takes a thought and a click, a drag or a key"

@@ -154,6 +154,16 @@ def test_an_agent_that_writes_tokens_can_ask_an_endpoint_that_takes_messages(tur
     assert last[1]["content"] == "a"
 
 
+@pytest.mark.parametrize("target", ["http://127.0.0.1:99999", "http://[::1", "http://x:port"])
+def test_what_is_no_address_is_named(target: str) -> None:
+    async def reach() -> None:
+        async with open_client(target, model="theirs"):
+            pass
+
+    with pytest.raises(InputError, match="is no address"):
+        asyncio.run(reach())
+
+
 def test_an_endpoint_takes_a_model_s_name(turns: TurnFormat) -> None:
     async def play() -> None:
         with serving(Starlette(), ServerConfig(port=0)) as address, pytest.raises(InputError, match="client.model"):
