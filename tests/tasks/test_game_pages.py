@@ -123,6 +123,25 @@ def test_nobody_playing_scores_nothing(browser: Browser, watched: list[Page], na
         assert read(page)[1] == {"score": 0, "level": level, "lives": 1, "done": False, "success": False}
 
 
+OVERWRITE = """value => {
+    const fill = (part) => Object.entries(part).forEach(([key, held]) => {
+        if (held !== null && typeof held === "object") fill(held);
+        else part[key] = value;
+    });
+    fill(game.state());
+}"""
+
+
+@pytest.mark.parametrize("name", game_names())
+def test_what_the_state_hands_out_is_a_copy(browser: Browser, watched: list[Page], name: str) -> None:
+    page = opened(browser, watched, load_game(name))
+    start(page, seed=5, level=2)
+    before = read(page)
+    for value in (1, 65536):  # a maze is won where all places are one, 2048 where all tiles are large
+        page.evaluate(OVERWRITE, value)
+        assert read(page) == before
+
+
 @pytest.mark.parametrize("name", EVERY_OTHER)
 def test_random_play(browser: Browser, watched: list[Page], name: str) -> None:
     """Any input anywhere: the verdict always agrees with the state, and points are never taken away."""

@@ -51,7 +51,8 @@ const game = (() => {
   });
 
   const state = () => ({
-    game: "game_2048", level, target, tiles, score, moves, largest: largest(tiles), legal: legalDirections(tiles),
+    game: "game_2048", level, target, tiles: tiles.map((row) => [...row]), score, moves,
+    largest: largest(tiles), legal: legalDirections(tiles),
     lives: over && !success() ? 0 : 1, done: over || success(), success: success(), ...stage.geometry(),
   });
 

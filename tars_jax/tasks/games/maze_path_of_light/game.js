@@ -62,10 +62,11 @@ const game = (() => {
   });
 
   const state = () => ({
-    game: "maze_path_of_light", level, size, loops, start, exit, player, moves,
+    game: "maze_path_of_light", level, size, loops, start: [...start], exit: [...exit], player: [...player], moves,
     // walls[row][column] lists the directions that are open
     walls: open.map((line) => line.map((cell) => Object.keys(Kit.DIRECTIONS).filter((name) => cell.has(name)))),
-    visited, distance: distance(), start_distance: startDistance, score: startDistance - best,
+    visited: visited.map((cell) => [...cell]),
+    distance: distance(), start_distance: startDistance, score: startDistance - best,
     lives: 1, done: success(), success: success(), ...stage.geometry(),
   });
 
