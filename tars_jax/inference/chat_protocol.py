@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from tars_jax.inference.images import Fit, decode_image
+from tars_jax.inference.images import Fit, decode_image, take_long
 from tars_jax.inference.turns import Message, Part
 from tars_jax.web.protocol import Fields, RequestError, is_text, shown
 
@@ -71,10 +71,10 @@ class ChatRequest:
     stream: bool
     include_usage: bool
 
-    @property
-    def encoded_bytes(self) -> int:
-        """Of all images."""
-        return sum(len(part.url) for _, parts in self.messages for part in parts if isinstance(part, ImageUrl))
+    def takes_long(self, limits: ChatLimits) -> bool:
+        """Whether `decoded` should not hold anybody up."""
+        images = [part.url for _, parts in self.messages for part in parts if isinstance(part, ImageUrl)]
+        return take_long(images, limits.pixels)
 
     def decoded(self, limits: ChatLimits, fit: Fit) -> list[Message]:
         """The messages with their pixels; raises RequestError for images that cannot be read."""

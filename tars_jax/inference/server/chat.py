@@ -33,8 +33,6 @@ from tars_jax.inference.turns import Prompt
 from tars_jax.web.protocol import RequestError, shown
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
-INLINE_BYTES = 1 << 16  # images of more are decoded in a thread, so that they hold nobody up
-
 
 class Chat:
     """Each request is a session of its own: it reads all messages and ends with its answers."""
@@ -51,7 +49,7 @@ class Chat:
         asked = parse_chat(await read_json(request), self._limits)
         if asked.model != self._served.name:
             raise self._no_model(asked.model, "model")
-        if asked.encoded_bytes > INLINE_BYTES:
+        if asked.takes_long(self._limits):
             prompt = await asyncio.to_thread(self._prompt, asked)
         else:
             prompt = self._prompt(asked)

@@ -12,14 +12,15 @@ import dataclasses
 import functools
 import logging
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tars_jax.inference.chat_protocol import stop_sequences
-from tars_jax.inference.images import decode_image
+from tars_jax.inference.images import decode_image, take_long
 from tars_jax.inference.sampling import Sampled, Sampling, until_text
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import answers, engine_errors
@@ -27,7 +28,7 @@ from tars_jax.inference.session import Session
 from tars_jax.web.protocol import Fields, RequestError, shown
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
-INLINE_BYTES = 1 << 16  # images of more are decoded in a thread, so that they hold nobody up
+INLINE_BYTES = 1 << 16  # a body of more is read in a thread, so that it holds nobody up
 MAX_IMAGES, MAX_PIXELS = 64, 4096 * 4096
 MAX_SEED = 2**63 - 1
 
@@ -50,7 +51,7 @@ class _Ask:
     """One request for an answer, read."""
 
     tokens: list[int]
-    images: list[Any]
+    images: list[str]  # data URLs
     restart: bool
     sampling: Sampling
     stream: bool
@@ -61,6 +62,9 @@ class Sessions:
 
     def __init__(self, served: Served, config: ServerConfig) -> None:
         self._served, self._config, self._engine = served, config, served.engine
+        vision = served.engine.model.vision
+        # A larger image has more tokens than a window holds.
+        self._max_pixels = min(MAX_PIXELS, served.engine.config.max_length * (vision.patch * vision.merge) ** 2)
         self._live: dict[str, _Live] = {}
         self._reaper: asyncio.Task[None] | None = None
         self.expired = 0
@@ -109,17 +113,17 @@ class Sessions:
         body = await read_json(request)
         long = len(await request.body()) > INLINE_BYTES
         ask = await asyncio.to_thread(self._read, body) if long else self._read(body)
+        long = take_long(ask.images, self._max_pixels)
+        images = await asyncio.to_thread(self._decoded, ask.images) if long else self._decoded(ask.images)
         live = self._find(request)
         self._require_idle(live)
         live.answering = True
         if ask.stream:
-            return await EventStream.begin(self._pieces(live, ask))
+            return await EventStream.begin(self._pieces(live, ask, images))
         try:
             with engine_errors(self._config.request_seconds):
                 async with asyncio.timeout(self._config.request_seconds):
-                    sampled = await live.session.respond(
-                        ask.tokens, ask.images, restart=ask.restart, sampling=ask.sampling
-                    )
+                    sampled = await live.session.respond(ask.tokens, images, restart=ask.restart, sampling=ask.sampling)
         finally:
             self._rest(live)
         return JsonResponse(_answer(sampled))
@@ -127,11 +131,11 @@ class Sessions:
     def _rest(self, live: _Live) -> None:
         live.answering, live.asked = False, asyncio.get_running_loop().time()
 
-    async def _pieces(self, live: _Live, ask: _Ask) -> AsyncGenerator[dict[str, Any], None]:
+    async def _pieces(self, live: _Live, ask: _Ask, images: list[np.ndarray]) -> AsyncGenerator[dict[str, Any], None]:
         """Tokens as they come, then how it ended."""
 
         respond = functools.partial(
-            live.session.respond, ask.tokens, ask.images, restart=ask.restart, sampling=ask.sampling
+            live.session.respond, ask.tokens, images, restart=ask.restart, sampling=ask.sampling
         )
         arriving = answers([respond])
         deadline = asyncio.get_running_loop().time() + self._config.request_seconds
@@ -161,12 +165,10 @@ class Sessions:
         urls = fields.array("images")
         if len(urls) > MAX_IMAGES:
             raise fields.error("images", f"at most {MAX_IMAGES} images")
-        images = []
         for index, url in enumerate(urls):
-            where = f"images[{index}]"
             if not isinstance(url, str):
+                where = f"images[{index}]"
                 raise RequestError(f"{where} got {shown(url)}; it takes a data URL", where)
-            images.append(decode_image(url, where, MAX_PIXELS))
         stops = stop_sequences(fields, most=16)
         top_p = fields.number("top_p", 1.0, 0.0, 1.0)
         if top_p == 0:
@@ -180,9 +182,12 @@ class Sessions:
             constraint=fields.optional_text("constraint"),
             until=until_text(stops, self._served.codec.decode) if stops else None,
         )
-        ask = _Ask(tokens, images, fields.flag("restart"), sampling, fields.flag("stream"))
+        ask = _Ask(tokens, urls, fields.flag("restart"), sampling, fields.flag("stream"))
         fields.done()
         return ask
+
+    def _decoded(self, urls: Sequence[str]) -> list[np.ndarray]:
+        return [decode_image(url, f"images[{index}]", self._max_pixels) for index, url in enumerate(urls)]
 
     def _seed_and_lease(self, fields: Fields) -> tuple[int, float]:
         seed = _optional_seed(fields)

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import io
 import json
 import socket
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from tars_jax import InputError
@@ -253,3 +255,28 @@ def test_health_answers_while_the_engine_works(
     time.sleep(0.1)
     assert http.get("/health").json()["status"] == "ok" and not done.is_set()
     thread.join()
+
+
+def test_health_answers_while_large_images_are_unpacked(http: httpx.Client, idle: Callable[[], None]) -> None:
+    """Of few bytes each: a blank image of 16 million pixels takes 2 KiB."""
+    blank = io.BytesIO()
+    Image.new("1", (4096, 4096)).save(blank, "PNG")
+    url = f"data:image/png;base64,{base64.b64encode(blank.getvalue()).decode()}"
+    took: list[float] = []
+
+    def work() -> None:
+        began = time.monotonic()
+        messages = [*image(url) * 16, *image("http://localhost/")]  # refused at the last one
+        response = http.post(CHAT, json={"model": "tiny", "messages": messages})
+        took.append(time.monotonic() - began)
+        require_error(response, 400, "messages[16].content[0].image_url.url")
+
+    assert http.get("/health").status_code == 200
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.1)
+    began = time.monotonic()
+    assert http.get("/health").status_code == 200
+    waited = time.monotonic() - began
+    thread.join()
+    assert waited < took[0] / 3

@@ -118,6 +118,7 @@ def test_a_lease_runs_out_only_while_nobody_asks(http: httpx.Client, engine: Eng
         ({"tokens": [1], "until": 3}, "until"),
         ({"tokens": [1, 5]}, "images"),  # the engine's refusals: an image token without an image
         ({"tokens": [1], "images": [encode_image(np.zeros((9, 9, 3), np.uint8))]}, "images"),
+        ({"tokens": [1], "images": [encode_image(np.zeros((8, 40_000, 3), np.uint8))]}, "images[0]"),  # not unpacked
         ({"tokens": []}, "tokens"),
         ({"tokens": [1] * 100}, "tokens"),
         ({"tokens": [1], "constraint": "calls"}, "constraint"),
