@@ -46,9 +46,9 @@ class Runs:
 
 @flax.struct.dataclass
 class Visible:
-    """What new tokens may look at; one of the three."""
+    """What the tokens of packed rows may look at; one of the three."""
 
-    mask: jax.Array | None = None  # [B, T, M]
+    mask: jax.Array | None = None  # [B, T, T]
     segments: jax.Array | None = None  # [B, T]: itself and what is before it in its own segment
     runs: Runs | None = None  # the same, as sequences
     causal: bool = flax.struct.field(pytree_node=False, default=False)  # of the mask: nobody sees a later index

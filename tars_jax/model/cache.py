@@ -70,21 +70,17 @@ class Cache:
         of M or more drops them.
         """
 
-        def write(axes: str, leaf: jax.Array, columns: jax.Array, new: jax.Array, slots: jax.Array) -> jax.Array:
-            heads = jnp.arange(new.shape[2])
-            where = {"L": place, "S": slots[:, None, None], "M": columns[:, :, None], "K": heads}
-            return leaf.at[tuple(where.get(axis, slice(None)) for axis in axes)].set(new, mode="drop")
-
         def put(axes: str, leaf: jax.Array, new: jax.Array) -> jax.Array:
+            def write(leaf: jax.Array, columns: jax.Array, new: jax.Array) -> jax.Array:
+                to = jnp.arange(new.shape[0]) if slots is None else slots
+                where = {"L": place, "S": to[:, None, None], "M": columns[:, :, None], "K": jnp.arange(new.shape[2])}
+                return leaf.at[tuple(where.get(axis, slice(None)) for axis in axes)].set(new, mode="drop")
+
             if slots is not None:
-                return write(axes, leaf, columns, new, slots)
-
+                return write(leaf, columns, new)
             # Each device of a mesh writes to its own slots: the compiler would have all of them hear of all new tokens.
-            def own(leaf: jax.Array, columns: jax.Array, new: jax.Array) -> jax.Array:
-                return write(axes, leaf, columns, new, jnp.arange(new.shape[0]))
-
             lying = tuple(map(LOGICAL.get, axes))
-            return mapped(own, (lying, ("batch", None), ("batch", None, "heads", None)), lying)(leaf, columns, new)
+            return mapped(write, (lying, ("batch", None), ("batch", None, "heads", None)), lying)(leaf, columns, new)
 
         return self.mapped(put, type(self)(k, v, self.order))
 
