@@ -1,8 +1,9 @@
 """The command line of every experiment: python -m experiments NAME [VALUE] [--config=FILE] [--config.FIELD=VALUE ...].
 
 NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule,
-and `POSITIONAL`, the field that a VALUE without a flag is for; its default config is configs/NAME.py. Two fields belong
-to this file: `seed`, and `run`, the run directory ("" for runs/NAME-TIME-seedSEED; one that exists is resumed).
+`POSITIONAL`, the field that a VALUE without a flag is for, and `PROCESSES = "many"` where several processes can share a
+run (`tars_jax.training.processes`); its default config is configs/NAME.py. Two fields belong to this file: `seed`, and
+`run`, the run directory ("" for runs/NAME-TIME-seedSEED; one that exists is resumed).
 
 Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used (one
 sentence says what), 130 interrupted by Ctrl-C or SIGTERM.
@@ -10,6 +11,7 @@ sentence says what), 130 interrupted by Ctrl-C or SIGTERM.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib.util
 import itertools
@@ -28,6 +30,7 @@ from experiments.config import flatten, load_config
 from tars_jax import InputError
 from tars_jax.training.run_directory import RunDirectory
 
+POD = "TARS_JAX_POD"  # set by launch/pod.sh: this process is one of several of a run
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -43,8 +46,12 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
         module = _load(name, root)
         flags = _with_positional(flags, getattr(module, "POSITIONAL", ""))
         config = load_config(name, flags, root=root, rules=getattr(module, "RULES", {}))
-        with RunDirectory.create(_run_path(name, config, root), config.to_dict(), name) as run_directory:
+        with contextlib.ExitStack() as stack:
+            run_directory = stack.enter_context(_run_directory(name, config, root, getattr(module, "PROCESSES", "one")))
             resume = _resume_command(name, run_directory.path, root)
+            if not run_directory.leads:
+                output = stack.enter_context(open(run_directory.own / "output.log", "a", buffering=1, encoding="utf-8"))
+                stack.enter_context(contextlib.redirect_stdout(output))
             print(
                 f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {_shown(run_directory.path)}",
                 flush=True,
@@ -111,9 +118,18 @@ def _run_path(name: str, config: ml_collections.ConfigDict, root: pathlib.Path) 
     return next(free for free in itertools.chain([path], numbered) if not free.exists())
 
 
+def _run_directory(name: str, config: ml_collections.ConfigDict, root: pathlib.Path, takes: str) -> RunDirectory:
+    path = _run_path(name, config, root)
+    if not os.environ.get(POD):
+        return RunDirectory.create(path, config.to_dict(), name)
+    from experiments.pod import shared_run_directory  # imports jax, for which most commands need not wait
+
+    return shared_run_directory(name, config, path, takes)
+
+
 def _resume_command(name: str, run: pathlib.Path, root: pathlib.Path) -> str:
     folder = _shown(run)
-    launcher = _shown(root / "launch" / "local.sh")
+    launcher = _shown(root / "launch" / ("pod.sh" if os.environ.get(POD) else "local.sh"))
     launcher = launcher if os.path.isabs(launcher) else f"./{launcher}"
     return shlex.join([launcher, name, f"--config={folder}/config.json", f"--config.run={folder}"])
 
@@ -166,4 +182,8 @@ def _flat(error: BaseException) -> Iterator[BaseException]:
 
 
 if __name__ == "__main__":
+    if os.environ.get(POD):
+        from experiments.pod import end_with
+
+        end_with(main)
     sys.exit(main(sys.argv[1:]))

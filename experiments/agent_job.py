@@ -26,11 +26,14 @@ from experiments.config import Rule, at_least, between, more_than, one_of, zero_
 from experiments.stages import FROM_NANO, Lab, Workbench, decaying, keep, num_pages, start_from, supervise
 from tars_jax import InputError
 from tars_jax.inference.config import WEIGHTS
+from tars_jax.rollout import together
 from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.share import WHOLE
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
 from tars_jax.tasks.task import Task
+from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.metrics import Progress
@@ -163,6 +166,11 @@ def check(config: Any) -> None:
     ppo, grouped = config.ppo, config.ppo.advantages == "group"
     if ppo.min_batch % ppo.group_size:
         raise InputError(f"ppo.group_size is {ppo.group_size}, it takes a divisor of ppo.min_batch, {ppo.min_batch}")
+    if ppo.min_batch % (ppo.group_size * processes.count()):
+        raise InputError(
+            f"ppo.min_batch is {ppo.min_batch}, {processes.count()} processes that take whole groups of "
+            f"{ppo.group_size} take a multiple of {ppo.group_size * processes.count()}"
+        )
     if ppo.group_size == 1 and (grouped or ppo.dynamic_sampling):
         needs = "ppo.advantages=group" if grouped else "ppo.dynamic_sampling"
         raise InputError(f"ppo.group_size is 1, {needs} takes at least 2: an episode alone is never compared")
@@ -207,7 +215,7 @@ def collect(lab: Lab, work: Work) -> list[Trajectory]:
 
 def evaluate(lab: Lab, work: Work, stage: str, weights: Path | None) -> list[Trajectory]:
     """The same held-out levels and random streams before and after; without `weights` those of nobody yet."""
-    lab.policy.set_weights(lab.parameters if weights is None else start_from(weights, lab.parameters), 0)
+    lab.hand_over(lab.parameters if weights is None else start_from(weights, lab.parameters), 0)
     held_out = work.held_out(lab.config.task.evaluation_episodes)
     found = lab.play(stage, held_out, lab.policy_player())
     lab.record(stage, {"success": _success(found), "episodes": len(found)})
@@ -221,7 +229,7 @@ def pretrain(lab: Lab, work: Work, start_at: Path) -> None:
         return
     config = lab.config.value
     policy = start_from(start_at, lab.parameters)
-    lab.policy.set_weights(policy, 0)
+    lab.hand_over(policy, 0)
     training = work.value_episodes(config.episodes)
     episodes = lab.play("value_episodes", training, lab.policy_player())
     model = value_model(lab.model)
@@ -292,19 +300,20 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
     extra: dict[str, Any] = {}
     if version:
         (policy, value), extra = checkpoints.restore(version, (policy, value))
-    digests = extra.get("digests", [dataclasses.asdict(Digests.of(policy, value))])
+    digests = extra.get("digests") or _digests(policy, value)
     lab.metrics.truncate_after("ppo", version)
     tasks = work.training(extra.get("curriculum"))
     pool = RolloutPool.resume(
         lab.path / "trajectories" / "ppo",
         extra.get("ledger"),
-        min_batch=config.min_batch,
+        min_batch=config.min_batch // lab.share.of,
         max_staleness=config.max_staleness,
         group_size=config.group_size,
         dynamic_sampling=config.dynamic_sampling,
         updates=config.updates,
+        share=lab.share,
     )
-    lab.policy.set_weights(policy.parameters, version)
+    lab.hand_over(policy.parameters, version)
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
     player = lab.policy_player()
     learning = functools.partial(lab.activity.span, Part.LEARNER, 0)
@@ -314,32 +323,39 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             pool.wait(timeout=1.0)
             if workers.done():
                 workers.result()
-            trajectories = pool.take()
-            if trajectories is None:
+            batch = together.take(pool, processes.gather)
+            if batch is None:
                 continue
             updating = time.monotonic()
             with learning("update", version=version):
-                policy, value, metrics = learner.update(policy, value, trajectories, version, seed, learning)
+                policy, value, metrics = learner.update(policy, value, batch.trajectories, version, seed, learning)
             version += 1
-            picked = tasks.saw([*trajectories, *pool.left_out()])
+            picked = tasks.saw([*batch.trajectories, *batch.left_out])
             with learning("weights", version=version):
-                lab.policy.set_weights(policy.parameters, version)
+                lab.hand_over(policy.parameters, version)
             with learning("checkpoint", version=version):
-                digests.append(dataclasses.asdict(Digests.of(policy, value)))
-                kept = {"ledger": pool.ledger(), "digests": digests, "curriculum": tasks.state()}
+                digests += _digests(policy, value)
+                ledger = together.ledger(pool, processes.gather)
+                kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state()}
                 checkpoints.save(version, (policy, value), kept)
-            metrics |= stream.read(trajectories, version - 1) | picked
+            metrics |= stream.read(batch.trajectories, version - 1) | picked
             metrics |= {"update_seconds": time.monotonic() - updating}
             lab.metrics.write("ppo", version, metrics)
             learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
             shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *picked)
             progress.update(version, **{name: metrics[name] for name in shown})
     save_parameters(lab.path / "policy", policy.parameters, parent=start_at)
-    value_folder = None if value_at is None else str(value_at.relative_to(lab.path))
-    started = Starts(str(start_at.relative_to(lab.path)), value_folder)
-    write_updates(lab.path / UPDATES_FILE, started, pool.ledger()["consumed"], digests)
-    devices = jax.devices()
-    lab.record("ppo", {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}", **pool.counts()})
+    if lab.share == WHOLE:
+        value_folder = None if value_at is None else str(value_at.relative_to(lab.path))
+        started = Starts(str(start_at.relative_to(lab.path)), value_folder)
+        write_updates(lab.path / UPDATES_FILE, started, pool.ledger()["consumed"], digests)
+    devices, counts = jax.devices(), together.counts(pool, processes.gather)
+    lab.record("ppo", {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}", **counts})
+
+
+def _digests(policy: TrainState, value: TrainState | None) -> list[dict[str, Any]]:
+    """Of the weights, as one entry of a list; none where no process has all of them."""
+    return [dataclasses.asdict(Digests.of(policy, value))] if processes.count() == 1 else []
 
 
 def learner_at_start(bench: Workbench, start_at: Path, value_at: Path | None) -> tuple[PPOLearner, TrainState, Any]:

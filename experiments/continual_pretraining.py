@@ -12,6 +12,7 @@ from typing import Any
 from experiments.stage_job import IMITATION_RULES, imitate
 from tars_jax.training.run_directory import RunDirectory
 
+PROCESSES = "many"
 RULES = IMITATION_RULES
 
 

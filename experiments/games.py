@@ -40,6 +40,7 @@ def is_game(name: str) -> bool:
     return name in game_names() or Path(name, "game.json").is_file()
 
 
+PROCESSES = "many"
 RULES = JOB_RULES | {
     "games": Rule(
         lambda names: names and len(set(names)) == len(names) and all(map(is_game, names)),
@@ -54,7 +55,9 @@ DEMONSTRATIONS, HELD_OUT, VALUE, TRAINING, PRACTICE = range(5)  # streams of tas
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     with Lab(config, run_directory) as lab:
-        finish(lab, train_agent(lab, Games(lab.config)))
+        evaluated = train_agent(lab, Games(lab.config))
+        if run_directory.leads:
+            finish(lab, evaluated)
 
 
 class Games:

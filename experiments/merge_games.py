@@ -92,7 +92,7 @@ def merge(lab: Lab, games: tuple[str, ...], weight: float) -> str:
 
 def evaluate(lab: Lab, agent: str, game: str) -> tuple[int, int]:
     """Successes and episodes on the game's held-out levels, the same and with the same random streams for all."""
-    lab.policy.set_weights(load_parameters(lab.path / agent, lab.parameters), 0)
+    lab.hand_over(load_parameters(lab.path / agent, lab.parameters), 0)
     held_out = tasks(lab, game, "evaluation", "eval", lab.config.evaluation_episodes)
     stage = f"{agent}_on_{game}"
     found = lab.play(stage, held_out, lab.policy_player())

@@ -19,6 +19,7 @@ from tars_jax.training.metrics import read_metrics
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Step, Trajectory
 
+PROCESSES = "many"
 CURRICULUM_RULES = {
     "curriculum.stages": each(at_least(1)),
     "curriculum.nearest": at_least(1),
@@ -39,7 +40,9 @@ RULES = (
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     with Lab(config, run_directory) as lab:
-        finish(lab, train_agent(lab, Maze(lab.config)))
+        evaluated = train_agent(lab, Maze(lab.config))
+        if run_directory.leads:
+            finish(lab, evaluated)
 
 
 class Maze:

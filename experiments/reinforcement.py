@@ -13,6 +13,7 @@ from experiments.stages import Lab
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.training.run_directory import RunDirectory
 
+PROCESSES = "many"
 RULES = (
     rules_of("ppo")
     | CURRICULUM_RULES

@@ -14,6 +14,7 @@ from tars_jax.data.rejection_sampling import PREFERENCES, KeepRule, by_task, cou
 from tars_jax.evaluation import supervised_curves
 from tars_jax.training.run_directory import RunDirectory
 
+PROCESSES = "many"
 RULES = rules_of() | {
     "model.preset": WEIGHTS,
     "sampling.tasks": at_least(1),
@@ -34,7 +35,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 def sample_and_tune(lab: Lab, work: Work) -> dict[str, Any]:
     config = lab.config.sampling
     assert lab.parent is not None  # RULES
-    lab.policy.set_weights(start_from(lab.parent, lab.parameters), 0)
+    lab.hand_over(start_from(lab.parent, lab.parameters), 0)
     player = lab.policy_player()
     attempts = by_task(lab.play("attempts", work.practice(config.tasks), player, config.samples))
     kept = [each for group in attempts for each in keep(group, KeepRule(config.at_most, config.prefer))]

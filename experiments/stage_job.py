@@ -79,7 +79,8 @@ def run_stage(
         before = evaluate(lab, work, "before", lab.parent)
         more = stage(lab, work)
         after = evaluate(lab, work, "after", lab.path / "policy")
-        _finish(lab, title, curves, before, after, more)
+        if run.leads:
+            _finish(lab, title, curves, before, after, more)
 
 
 def imitate(config: Any, run: RunDirectory, name: str, title: str) -> None:

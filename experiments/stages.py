@@ -30,11 +30,13 @@ from tars_jax.model.tokenizer import COMMITTED, Tokenizer, load_tokenizer
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.fleet import Fleet
 from tars_jax.rollout.players import Player, Sessions, engine_player
+from tars_jax.rollout.share import WHOLE, Share
 from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.task import Task
+from tars_jax.training import processes
 from tars_jax.training.checkpoint import (
     Checkpoints,
     copy_export,
@@ -44,6 +46,7 @@ from tars_jax.training.checkpoint import (
     recorded_model,
     save_parameters,
 )
+from tars_jax.training.handover import to_own_devices
 from tars_jax.training.metrics import MetricsWriter, Progress
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig, select_rows
@@ -195,9 +198,10 @@ class Lab(Workbench):
     def __init__(self, config: Any, run: RunDirectory, *, plays: bool = True) -> None:
         super().__init__(config)
         self.run, self.path, self._plays = run, run.path, plays
+        self.share = Share(processes.number(), processes.count())
         tokenizer, agent, size = self.tokenizer, config.agent, config.browser.size
         constraint = agent.grammar if agent.constrained else None
-        self._timeline = Timeline(run.path)
+        self._timeline = Timeline(run.own)
         self.activity = Activity(self._timeline)
         engine = engine_config(config, constraint)
         constraints = well_formed([constraint] if constraint else [], tokenizer)
@@ -206,12 +210,14 @@ class Lab(Workbench):
         loop = agent_config(agent, engine)
         self.rollouts: Rollouts | Fleet
         if num_hosts(config):
+            if self.share != WHOLE:
+                raise InputError(f"fleet.hosts is {num_hosts(config)}, a run of several processes takes 0: each plays.")
             self.policy: Policy = open_policy(config, self.model, engine, tokenizer, constraints)
             self.rollouts = open_fleet(config, browser, self.writer, loop, self.activity)
         else:
             self.policy = self.engine = Engine(
                 self.model,
-                self.parameters,
+                to_own_devices(self.parameters),
                 engine,
                 constraints=constraints,
                 image=tokenizer.image,
@@ -220,7 +226,7 @@ class Lab(Workbench):
                 span=functools.partial(self.activity.span, Part.ENGINE, 0),
             )
             self.rollouts = Rollouts(browser, self.writer, loop, workers=config.browser.pages, activity=self.activity)
-        self.metrics = MetricsWriter(run.path)
+        self.metrics = MetricsWriter(run.own)
         self._open = contextlib.ExitStack()
         self._last_record = time.monotonic()
 
@@ -242,16 +248,29 @@ class Lab(Workbench):
         """Plays by the engine's weights of the moment."""
         return engine_player(self.policy.sessions, self.config.seed)
 
+    def hand_over(self, parameters: Parameters, version: int) -> None:
+        """Weights to what samples; on the devices of each process."""
+        self.policy.set_weights(to_own_devices(parameters), version)
+
     def play(self, stage: str, tasks: Sequence[Task], player: Player, samples: int = 1) -> list[Trajectory]:
-        """Plays each task so often into the run directory, with a progress line; what was played is read back."""
-        progress = Progress(stage, len(tasks) * samples, "episodes")
+        """Plays each task so often into the run directory, with a progress line; what was played is read back.
+
+        Of several processes each plays its share, and gets what all have played.
+        """
+        own = sum(map(self.share.has, range(len(tasks))))
+        progress = Progress(stage, own * samples, "episodes")
         solved: list[bool] = []
 
         def on_finish(done: int, trajectory: Trajectory) -> None:
             solved.append(trajectory.reward > 0)
             progress.update(done, success=sum(solved) / len(solved))
 
-        return self.rollouts.play(tasks, player, self.path / "trajectories" / stage, on_finish, samples)
+        folder = self.path / "trajectories" / stage
+        played = self.rollouts.play(tasks, player, folder, on_finish, samples, self.share)
+        if self.share == WHOLE:
+            return played
+        processes.gather(stage)
+        return self.rollouts.play(tasks, player, folder, samples=samples)
 
     def record(self, stage: str, result: Mapping[str, Any]) -> None:
         """Marks a stage as finished, once, with the time that it took."""
@@ -272,7 +291,7 @@ def keep(run: Path, weights: Path, name: str) -> Path:
     """Where a run has the weights that it starts from: its own, or a copy, so that it is whole without other runs."""
     if weights.absolute().is_relative_to(run.absolute()):
         return run / weights.absolute().relative_to(run.absolute())
-    if not (run / "start" / name).exists():
+    if not processes.agreed((run / "start" / name).exists()):
         copy_export(weights, run / "start" / name)
     return run / "start" / name
 

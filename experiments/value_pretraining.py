@@ -14,6 +14,7 @@ from experiments.stage_job import WEIGHTS, rules_of, work_of
 from experiments.stages import Lab
 from tars_jax.training.run_directory import RunDirectory, write_json
 
+PROCESSES = "many"
 RULES = rules_of("value") | {"model.preset": WEIGHTS}
 
 
@@ -22,6 +23,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         assert lab.parent is not None  # RULES
         pretrain(lab, work_of(config), lab.parent)
         result = {**(run_directory.finished("value") or {}), "seed": config.seed}
-        write_json(lab.path / "result.json", result)
+        if run_directory.leads:
+            write_json(lab.path / "result.json", result)
         print(json.dumps(result))
         print(f"weights: {lab.path / 'value'}")

@@ -124,9 +124,10 @@ class Engine:
 
         An engine of w4a8 quantises them, unless they are quantised already.
         """
-        if self.config.weights == "w4a8" and not is_quantised(parameters):
-            parameters = self._quantise(parameters)
-        copied = self._hold(parameters)
+        with self._on_mesh():
+            if self.config.weights == "w4a8" and not is_quantised(parameters):
+                parameters = self._quantise(parameters)
+            copied = self._hold(parameters)
         with self._wake:
             self._weights = (copied, version, next(self._generation))
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol, Self, TypeVar
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.players import Player, SeatLost
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.share import WHOLE, Share
 from tars_jax.rollout.sources import Assignment, ListSource, PoolSource, Source
 from tars_jax.rollout.timeline import Part
 from tars_jax.tasks.task import Task
@@ -86,17 +87,18 @@ class Crew(abc.ABC):
         folder: Path,
         on_finish: Callable[[int, Trajectory], None] = lambda done, trajectory: None,
         samples: int = 1,
+        share: Share = WHOLE,
     ) -> list[Trajectory]:
         """Plays all tasks to their ends, in order of `tasks`; those already in `folder` are read back.
 
-        Each task is played `samples` times, one after the other in the result. FAILED episodes are left out.
+        Each task is played `samples` times, one after the other in the result. FAILED episodes are left out, and so are
+        tasks that are not of the `share`.
         `on_finish(done, trajectory)` is called from the rollouts' thread.
         """
-        source = ListSource(tasks, folder, on_finish, samples)
+        source = ListSource(tasks, folder, on_finish, samples, share)
         with self._working(source, player) as running:
             running.result()
-        ordered = (source.done[index] for index in range(len(source)))
-        return [trajectory for trajectory in ordered if trajectory.outcome.carries_reward]
+        return [trajectory for _, trajectory in sorted(source.done.items()) if trajectory.outcome.carries_reward]
 
     @contextlib.contextmanager
     def streaming(

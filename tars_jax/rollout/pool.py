@@ -31,9 +31,9 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.rollout.ledger import read_arrivals, read_ledger, write_arrivals
+from tars_jax.rollout.share import WHOLE, Share
 from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory
 
-_ARRIVALS = "arrivals.txt"
 MOST_FILTERED = 9  # verl's max_num_gen_batches of 10 counts the batch itself
 
 
@@ -49,12 +49,15 @@ class RolloutPool:
         group_size: int = 1,
         dynamic_sampling: bool = False,
         updates: int | None = None,
+        share: Share = WHOLE,
     ) -> None:
         """A fresh pool. `updates` is how many batches will be taken in all; None: no end is known.
 
+        `share` says which groups are this process's, where several fill one folder; `min_batch` is then its alone.
+
         Raises InputError for impossible numbers and for a folder that already holds trajectories.
         """
-        self._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates)
+        self._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates, share)
         for path in folder.glob("*.trajectory"):
             raise InputError(
                 f"{folder} holds {path.name}; a fresh pool takes an empty folder, RolloutPool.resume this."
@@ -68,6 +71,7 @@ class RolloutPool:
         group_size: int,
         dynamic_sampling: bool,
         updates: int | None,
+        share: Share,
     ) -> None:
         if min_batch < 1:
             raise InputError(f"min_batch is {min_batch}, it takes at least 1.")
@@ -84,8 +88,10 @@ class RolloutPool:
         self.group_size = group_size
         self._dynamic_sampling = dynamic_sampling
         self._updates = updates
+        self._share = share
+        self._arrivals = folder / ("arrivals.txt" if share == WHOLE else f"arrivals-{share.number:04d}.txt")
         self.changed = threading.Condition()
-        self._next = 0
+        self._next = share.number * group_size
         self._requeued: list[int] = []  # ascending
         self._in_flight: set[int] = set()
         self._ready: collections.OrderedDict[int, Trajectory] = collections.OrderedDict()  # in the order of arrival
@@ -109,15 +115,17 @@ class RolloutPool:
         group_size: int = 1,
         dynamic_sampling: bool = False,
         updates: int | None = None,
+        share: Share = WHOLE,
     ) -> Self:
         """The pool of a process that died, as of the checkpoint that kept `ledger` (None: died before the first one).
 
         Trajectories on disk that the ledger does not name are ready again, in the order in which they arrived; numbers
-        that were in flight are claimed again first. Raises InputError that names a trajectory file that is missing or
+        that were in flight are claimed again first. The ledger may be that of several processes, also of another number
+        of them. Raises InputError that names a trajectory file that is missing or
         damaged, or what is wrong with the ledger.
         """
         pool = cls.__new__(cls)
-        pool._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates)
+        pool._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates, share)
         consumed, filtered = read_ledger(ledger)
         stored = {int(path.stem): path for path in folder.glob("*.trajectory") if path.stem.isdecimal()}
         used = {index for batch in consumed for index in batch}
@@ -125,7 +133,14 @@ class RolloutPool:
         for index in (used | dropped) - stored.keys():
             missing = trajectory_path(folder, index)
             raise InputError(f"{missing} is missing, and the checkpoint's ledger says that it was used or filtered.")
-        arrived = read_arrivals(folder / _ARRIVALS)
+        # From here on it is about this process's numbers alone.
+        stored = {index: path for index, path in stored.items() if share.has(index // group_size)}
+        consumed, filtered = (
+            [[index for index in batch if share.has(index // group_size)] for batch in batches]
+            for batches in (consumed, filtered)
+        )
+        used, dropped = used & stored.keys(), dropped & stored.keys()
+        arrived = read_arrivals(pool._arrivals)
         order = [index for index in arrived if index in stored]
         late = sorted(stored.keys() - set(order))  # killed between the file and its line
         waiting = [index for index in [*order, *late] if index not in used | dropped]
@@ -137,15 +152,17 @@ class RolloutPool:
             **({} if ledger is None else {int(group): task for group, task in ledger.get("tasks", {}).items()}),
             **{index // group_size: trajectory.task for index, trajectory in trajectories.items()},
         }
-        pool._tasks = {group: task for group, task in pool._tasks.items() if group not in taken}
+        pool._tasks = {group: task for group, task in pool._tasks.items() if group not in taken and share.has(group)}
         for index in used:
             pool._started[index // group_size] += 1
         for index, trajectory in trajectories.items():
             pool._started[index // group_size] += 1
             pool._admit(index, trajectory)
-        pool._next = max(stored, default=-1) + 1
-        pool._requeued = [index for index in range(pool._next) if index not in stored]
-        write_arrivals(folder / _ARRIVALS, [*order, *late])
+        while pool._next <= max(stored, default=-1):
+            if pool._next not in stored:
+                pool._requeued.append(pool._next)
+            pool._next = pool._after(pool._next)
+        write_arrivals(pool._arrivals, [*order, *late])
         return pool
 
     # The workers' side
@@ -167,7 +184,7 @@ class RolloutPool:
             if index is None:
                 return None
             if index == self._next:
-                self._next += 1
+                self._next = self._after(index)
             else:
                 self._requeued.remove(index)
             self._in_flight.add(index)
@@ -195,7 +212,7 @@ class RolloutPool:
         save_trajectory(trajectory_path(self.folder, index), trajectory)  # outside the lock: it waits for the disk
         with self.changed:
             # On a disk that is just full it has finished all the same, and loses its place in the queue at a resume.
-            with contextlib.suppress(OSError), open(self.folder / _ARRIVALS, "a", encoding="ascii") as arrivals:
+            with contextlib.suppress(OSError), open(self._arrivals, "a", encoding="ascii") as arrivals:
                 arrivals.write(f"{index}\n")
             self._in_flight.remove(index)
             self._admit(index, trajectory)
@@ -301,6 +318,11 @@ class RolloutPool:
 
     def _group(self, index: int) -> int:
         return index // self.group_size
+
+    def _after(self, index: int) -> int:
+        """The next number of this process."""
+        group = self._group(index + 1)
+        return index + 1 if self._share.has(group) else index + 1 + (self._share.of - 1) * self.group_size
 
     def _members(self, group: int) -> range:
         return range(group * self.group_size, (group + 1) * self.group_size)

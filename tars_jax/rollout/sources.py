@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tars_jax.rollout.pool import RolloutPool, trajectory_path
+from tars_jax.rollout.share import WHOLE, Share
 from tars_jax.tasks.task import Task
 from tars_jax.trajectory import Trajectory, load_trajectory, save_trajectory
 
@@ -40,23 +41,27 @@ class Source(Protocol):
 class ListSource:
     """A fixed list of tasks, each kept as a file when it is finished and not played again after a restart.
 
-    Each task is played `samples` times: its episodes have numbers in a row and sample differently.
+    Each task is played `samples` times: its episodes have numbers in a row and sample differently. Of several
+    processes that fill one folder each plays its `share` of the tasks.
     """
 
     def __init__(
-        self, tasks: Sequence[Task], folder: Path, on_finish: Callable[[int, Trajectory], None], samples: int = 1
+        self,
+        tasks: Sequence[Task],
+        folder: Path,
+        on_finish: Callable[[int, Trajectory], None],
+        samples: int = 1,
+        share: Share = WHOLE,
     ) -> None:
         self._tasks, self._folder, self._on_finish, self._samples = tasks, folder, on_finish, samples
         self.done: dict[int, Trajectory] = {}
         folder.mkdir(parents=True, exist_ok=True)
-        for index in range(len(self)):
+        own = [index for index in range(len(tasks) * samples) if share.has(index // samples)]
+        for index in own:
             if trajectory_path(folder, index).exists():
                 self.done[index] = load_trajectory(trajectory_path(folder, index))
-        self._open = [index for index in reversed(range(len(self))) if index not in self.done]
+        self._open = [index for index in reversed(own) if index not in self.done]
         self._in_flight: set[int] = set()
-
-    def __len__(self) -> int:
-        return len(self._tasks) * self._samples
 
     def claim(self) -> Assignment | None:
         if not self._open:

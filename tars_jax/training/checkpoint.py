@@ -1,4 +1,4 @@
-"""Checkpoints: trees of arrays by orbax, and a JSON file that says what they hold. The only file that knows orbax.
+"""Checkpoints: trees of arrays by orbax, and a JSON file that says what they hold.
 
     FOLDER/00000012/arrays/          orbax's files, each tensor in pieces of at most PIECE_BYTES
     FOLDER/00000012/beside/          files that go with exported weights: the tokenizer of an imported policy
@@ -7,6 +7,9 @@
 A checkpoint is written beside and renamed into place when it is whole, so a name without a leading dot is a complete
 checkpoint unless the disk lost something of it later. Exported weights also say what they came from (`Lineage`) and of
 which model they are, and pass both on to what is trained from them.
+
+Where a run has several processes, all of them call what writes and what reads: each writes the arrays' parts that it
+holds, to a file system that all share, and the leader does the rest.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from orbax.checkpoint import v1 as ocp
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.sharding import leaf_name
+from tars_jax.training.processes import agreed, leads, led
 from tars_jax.trajectory import write_atomic
 
 FORMAT = "tars_jax checkpoint 1"
@@ -49,11 +53,15 @@ class Checkpoints:
             raise InputError(f"keep is {keep}, it takes at least 1 checkpoint.")
         self.folder = folder
         self.keep = keep
-        folder.mkdir(parents=True, exist_ok=True)
-        for leftover in folder.glob(".*.replaced"):
-            _recover(folder / leftover.name[1:].removesuffix(".replaced"))
-        for leftover in folder.glob(".*.saving"):
-            _remove(leftover)
+
+        def tidy() -> None:
+            folder.mkdir(parents=True, exist_ok=True)
+            for leftover in folder.glob(".*.replaced"):
+                _recover(folder / leftover.name[1:].removesuffix(".replaced"))
+            for leftover in folder.glob(".*.saving"):
+                _remove(leftover)
+
+        led(tidy)
 
     def save(self, step: int, tree: Any, extra: dict[str, Any]) -> None:
         """Write checkpoint `step`, whole or not at all, then remove all but the newest `keep`.
@@ -62,6 +70,9 @@ class Checkpoints:
         Raises OSError if it cannot be written; the earlier checkpoints are then untouched.
         """
         _write(self._path(step), tree, extra)
+        led(self._forget)
+
+    def _forget(self) -> None:
         kept = self.steps()[-self.keep :]
         for path in self.folder.iterdir():
             if path.name.isdecimal() and int(path.name) < kept[0]:
@@ -74,7 +85,7 @@ class Checkpoints:
 
     def latest(self) -> int | None:
         """The step of the newest complete checkpoint."""
-        return max(self.steps(), default=None)
+        return agreed(max(self.steps(), default=None))
 
     def restore(self, step: int, template: Any) -> tuple[Any, dict[str, Any]]:
         """(tree, extra) of checkpoint `step`, straight into the template's shardings, whichever mesh wrote it.
@@ -155,11 +166,15 @@ def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
 def copy_export(source: pathlib.Path, target: pathlib.Path) -> None:
     """Copies exported weights to a new folder, whole or not at all; their id stays. Raises InputError as `restore`."""
     source, target = source.absolute(), target.absolute()
-    require_undamaged(source, read_manifest(source))
-    partial = _beside(target, "saving")
-    _remove(partial)
-    shutil.copytree(source, partial)
-    partial.rename(target)
+
+    def copy() -> None:
+        require_undamaged(source, read_manifest(source))
+        partial = _beside(target, "saving")
+        _remove(partial)
+        shutil.copytree(source, partial)
+        partial.rename(target)
+
+    led(copy)
 
 
 def lineage(path: str | os.PathLike[str]) -> Lineage:
@@ -187,8 +202,8 @@ def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], beside: Seque
     def fill(arrays: pathlib.Path) -> None:
         with _context(largest=max(map(_shard_bytes, jax.tree.leaves(tree)), default=0)):
             ocp.save(arrays, tree)
-        # It says the place, for file systems that cannot rename; weights go to other people.
-        (arrays / "commit_success.txt").unlink(missing_ok=True)
+        if leads():  # it says the place, for file systems that cannot rename; weights go to other people
+            (arrays / "commit_success.txt").unlink(missing_ok=True)
 
     write_checkpoint(target, leaf_types(tree), extra, fill, beside)
 
@@ -229,12 +244,13 @@ def write_checkpoint(
     """
     target = target.absolute()
     partial, replaced = _beside(target, "saving"), _beside(target, "replaced")
-    _remove(partial)
-    _recover(target)
-    try:
+
+    def prepare() -> None:
+        _remove(partial)
+        _recover(target)
         partial.mkdir(parents=True)
-        with _disk_errors(target):
-            fill(partial / ARRAYS)
+
+    def seal() -> None:
         if beside:
             (partial / BESIDE).mkdir()
         for path in beside:
@@ -248,17 +264,25 @@ def write_checkpoint(
             target.rename(replaced)
         partial.rename(target)
         _sync(target.parent)
+
+    try:
+        led(prepare)
+        with _disk_errors(target):
+            fill(partial / ARRAYS)
+        led(seal)
     except BaseException:
-        _remove(partial)
-        _recover(target)
+        if leads():
+            _remove(partial)
+            _recover(target)
         raise
-    _remove(replaced)
+    if leads():
+        _remove(replaced)
 
 
 def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
     path = path.absolute()
     content = read_manifest(path)
-    require_undamaged(path, content)
+    led(lambda: require_undamaged(path, content))
     _require_same(path, content["leaves"], leaf_types(template))
     leaves = jax.tree.leaves(template)
     # A shard may lie in all pieces of its tensor, which then pass together.

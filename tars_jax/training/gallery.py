@@ -20,6 +20,7 @@ import numpy as np
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Parameters, see
+from tars_jax.training.processes import fetched
 
 AT_A_TIME = 32  # screenshots of one call, so that one shape is compiled
 MOST = 4096  # screenshots that are kept from update to update; those shown longest ago give way
@@ -50,7 +51,7 @@ class Gallery:
             some = missing[first : first + AT_A_TIME]
             batch = np.zeros((AT_A_TIME, *size), np.uint8)
             batch[: len(some)] = [wanted[key] for key in some]
-            features = np.asarray(self._see({"vision": parameters["vision"]}, batch))
+            features = fetched(self._see({"vision": parameters["vision"]}, batch))
             self._known |= {key: features[:, place] for place, key in enumerate(some)}
         self.encoded += len(missing)
         for key in wanted:

@@ -24,6 +24,8 @@ from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Inputs
 from tars_jax.model.positions import rope_positions
+from tars_jax.training.placement import beside
+from tars_jax.training.processes import fetched
 from tars_jax.trajectory import ContextWindow, Trajectory
 
 
@@ -192,10 +194,10 @@ def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: 
     """`function(parameters, rows)` [R, T] of all rows, some at a time; packing made their number a multiple of it."""
     count = rows.action_mask.shape[0]
     parts = [
-        function(parameters, select_rows(rows, np.arange(first, first + at_a_time)))
+        function(parameters, beside(parameters, select_rows(rows, np.arange(first, first + at_a_time))))
         for first in range(0, count, at_a_time)
     ]
-    return np.concatenate([np.asarray(part) for part in parts])
+    return np.concatenate([fetched(part) for part in parts])
 
 
 def _decode_screenshots(trajectories: Sequence[Trajectory]) -> dict[tuple[int, int], np.ndarray]:

@@ -24,11 +24,17 @@ from tars_jax.trajectory import write_atomic
 
 
 class RunDirectory:
-    """A locked run directory, fresh or resumed; a context manager that releases the lock."""
+    """A locked run directory, fresh or resumed; a context manager that releases the lock.
 
-    def __init__(self, path: pathlib.Path, lock: int, *, resumed: bool) -> None:
+    A run of several processes is held by the one that leads; the others `follow`. `own` is where a process keeps what
+    is its alone, metrics and timeline: the run itself, or for a follower RUN/processes/NUMBER.
+    """
+
+    def __init__(self, path: pathlib.Path, lock: int, *, resumed: bool, own: pathlib.Path | None = None) -> None:
         self.path = path
         self.resumed = resumed
+        self.leads = own is None
+        self.own = path if own is None else own
         self._lock = lock
         self._stages: dict[str, dict[str, Any]] = read_object(self._ledger) if self._ledger.exists() else {}
 
@@ -59,6 +65,14 @@ class RunDirectory:
             raise
 
     @classmethod
+    def follow(cls, path: str | os.PathLike[str], number: int) -> Self:
+        """The run directory that the leader has made, for process `number`, which records nothing in it itself."""
+        folder = pathlib.Path(path)
+        own = folder / "processes" / f"{number:04d}"
+        own.mkdir(parents=True, exist_ok=True)
+        return cls(folder, -1, resumed=(folder / "stages.json").exists(), own=own)
+
+    @classmethod
     def _open(cls, folder: pathlib.Path, lock: int, config: dict[str, Any], experiment: str) -> Self:
         asked = json.loads(json.dumps({"experiment": experiment, "config": config}))
         resumed = (folder / "config.json").exists()
@@ -86,7 +100,8 @@ class RunDirectory:
     def finish(self, stage: str, result: Mapping[str, Any]) -> None:
         """Record that `stage` is finished. What the stage keeps must be on disk before."""
         stages = {**self._stages, stage: dict(result)}
-        write_json(self._ledger, stages)
+        if self.leads:
+            write_json(self._ledger, stages)
         self._stages = stages
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters, parameter_shapes
 from tars_jax.model.sharding import parameter_shardings
+from tars_jax.training.placement import beside
 
 Batch = TypeVar("Batch")
 Metrics = dict[str, jax.Array]
@@ -89,7 +90,7 @@ class Update(Generic[Batch]):
         self._jitted = jitted
 
     def __call__(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        return self._for(state)(state, batch)
+        return self._for(state)(state, beside(state.parameters, batch))
 
     def lower(self, state: TrainState, batch: Batch) -> jax.stages.Lowered:
         """The update for these shapes and shardings, not yet compiled; arrays or `jax.ShapeDtypeStruct`."""

@@ -19,10 +19,11 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.presets import preset
-from tars_jax.model.sharding import batch_sharding, make_mesh, parameter_shardings
+from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Rows
+from tars_jax.training.placement import beside
 from tars_jax.training.ppo import PPOBatch, PPOConfig, make_policy_update
 from tars_jax.training.state import TrainState, fresh_parameters, start
 
@@ -121,14 +122,6 @@ def batch() -> PPOBatch:
     return PPOBatch(Rows(inputs, mask, old, np.zeros_like(tokens)), old, advantages, mask & False, zeros, zeros)
 
 
-def placed(batch: PPOBatch, mesh: Mesh) -> PPOBatch:
-    """Rows over the data axes, as a learner places them; positions carry their batch axis second."""
-    shardings = jax.tree.map(lambda _: batch_sharding(mesh), batch)
-    inputs = dataclasses.replace(shardings.rows.inputs, positions=batch_sharding(mesh, batch_axis=1))
-    rows = dataclasses.replace(shardings.rows, inputs=inputs)
-    return jax.device_put(batch, dataclasses.replace(shardings, rows=rows))
-
-
 def check_shards(tree: Any, mesh: Mesh) -> None:
     """Nothing that is large is whole on one device, and experts lie over all axes that their rules name."""
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
@@ -154,14 +147,14 @@ def fresh(mesh: Mesh) -> Parameters:
 
 def logits(mesh: Mesh, parameters: Parameters) -> jax.Array:
     run = jax.jit(lambda parameters, inputs: forward(MODEL, parameters, inputs).logits)
-    return run(parameters, placed(batch(), mesh).rows.inputs)
+    return run(parameters, beside(parameters, batch()).rows.inputs)
 
 
 def update(mesh: Mesh, parameters: Parameters) -> tuple[TrainState, dict[str, float]]:
     """Two PPO updates."""
     optimiser = make_optimiser(OptimiserConfig(1e-2, warmup=0))
     step = make_policy_update(MODEL, optimiser, PPOConfig(entropy_bonus=0.1, clip_high=5.0, clip_low=0.9))
-    data = placed(batch(), mesh)
+    data = batch()
     first, _ = step(start(parameters, optimiser), data)
     second, metrics = step(first, data)
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(first))  # the shardings have not changed
@@ -261,7 +254,8 @@ def main() -> None:
 
     with jax.set_mesh(meshes[1]):
         tight = dataclasses.replace(MODEL, execution=Execution(capacity=0.5))
-        sharded, inputs = fresh(meshes[1]), placed(batch(), meshes[1]).rows.inputs
+        sharded = fresh(meshes[1])
+        inputs = beside(sharded, batch()).rows.inputs
         output = jax.jit(lambda parameters, inputs: forward(tight, parameters, inputs))(sharded, inputs)
     # There is room for half of an even routing, so that at least about half is dropped. Only what was is missing.
     dropped = np.asarray(output.routers.dropped)

@@ -1,0 +1,35 @@
+"""Minibatches from the host to the learner's devices: each holds its rows, and no host sends what others hold.
+
+Axes: B rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+
+from tars_jax.model.sharding import array_sharding, leaf_name, mesh_of
+
+Batch = TypeVar("Batch")
+ROWS_SECOND = {"positions", "seen", "value_seen"}  # fields [x, B, ...]; all others are [B, ...]
+
+
+def beside(parameters: Any, batch: Batch) -> Batch:
+    """The numpy arrays of a batch on the mesh of the parameters, rows over its batch axes; without a mesh as they are.
+
+    Every process has the whole batch on its host.
+    """
+    mesh = mesh_of(parameters)
+    if mesh is None or mesh.size == 1:
+        return batch
+    return jax.tree_util.tree_map_with_path(lambda path, leaf: _placed(mesh, leaf_name(path), leaf), batch)
+
+
+def _placed(mesh: Mesh, path: str, leaf: Any) -> Any:
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    axes = (None, "batch") if path.rpartition("/")[2] in ROWS_SECOND else ("batch",)
+    return jax.make_array_from_callback(leaf.shape, array_sharding(mesh, leaf.shape, *axes), leaf.__getitem__)
