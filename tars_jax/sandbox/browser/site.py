@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 ORIGIN = "http://sandbox.invalid"
+MAX_SIDE = 8192  # of a viewport, pixels
 TYPES = {
     ".js": "text/javascript", ".mjs": "text/javascript", ".html": "text/html", ".css": "text/css",
     ".json": "application/json", ".svg": "image/svg+xml", ".wasm": "application/wasm", ".woff2": "font/woff2",

@@ -26,7 +26,7 @@ BROWSER = {"targetId": "browser", "type": "browser", "title": "", "url": "", "at
 REFUSED = (
     "Browser.", "SystemInfo.", "Tracing.", "IO.", "Fetch.", "Extensions.", "Tethering.", "Cast.", "PWA.",
     "DOM.setFileInputFiles", "DOM.getFileInfo", "Page.setDownloadBehavior", "Network.loadNetworkResource",
-    "Page.setInterceptFileChooserDialog", "Input.dispatchDragEvent",
+    "Page.setInterceptFileChooserDialog", "Input.dispatchDragEvent", "Page.close",
 )  # fmt: skip
 TARGETS = ("Target.setAutoAttach", "Target.getTargetInfo", "Target.detachFromTarget")  # of a page's own sessions
 SCHEMES = ("http", "https", "about", "data", "blob")
@@ -51,6 +51,7 @@ class Debugging:
             return
         await socket.accept()
         debugger = _Debugger(socket, page.connection, page.target)
+        page.when_over(debugger.end)
 
         async def stay() -> None:
             while True:
@@ -86,6 +87,10 @@ class _Debugger:
             with contextlib.suppress(RuntimeError):
                 await self._socket.close(GOING_AWAY, "the page is gone; connect again")
 
+    def end(self) -> None:
+        """The page is gone: what was said of it is sent, then the client hears that."""
+        self._outgoing.put_nowait(None)
+
     async def close(self) -> None:
         for task in self._pending:
             task.cancel()
@@ -119,8 +124,11 @@ class _Debugger:
             message = json.loads(text)
             number, method, params = message["id"], str(message["method"]), dict(message.get("params") or {})
             session = message.get("sessionId")
+            if type(number) is not int or not (session is None or isinstance(session, str)):
+                raise TypeError
         except (ValueError, KeyError, TypeError):
-            number = message.get("id", 0) if isinstance(message, dict) else 0
+            given = message.get("id") if isinstance(message, dict) else None
+            number = given if type(given) is int else 0
             self._outgoing.put_nowait({"id": number, "error": {"code": -32600, "message": "no command"}})
             return
         answer: dict[str, Any] = {"id": number} | ({"sessionId": session} if session is not None else {})
@@ -164,7 +172,7 @@ class _Debugger:
             case "Browser.setDownloadBehavior":
                 return {}  # the sandbox keeps no download, and stays so
             case "Browser.close":
-                self._outgoing.put_nowait(None)
+                self.end()
                 return {}
         raise ProtocolError(f"{method[:80]} is not for this endpoint: it has one page, and no say over the browser")
 

@@ -17,11 +17,10 @@ from tars_jax.sandbox.browser.service.errors import typed_errors
 from tars_jax.sandbox.browser.sessions import Sessions
 from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
 from tars_jax.sandbox.browser.sessions.recording import Recording
-from tars_jax.sandbox.browser.site import PageSpec, Site
+from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
 from tars_jax.web.protocol import Fields, RequestError, busy, shown
 from tars_jax.web.responses import JsonResponse, read_json
 
-MAX_SIDE = 8192  # pixels
 PIECE = 1 << 20  # bytes of a recording that are in memory
 
 

@@ -24,9 +24,11 @@ from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import Call, call_from_json, call_to_json
-from tars_jax.sandbox.browser.site import PageSpec, Site
+from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
+from tars_jax.sandbox.browser.site import PageSpec
 
 VERSION = 1
+MOST_CALLS = 2**53
 ERROR, VALUE = "error", "value"  # results without a picture: the page's script raised; a call of `evaluate`
 
 
@@ -97,10 +99,23 @@ def journal_from_json(lines: Any, name: str) -> Journal:
         entries = []
         for number in range(1, len(lines)):
             line = lines[number]
-            entries.append(Entry(call_from_json(line["call"]), str(line["result"]), line["once"]))
-        return Journal(spec, int(head["before"]), entries)
+            entries.append(Entry(call_from_json(line["call"]), str(line["result"]), _word(line["once"])))
+        number = 0
+        return Journal(spec, _count(head["before"]), entries)
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{name}, line {number + 1} is no line of a journal: {error}") from error
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= MOST_CALLS:
+        raise InputError(f"before is {str(value)[:80]}; it takes a whole number, 0 or more")
+    return value
+
+
+def _word(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"once is {str(value)[:80]}; it takes text")
+    return value
 
 
 def _parsed(line: bytes) -> Any:
@@ -135,24 +150,6 @@ async def replay(
         await page.close()
         raise
     return page
-
-
-def spec_to_json(spec: PageSpec) -> dict[str, Any]:
-    site = spec.site
-    mounts = {name: str(Path(folder).absolute()) for name, folder in site.mounts}
-    rest = {name: value for name, value in vars(spec).items() if name != "site"}
-    return {
-        "root": str(Path(site.root).absolute()), "index": site.index, "mounts": mounts, **rest,
-        "network": list(spec.network), "storage": spec.storage and dict(spec.storage),
-    }  # fmt: skip
-
-
-def spec_from_json(value: dict[str, Any]) -> PageSpec:
-    mounts = tuple((name, Path(folder)) for name, folder in value["mounts"].items())
-    return PageSpec(
-        Site(Path(value["root"]), value["index"], mounts), int(value["width"]), int(value["height"]),
-        bool(value["single_canvas"]), tuple(value["network"]), value["storage"],
-    )  # fmt: skip
 
 
 def replace(file: Path, data: bytes) -> None:

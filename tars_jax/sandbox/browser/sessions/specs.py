@@ -1,0 +1,65 @@
+"""How a page was opened, as plain values: the head of a journal and of a checkpoint that a client sends back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.network import Hosts
+from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
+from tars_jax.web.protocol import Fields, RequestError, is_text
+
+
+def spec_to_json(spec: PageSpec) -> dict[str, Any]:
+    site = spec.site
+    mounts = {name: str(Path(folder).absolute()) for name, folder in site.mounts}
+    rest = {name: value for name, value in vars(spec).items() if name != "site"}
+    return {
+        "root": str(Path(site.root).absolute()), "index": site.index, "mounts": mounts, **rest,
+        "network": list(spec.network), "storage": spec.storage and dict(spec.storage),
+    }  # fmt: skip
+
+
+def spec_from_json(value: Any) -> PageSpec:
+    """The inverse of spec_to_json. Raises InputError that names the field."""
+    try:
+        return _spec(Fields(value, "page"))
+    except RequestError as error:
+        raise InputError(error.message) from error
+
+
+def _spec(fields: Fields) -> PageSpec:
+    mounts, network, storage = fields.value("mounts"), fields.array("network"), fields.value("storage")
+    if not isinstance(mounts, dict) or not all(_is_path(folder) for folder in mounts.values()):
+        raise fields.error("mounts", "an object, name -> folder")
+    if not all(map(is_text, network)):
+        raise fields.error("network", "an array of hosts")
+    Hosts(network)
+    # Playwright would take a text for the path of a file on this machine, and read it.
+    if storage is not None and not _is_storage(storage):
+        raise fields.error("storage", 'cookies and storage of a page: {"cookies": [...], "origins": [...]}')
+    if not _is_path(root := fields.text("root")):
+        raise fields.error("root", "a folder")
+    spec = PageSpec(
+        Site(Path(root), fields.text("index"), tuple((name, Path(folder)) for name, folder in mounts.items())),
+        fields.integer("width", 0, 1, MAX_SIDE) or 0, fields.integer("height", 0, 1, MAX_SIDE) or 0,
+        fields.flag("single_canvas"), tuple(network), storage,
+    )  # fmt: skip
+    if not (spec.width and spec.height):
+        raise fields.error("height" if spec.width else "width", f"a whole number from 1 to {MAX_SIDE}")
+    fields.done()
+    return spec
+
+
+def _is_path(value: Any) -> bool:
+    return is_text(value) and "\0" not in value
+
+
+def _is_storage(value: Any) -> bool:
+    if not isinstance(value, dict) or not set(value) <= {"cookies", "origins"}:
+        return False
+    for entries in value.values():
+        if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+            return False
+    return all(str(each.get("origin")).startswith(("http://", "https://")) for each in value.get("origins", ()))
