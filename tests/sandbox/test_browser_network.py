@@ -21,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from tars_jax import InputError
 from tars_jax.sandbox.browser.network import Gate, Hosts
 from tars_jax.sandbox.browser.sessions import Sessions
+from tars_jax.sandbox.browser.sessions.calls import Act
 
 
 def test_what_an_allow_list_allows() -> None:
@@ -139,6 +140,43 @@ def test_a_page_reaches_the_hosts_of_its_task_alone(laboratory: Any, server: tup
 
     laboratory.run(live())
     assert reached[3:] == []
+
+
+@pytest.mark.browser
+def test_a_page_on_a_live_host_is_restored_to_its_place(
+    laboratory: Any, server: tuple[int, list[str]], tmp_path: Path
+) -> None:
+    """Its way is not gone again: that would order everything twice, and the host answers differently each time."""
+    port, reached = server
+    read = "[location.pathname, document.cookie, localStorage.cart, Date.now(), performance.now(), Math.random()]"
+
+    async def live() -> None:
+        reached.clear()
+        network = [f"127.0.0.1:{port}"]
+        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+            session = await sessions.open_page(laboratory.site(""), network=network)
+            await session.evaluate(f"fetch('http://127.0.0.1:{port}/order').then(() => 1)")
+            await session.evaluate(f"location = 'http://127.0.0.1:{port}/shop'; 1")
+            await session.act([], advance_ms=1500)
+            await session.evaluate("window.lost = 1; document.cookie = 'user=ann'; localStorage.cart = 'pear'; 1")
+            await session._lose("browser", "")
+            shown = await session.call(Act((), 40, read), once="a")
+            path, cookie, cart, date, since, chance = shown.data
+            assert (path, cookie, cart, since) == ("/shop", "user=ann", "pear", 40)
+            assert date == 1735732800000 + 1540 and await session.evaluate("typeof lost") == "undefined"
+            assert [event.data["url"] for event in session.events.after(0) if event.kind == "restored"] == [
+                f"http://127.0.0.1:{port}/shop"
+            ]
+            await session.call(Act((), 5, read), once="b")
+        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+            (session,) = sessions.all_of()
+            assert session.to_json()["last_call"]["advance_ms"] == 5 and session.calls == 7
+            again = await session.call(Act((), 5, read), once="b")  # the answer went down with its page
+            assert again.data[:5] == ["/shop", "user=ann", "pear", date + 5, 0] and again.data[5] != chance
+            assert session.calls == 7
+        assert reached == ["/order", "/shop", "/shop", "/shop"]
+
+    laboratory.run(live())
 
 
 @pytest.fixture(scope="module")

@@ -193,6 +193,8 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
         ("root", root + "\0"),
         ("network", [5]),
         ("index", 5),
+        ("at", "file:///etc/passwd"),
+        ("clock", {"now": "0"}),
     ):
         forged = {**place, "journal": [{**place["journal"][0], "page": {**place["journal"][0]["page"], name: value}}]}
         assert f"page.{name}" in refused(http.post("/v1/sessions", json={"checkpoint": forged}), 400, "checkpoint")

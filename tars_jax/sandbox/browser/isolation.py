@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, WORKER_MARK, WORKER_SCRIPT
+from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, WORKER_MARK, WORKER_SCRIPT, resume_script
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.launch import Launched
 from tars_jax.sandbox.browser.network import Hosts
@@ -64,11 +64,27 @@ async def new_tab(launched: Launched, context: BrowserContext, report: Report | 
     return Tab(context, page, session, target, launched.connection)
 
 
-async def show(tab: Tab, site: Site) -> None:
-    """Loads the site's index. Raises InputError when it does not load, what Playwright raises when the page dies."""
-    response = await tab.page.goto(site.url, timeout=0)
-    if response is None or not response.ok:
-        raise InputError(f"site {site.root} did not serve {site.index!r}")
+async def show(tab: Tab, spec: PageSpec, timeout_s: float) -> None:
+    """Loads the first document, at the time that the spec says.
+
+    Raises InputError when a file of the site does not load, what Playwright raises when the page dies. Another host
+    has `timeout_s` to answer; one that does not leaves the page on the browser's own words about that.
+    """
+    url = spec.at or spec.site.url
+    resume = None
+    if spec.clock is not None:
+        await tab.session.send("Page.enable")
+        resume = await tab.session.send("Page.addScriptToEvaluateOnNewDocument", {"source": resume_script(spec.clock)})
+    if url.startswith(f"{ORIGIN}/"):
+        response = await tab.page.goto(url, timeout=0)
+        if response is None or not response.ok:
+            raise InputError(f"site {spec.site.root} did not serve {url.removeprefix(f'{ORIGIN}/')!r}")
+    else:
+        with contextlib.suppress(PlaywrightError):
+            await tab.page.goto(url, timeout=timeout_s * 1000)
+    if resume is not None:
+        await tab.session.send("Page.removeScriptToEvaluateOnNewDocument", resume)
+        await tab.session.send("Page.disable")
 
 
 async def _serve(site: Site, hosts: Hosts, report: Report | None, route: Route) -> None:

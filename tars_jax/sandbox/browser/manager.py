@@ -232,7 +232,7 @@ class BrowserManager:
             if slot.launched is not launched:
                 raise ConnectionError("the browser ended meanwhile")
             slot.pages.add(page)
-            await show(tab, spec.site)
+            await show(tab, spec, self.config.call_timeout_s / 2)
         except BaseException:
             if page is not None:
                 page.abandon()

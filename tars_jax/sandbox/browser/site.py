@@ -53,6 +53,8 @@ class PageSpec:
     single_canvas: bool = False  # it promises one opaque canvas over the whole viewport, so it may be read back
     network: tuple[str, ...] = ()  # hosts that it may reach beside its site (network.py)
     storage: Mapping[str, Any] | None = None  # cookies and local storage, as Playwright writes them
+    at: str | None = None  # the address that it shows first; None: the site's index
+    clock: Mapping[str, float] | None = None  # state of its clock when that loads; None: at 0
 
 
 def content_type(path: Path) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 EVERYWHERE = ("timeline.js", "timers.js", "readers.js", "loads.js", "children.js")
@@ -19,6 +20,12 @@ def _script(names: Iterable[str]) -> str:
 WORKER_SCRIPT = f"(function begin() {{ {_script(EVERYWHERE)}\n__clock.workerScript = `(${{begin}})();`; }})();"
 # The first document of a window may hand the window, and the clock in it, to the next one.
 CLOCK_SCRIPT = f"if (!self.__clock) {{ {WORKER_SCRIPT}\n{_script(IN_DOCUMENTS)} }}"
+
+
+def resume_script(state: Mapping[str, float]) -> str:
+    """Runs after CLOCK_SCRIPT: the page's first document goes on at a state of the timeline."""
+    assign = f"Object.assign(__clock.timeline, {json.dumps(dict(state))}); __clock.realm.origin = __clock.timeline.now;"
+    return f"if (self.top === self) {{ {assign} }}"
 
 
 def begin_expression(seed: int, expression: str, *, canvas: bool, read: str | None) -> str:

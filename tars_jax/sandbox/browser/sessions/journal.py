@@ -6,7 +6,8 @@ storage, the game's state, the clock and chance. As a file it is one JSON object
     {"version": 1, "page": {"root", "index", "mounts", "width", "height", "single_canvas", ...}, "before": 12}
     {"call": {"call": "act", "events": [...], "advance_ms": 120.0, "read": null}, "result": "sha256:...", "once": null}
 
-`before` counts the calls of the session before this journal. A line that a kill has cut off is as if it never was.
+`before` counts the calls of the session before this journal; `last`, where it is known, is the last of them. A line
+that a kill has cut off is as if it never was.
 """
 
 from __future__ import annotations
@@ -47,10 +48,13 @@ class Entry:
 class Journal:
     """The calls of one page. Kept in memory, and in `file` unless it is None."""
 
-    def __init__(self, spec: PageSpec, before: int = 0, entries: list[Entry] | None = None) -> None:
+    def __init__(
+        self, spec: PageSpec, before: int = 0, entries: list[Entry] | None = None, last: Entry | None = None
+    ) -> None:
         self.spec = spec
         self.before = before
         self.entries = entries or []
+        self.last = last  # of the calls before
         self._file: Path | None = None
 
     def write_to(self, file: Path) -> None:
@@ -60,12 +64,13 @@ class Journal:
 
     def to_json(self) -> list[dict[str, Any]]:
         """The lines of the file."""
-        head = {"version": VERSION, "page": spec_to_json(self.spec), "before": self.before}
+        last = {} if self.last is None else {"last": self.last.to_json()}
+        head = {"version": VERSION, "page": spec_to_json(self.spec), "before": self.before, **last}
         return [head, *(entry.to_json() for entry in self.entries)]
 
     def copy(self) -> Journal:
         """One that goes on by itself."""
-        return Journal(self.spec, self.before, list(self.entries))
+        return Journal(self.spec, self.before, list(self.entries), self.last)
 
     def append(self, entry: Entry) -> None:
         self.entries.append(entry)
@@ -98,12 +103,16 @@ def journal_from_json(lines: Any, name: str) -> Journal:
         spec = spec_from_json(head["page"])
         entries = []
         for number in range(1, len(lines)):
-            line = lines[number]
-            entries.append(Entry(call_from_json(line["call"]), str(line["result"]), _word(line["once"])))
+            entries.append(_entry(lines[number]))
         number = 0
-        return Journal(spec, _count(head["before"]), entries)
+        last = None if head.get("last") is None else _entry(head["last"])
+        return Journal(spec, _count(head["before"]), entries, last)
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{name}, line {number + 1} is no line of a journal: {error}") from error
+
+
+def _entry(line: Any) -> Entry:
+    return Entry(call_from_json(line["call"]), str(line["result"]), _word(line["once"]))
 
 
 def _count(value: Any) -> int:

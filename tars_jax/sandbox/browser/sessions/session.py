@@ -18,8 +18,9 @@ from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
 from tars_jax.sandbox.browser.sessions.event_log import EventLog
 from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of
+from tars_jax.sandbox.browser.sessions.places import place_of, spec_at
 from tars_jax.sandbox.browser.sessions.recording import Recording
-from tars_jax.sandbox.browser.site import ORIGIN, PageSpec
+from tars_jax.sandbox.browser.site import PageSpec
 
 T = TypeVar("T")
 OpenPage: TypeAlias = Callable[[PageSpec, Report], Awaitable[Page]]
@@ -28,7 +29,6 @@ PERSON_S = 60.0  # a person who does nothing for so long gives the page back
 REMEMBERED = 4  # answers
 LONG_WAY = 200  # calls; a start beyond begins on a fresh page
 BRIEF = 2000  # characters of a value in a list
-WHERE = "({url: location.href, clock_ms: performance.now(), title: document.title})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Session:
 
     When the infrastructure under it fails, the call that met the failure is repeated on a new page that has gone the
     same way, picture by picture. A call that hung is not repeated, and raises SandboxFailure("timeout"); the next call
-    finds the page as it was before. SandboxFailure("diverged") says that the way led elsewhere.
+    finds the page as it was before. SandboxFailure("diverged") says that the way led elsewhere. A page with an open
+    network is brought back to its last place instead (places.py), and the event "restored" says so.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class Session:
         self._open_page, self._began, self._released = open_page, began, released
         self._page: Page | None = None
         self._turn = asyncio.Lock()
-        self._opened = bool(journal.entries)  # a page has been there before
+        self._opened = bool(journal.entries or journal.before)  # a page has been there before
         self._answers: dict[str, Any] = {}  # of the last calls that had a word `once`: a value or a PageError
         self._ended = False
         self._person_until = 0.0
@@ -113,7 +114,7 @@ class Session:
             async with self._turn:
                 if self._ended:
                     raise SessionEnded(self.id)
-                if once is not None and any(entry.once == once for entry in self.journal.entries[-REMEMBERED:]):
+                if once is not None and any(entry.once == once for entry in self._last_entries()):
                     return await self._answer_to(once)
                 return await self._carried_out(call, once)
         finally:
@@ -121,7 +122,9 @@ class Session:
             self.renew()
 
     async def _answer_to(self, once: str) -> Any:
-        await self._living_page()  # after a restart it is the replay that gives the answers
+        page = await self._living_page()  # after a restart it is the replay that gives the answers
+        if once not in self._answers and self.journal.last is not None:  # of a page that was restored
+            self._answers[once] = await _shown_after(self.journal.last.call, page)
         answer = self._answers[once]
         if isinstance(answer, PageError):
             raise answer
@@ -138,9 +141,9 @@ class Session:
         try:
             value = await self._healed(work)
         except PageError as error:
-            self._enter(Entry(entered, ERROR, once), error)
+            await self._enter(Entry(entered, ERROR, once), error)
             raise
-        self._enter(Entry(entered, result_of(value), once), value)
+        await self._enter(Entry(entered, result_of(value), once), value)
         return value
 
     async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
@@ -161,11 +164,33 @@ class Session:
                 raise
         raise AssertionError("the last attempt returned or raised")
 
-    def _enter(self, entry: Entry, value: Any) -> None:
-        self.journal.append(entry)
+    async def _enter(self, entry: Entry, value: Any) -> None:
         self._remember(entry, value)
         if self.recording is not None:
             self.recording.append(entry, value)
+        if self.journal.spec.network:
+            self.journal = Journal(self.journal.spec, self.calls + 1, last=entry)
+            await self._note_place()
+        else:
+            self.journal.append(entry)
+
+    async def _note_place(self) -> None:
+        """The journal begins anew where the page is. Without news of that, it leads to the place before."""
+        page = self._page
+        try:
+            if page is not None:
+                self.journal.spec = spec_at(self.journal.spec, await place_of(page), clock=True)
+        except (PageError, SandboxFailure):
+            pass  # the next call meets it
+        except RuntimeError:
+            if not self._ended:
+                raise
+        finally:
+            self._began(self)
+
+    def _last_entries(self) -> list[Entry]:
+        last = [] if self.journal.last is None else [self.journal.last]
+        return [*last, *self.journal.entries[-REMEMBERED:]]
 
     def _remember(self, entry: Entry, value: Any) -> None:
         if isinstance(value, Observation):
@@ -177,11 +202,8 @@ class Session:
 
     async def _fresh_page(self, page: Page) -> Page:
         """A page and a journal that begin with the address and the storage of `page`, in its place."""
-        where, storage = await page.evaluate(WHERE), await page.storage()
-        spec, url = self.journal.spec, where["url"]
-        inside = url.startswith(f"{ORIGIN}/")
-        site = dataclasses.replace(spec.site, index=url.removeprefix(f"{ORIGIN}/")) if inside else spec.site
-        self.journal = Journal(dataclasses.replace(spec, site=site, storage=storage), self.calls)
+        spec = spec_at(self.journal.spec, await place_of(page), clock=False)
+        self.journal = Journal(spec, self.calls)
         self._began(self)
         self._page = None
         await page.close()
@@ -206,7 +228,11 @@ class Session:
         )
         if self._opened:
             self.recoveries += 1
-            self.events.append("recovered", {"calls": self.calls})
+            spec = self.journal.spec
+            if spec.network and not self.journal.entries:
+                self.events.append("restored", {"calls": self.calls, "url": spec.at or spec.site.url})
+            else:
+                self.events.append("recovered", {"calls": self.calls})
         self._opened = True
         return self._page
 
@@ -230,12 +256,9 @@ class Session:
     async def checkpoint(self) -> dict[str, Any]:
         """Where the page is now: address, title, clock, storage, number of calls, and the journal that led there."""
 
-        async def look(page: Page) -> tuple[Any, dict[str, Any]]:
-            return await page.evaluate(WHERE), await page.storage()
-
         async with self._turn:
-            place, storage = await self._healed(look)
-            return {**place, "storage": storage, "calls": self.calls, "journal": self.journal.copy()}
+            place = await self._healed(place_of)
+            return {**vars(place), "calls": self.calls, "journal": self.journal.copy()}
 
     async def page(self) -> Page:
         """The page below, for debugging. What is done to it beside the session's calls is not in the journal."""
@@ -290,7 +313,8 @@ class Session:
 
     def to_json(self) -> dict[str, Any]:
         """What there is to see of the session, for lists."""
-        call = self.journal.entries[-1].call if self.journal.entries else None
+        entries = self._last_entries()
+        call = entries[-1].call if entries else None
         spec = self.journal.spec
         return {
             "id": self.id, "owner": self.lease.owner, "index": spec.site.index, "width": spec.width,
@@ -301,6 +325,13 @@ class Session:
             "last_call": None if call is None else _brief(call_to_json(call)),
             "data": None if self.last is None else _brief(self.last.data),
         }  # fmt: skip
+
+
+async def _shown_after(call: Call, page: Page) -> Any:
+    """In place of an answer that went down with its page: what the page shows that was restored since."""
+    if isinstance(call, Evaluate):
+        raise SandboxFailure("restored", "the value of this evaluation was lost with its page")
+    return await page.act([], advance_ms=0, read=call.read)
 
 
 def _brief(value: Any) -> Any:

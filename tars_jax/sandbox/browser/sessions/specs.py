@@ -7,8 +7,11 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.network import Hosts
+from tars_jax.sandbox.browser.sessions.places import CLOCK
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
 from tars_jax.web.protocol import Fields, RequestError, is_text
+
+MOST_MS = 2.0**53
 
 
 def spec_to_json(spec: PageSpec) -> dict[str, Any]:
@@ -18,6 +21,7 @@ def spec_to_json(spec: PageSpec) -> dict[str, Any]:
     return {
         "root": str(Path(site.root).absolute()), "index": site.index, "mounts": mounts, **rest,
         "network": list(spec.network), "storage": spec.storage and dict(spec.storage),
+        "clock": spec.clock and dict(spec.clock),
     }  # fmt: skip
 
 
@@ -39,13 +43,18 @@ def _spec(fields: Fields) -> PageSpec:
     # Playwright would take a text for the path of a file on this machine, and read it.
     if storage is not None and not _is_storage(storage):
         raise fields.error("storage", 'cookies and storage of a page: {"cookies": [...], "origins": [...]}')
+    clock = fields.value("clock")
+    if clock is not None and not _is_clock(clock):
+        raise fields.error("clock", f"numbers: {', '.join(CLOCK)}")
     if not _is_path(root := fields.text("root")):
         raise fields.error("root", "a folder")
     spec = PageSpec(
         Site(Path(root), fields.text("index"), tuple((name, Path(folder)) for name, folder in mounts.items())),
         fields.integer("width", 0, 1, MAX_SIDE) or 0, fields.integer("height", 0, 1, MAX_SIDE) or 0,
-        fields.flag("single_canvas"), tuple(network), storage,
+        fields.flag("single_canvas"), tuple(network), storage, fields.optional_text("at"), clock,
     )  # fmt: skip
+    if spec.at is not None and not spec.at.startswith(("http://", "https://")):
+        raise fields.error("at", "an address of http or https")
     if not (spec.width and spec.height):
         raise fields.error("height" if spec.width else "width", f"a whole number from 1 to {MAX_SIDE}")
     fields.done()
@@ -54,6 +63,14 @@ def _spec(fields: Fields) -> PageSpec:
 
 def _is_path(value: Any) -> bool:
     return is_text(value) and "\0" not in value
+
+
+def _is_clock(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and set(value) == set(CLOCK)
+        and all(type(number) in (int, float) and abs(number) <= MOST_MS for number in value.values())
+    )
 
 
 def _is_storage(value: Any) -> bool:
