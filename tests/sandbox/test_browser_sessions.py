@@ -236,6 +236,31 @@ def test_a_page_that_was_touched_from_outside_is_not_passed_off_as_recovered(
     laboratory.run(live())
 
 
+def test_a_database_that_cannot_be_written_harms_nobody(laboratory: Any) -> None:
+    """A value that contains itself ended Playwright's driver, and with it every browser."""
+    store = """(async () => { const wait = (request) => new Promise((done) => {
+      request.onsuccess = request.oncomplete = () => done(request.result); });
+      const opening = indexedDB.open('d'); opening.onupgradeneeded = () => opening.result.createObjectStore('s');
+      const database = await wait(opening), change = database.transaction('s', 'readwrite');
+      change.objectStore('s').put(VALUE, 1); await wait(change); database.close(); })()"""
+
+    async def live() -> None:
+        stats = laboratory.manager.stats
+        starts, failures = stats.driver_starts, stats.failures.total()
+        async with Sessions(laboratory.manager) as sessions:
+            session = await sessions.open_page(laboratory.site(MEMORY))
+            await session.act(CLICK, advance_ms=50)
+            for value, databases in (("new Map([[1, 10n]])", 1), ("(() => { const a = {}; a.a = a; return a })()", 0)):
+                await session.evaluate(store.replace("VALUE", value))
+                storage = (await session.checkpoint())["storage"]
+                (origin,) = storage["origins"]
+                assert origin["localStorage"] == [{"name": "total", "value": "1"}] and storage["cookies"]
+                assert len(origin.get("indexedDB", [])) == databases
+        assert (stats.driver_starts, stats.failures.total()) == (starts, failures)
+
+    laboratory.run(live())
+
+
 def test_a_repeated_call_counts_once(laboratory: Any) -> None:
     async def live() -> None:
         async with Sessions(laboratory.manager) as sessions:

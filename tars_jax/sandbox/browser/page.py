@@ -19,6 +19,7 @@ from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
 from tars_jax.sandbox.browser.site import PageSpec
+from tars_jax.sandbox.browser.storage import storage_of
 
 T = TypeVar("T")
 DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
@@ -37,6 +38,7 @@ class Page:
         self._session = tab.session
         self.target = tab.target  # the page's id in the debugging protocol
         self.connection = tab.connection
+        self._networked = bool(spec.network)
         self._timeout_s = config.call_timeout_s
         self._failed = failed
         self._released = released
@@ -105,8 +107,9 @@ class Page:
         return await self._guarded(self._evaluate(expression), "evaluate")
 
     async def storage(self) -> dict[str, Any]:
-        """Cookies, local storage and databases of the page, as `PageSpec.storage` takes them."""
-        return await self._guarded(self._storage(), "storage")
+        """What the page has stored, as `PageSpec.storage` takes it (storage.py); no databases with an open network."""
+        stored = storage_of(self.context, self._session, self.target, databases=not self._networked)
+        return await self._guarded(stored, "storage")
 
     async def close(self) -> None:
         """Closes the page and frees its place. Idempotent, safe on a dead page."""
@@ -159,9 +162,6 @@ class Page:
             details = answer["exceptionDetails"]
             raise PageError(details.get("exception", {}).get("description") or details.get("text", "exception"))
         return answer["result"].get("value")
-
-    async def _storage(self) -> dict[str, Any]:
-        return dict(await self.context.storage_state(indexed_db=True))
 
     async def _capture(self) -> bytes:
         answer = await self._session.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})

@@ -114,17 +114,20 @@ class Session:
             async with self._turn:
                 if self._ended:
                     raise SessionEnded(self.id)
-                if once is not None and any(entry.once == once for entry in self._last_entries()):
+                if once is not None and self._has_come(once):
                     return await self._answer_to(once)
                 return await self._carried_out(call, once)
         finally:
             self.under_way -= 1
             self.renew()
 
+    def _has_come(self, once: str) -> bool:
+        return once in self._answers or any(entry.once == once for entry in self._last_entries())
+
     async def _answer_to(self, once: str) -> Any:
         page = await self._living_page()  # after a restart it is the replay that gives the answers
         if once not in self._answers and self.journal.last is not None:  # of a page that was restored
-            self._answers[once] = await _shown_after(self.journal.last.call, page)
+            self._answers[once] = await _shown_after(self.journal.last, page)
         answer = self._answers[once]
         if isinstance(answer, PageError):
             raise answer
@@ -327,11 +330,13 @@ class Session:
         }  # fmt: skip
 
 
-async def _shown_after(call: Call, page: Page) -> Any:
+async def _shown_after(last: Entry, page: Page) -> Any:
     """In place of an answer that went down with its page: what the page shows that was restored since."""
-    if isinstance(call, Evaluate):
+    if last.result == ERROR:
+        return PageError("the page's script raised; its words were lost with the page")
+    if isinstance(last.call, Evaluate):
         raise SandboxFailure("restored", "the value of this evaluation was lost with its page")
-    return await page.act([], advance_ms=0, read=call.read)
+    return await page.act([], advance_ms=0, read=last.call.read)
 
 
 def _brief(value: Any) -> Any:
