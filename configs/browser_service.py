@@ -33,6 +33,7 @@ def get_config() -> ConfigDict:
                 "per_owner": 64,
                 "lease_seconds": 120.0,  # a session that nobody calls or renews for so long is collected
                 "max_lease_seconds": 86400.0,
+                "download_megabytes": 64,  # that a session's page may download; 0: nothing is kept
             },
             "server": {"max_body_megabytes": 32, "open_seconds": 60.0, "stop_seconds": 10.0},
             "seed": 0,

@@ -20,6 +20,7 @@ from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.running import serve
 
 RULES = {
+    "sessions.download_megabytes": at_least(0),
     "server.max_body_megabytes": at_least(1),
     "server.open_seconds": more_than(0),
     "server.stop_seconds": more_than(0),
@@ -55,6 +56,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         per_owner=config.sessions.per_owner,
         lease_s=config.sessions.lease_seconds,
         max_lease_s=config.sessions.max_lease_seconds,
+        download_mb=config.sessions.download_megabytes,
     )
     sessions = Sessions(BrowserManager(browser), limits, run_directory.path / "sessions")
     serve(

@@ -272,6 +272,25 @@ def test_events_are_streamed(http: httpx.Client, folder: Path) -> None:
     assert seen[2]["data"]["text"] == "click 1"
 
 
+def test_a_download_is_fetched_by_its_number(http: httpx.Client, address: str, folder: Path) -> None:
+    one = leased(http, folder)
+    path = f"/v1/sessions/{one['id']}"
+    link = "link = document.createElement('a'); link.href = 'data:text/html,hello'; link.download = 'naïve.html'"
+    http.post(f"{path}/call", json={"call": {"call": "evaluate", "expression": f"{link}; link.click()"}})
+    with http.stream("GET", f"{path}/events") as stream:
+        told = next(json.loads(line[6:]) for line in stream.iter_lines() if '"download"' in line)["data"]
+    (listed,) = http.get(f"{path}/downloads").json()["downloads"]
+    assert {**listed, "kept": True} == told and (told["number"], told["name"], told["bytes"]) == (1, "naïve.html", 5)
+    file = http.get(f"{path}/downloads/1")
+    assert file.content == b"hello" and file.headers["content-type"] == "application/octet-stream"
+    assert file.headers["content-disposition"] == "attachment; filename*=utf-8''na%C3%AFve.html"
+    for number in ("0", "2", "-1", "²", "1.json", "..%2fsession.json", "9" * 5000):
+        refused(http.get(f"{path}/downloads/{number}"), 404)
+    for key, status in ((one["token"], 200), (BOB, 404), ("nobody", 401)):
+        headers = {"Authorization": f"Bearer {key}"}
+        assert httpx.get(f"{address}{path}/downloads/1", headers=headers).status_code == status
+
+
 def test_a_person_makes_calls_wait(http: httpx.Client, folder: Path) -> None:
     one = leased(http, folder)
     path = f"/v1/sessions/{one['id']}"

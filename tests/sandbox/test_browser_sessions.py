@@ -323,6 +323,55 @@ def test_events_of_a_page(laboratory: Any) -> None:
     laboratory.run(live())
 
 
+def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> None:
+    save = """((href, name) => { const link = document.createElement('a'); link.href = href; link.download = name;
+      link.click(); })"""
+
+    async def live() -> None:
+        site = laboratory.site("")
+        (site.root / "report.csv").write_text("a,b")
+        (site.root / "packed.zip").write_bytes(b"PK")
+
+        async def told(session: Session, count: int) -> list[dict[str, Any]]:
+            async with asyncio.timeout(20):
+                async for _ in session.events.follow():
+                    found = [event.data for event in session.events.after(0) if event.kind == "download"]
+                    if len(found) == count:
+                        return sorted(found, key=lambda download: download.get("number", 99))
+            raise AssertionError("the session ended")
+
+        async with Sessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
+            session = await sessions.open_page(site)
+            for count, expression in enumerate(
+                (
+                    f"{save}('data:text/plain,hello', '../../a\\u0000.txt')",
+                    f"{save}('report.csv', '')",  # a link to the page's own site
+                    "location = 'packed.zip'; 1",  # a navigation that turns out to be one
+                    f"{save}(URL.createObjectURL(new Blob(['x'.repeat(2 << 20)])), 'large.txt')",
+                )
+            ):
+                await session.evaluate(expression)
+                downloads = await told(session, count + 1)
+            assert [(each["name"].rpartition("_")[2], each.get("bytes"), each["kept"]) for each in downloads] == [
+                (".txt", 5, True), ("report.csv", 3, True), ("packed.zip", 2, True), ("large.txt", None, False)
+            ]  # fmt: skip
+            assert session.downloads is not None
+            await session._lose("browser", "")  # the replay downloads them again: the same ones
+            await session.evaluate("1")
+            await told(session, 8)
+            assert len(session.downloads.kept) == 3
+        async with Sessions(laboratory.manager, SessionsConfig(download_mb=1), tmp_path) as sessions:
+            (session,) = sessions.all_of()
+            assert session.downloads is not None and session.to_json()["downloads"] == 3
+            assert [session.downloads.file(number) for number in (0, 4)] == [None, None]
+            file = session.downloads.file(2)
+            assert file is not None and file.read_text() == "a,b" and file.is_relative_to(tmp_path)
+            await session.close()
+            assert not file.exists()
+
+    laboratory.run(live())
+
+
 def test_the_next_sessions_adopt_what_the_last_ones_left(laboratory: Any, tmp_path: Path) -> None:
     async def live() -> None:
         site = laboratory.site(MEMORY)

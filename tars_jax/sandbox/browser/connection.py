@@ -32,11 +32,20 @@ class Connection(asyncio.Protocol):
 
     async def attach(self, target: str) -> Session:
         """A session with a target, beside the one that Playwright has."""
+        params = {"targetId": target, "flatten": True}
+        answer = await self.send("Target.attachToTarget", params, await self._of_browser())
+        return Session(self, answer["sessionId"])
+
+    async def attach_to_browser(self) -> Session:
+        """A session with the browser itself, for settings that end with it."""
+        answer = await self.send("Target.attachToBrowserTarget", None, await self._of_browser())
+        return Session(self, answer["sessionId"])
+
+    async def _of_browser(self) -> str:
         if self._browser_session is None:
             answer = await self.send("Target.attachToBrowserTarget")
-            self._browser_session = answer["sessionId"]
-        answer = await self.send("Target.attachToTarget", {"targetId": target, "flatten": True}, self._browser_session)
-        return Session(self, answer["sessionId"])
+            self._browser_session = str(answer["sessionId"])
+        return self._browser_session
 
     async def detach(self, session: str) -> None:
         """Ends a session of `attach`, and what it had switched on."""

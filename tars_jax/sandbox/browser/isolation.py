@@ -14,6 +14,7 @@ from playwright.async_api import Page as PlaywrightPage
 from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, WORKER_MARK, WORKER_SCRIPT, resume_script
 from tars_jax.sandbox.browser.connection import Connection, Session
+from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.launch import Launched
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
@@ -49,16 +50,24 @@ async def new_context(
     return context
 
 
-async def new_tab(launched: Launched, context: BrowserContext, report: Report | None = None) -> Tab:
-    """The only page of a context: dialogs are dismissed, popups closed, and `report` hears of them."""
+async def new_tab(
+    launched: Launched, context: BrowserContext, report: Report | None = None, downloader: Downloader | None = None
+) -> Tab:
+    """The only page of a context: dialogs are dismissed, popups closed, and `report` hears of them.
+
+    Downloads are refused unless there is a `downloader`.
+    """
     page = await context.new_page()
     playwright_session = await context.new_cdp_session(page)
-    target = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+    info = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]
+    target = info["targetId"]
     await playwright_session.detach()
     session = await launched.connection.attach(target)
     await session.send("Animation.setPlaybackRate", {"playbackRate": 0})  # animations.js moves them
     if report is not None:
-        watch(page, report)
+        watch(page, report, downloads=downloader is None)
+    if downloader is not None:
+        await downloader.begin(launched.connection, info["browserContextId"])
     page.on("dialog", _dismiss)
     context.on("page", _close_popup)
     return Tab(context, page, session, target, launched.connection)

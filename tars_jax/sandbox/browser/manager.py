@@ -23,6 +23,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
+from tars_jax.sandbox.browser.downloads import Downloader, Downloads
 from tars_jax.sandbox.browser.elastic import (
     Load,
     browser_memory_mb,
@@ -168,17 +169,18 @@ class BrowserManager:
         width, height = size or (self.config.width, self.config.height)
         return await self.open(PageSpec(site, width, height, single_canvas, tuple(network)))
 
-    async def open(self, spec: PageSpec, report: Report | None = None) -> Page:
+    async def open(self, spec: PageSpec, report: Report | None = None, *, downloads: Downloads | None = None) -> Page:
         """As `open_page`, with all that a page can be told. `report` hears what happens on it, from its first load on.
 
-        The page begins with the cookies and the storage of `spec`.
+        What it downloads is refused, or kept in `downloads`; `report` hears of that. It begins with the cookies and
+        the storage of `spec`.
         """
         Hosts(spec.network)  # an entry that is none is the caller's mistake, told before a browser starts
         if spec.site.find(spec.site.url) is None:
             raise InputError(f"site {spec.site.root} has no file {spec.site.index!r}")
         slot = await self._free_place()
         try:
-            page = await self._open_in(slot, spec, report)
+            page = await self._open_in(slot, spec, report, downloads)
         except BaseException:
             await self._free(slot)
             raise
@@ -204,31 +206,37 @@ class BrowserManager:
             slot.idle_since = time.monotonic()
             self._place_freed.notify()
 
-    async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None) -> Page:
+    async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None) -> Page:
         problem: Exception | None = None
         for _ in range(OPEN_ATTEMPTS):
             launched = await self._living_browser(slot)
             try:
-                return await asyncio.wait_for(self._new_page(launched, slot, spec, report), self.config.call_timeout_s)
+                opening = self._new_page(launched, slot, spec, report, downloads)
+                return await asyncio.wait_for(opening, self.config.call_timeout_s)
             except (PlaywrightError, ConnectionError, TimeoutError) as error:
                 problem = error
                 if isinstance(error, TimeoutError):
                     self._browser_ended(slot, launched, "browser")
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
-    async def _new_page(self, launched: Launched, slot: _Slot, spec: PageSpec, report: Report | None) -> Page:
+    async def _new_page(
+        self, launched: Launched, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None
+    ) -> Page:
         gate = Gate(Hosts(spec.network)) if spec.network else None
         context: BrowserContext | None = None
         page: Page | None = None
+        downloader = Downloader(downloads, spec.site, report) if downloads and report else None
         try:
             context = await new_context(launched, spec, await gate.open() if gate else None, report)
-            tab = await new_tab(launched, context, report)
+            tab = await new_tab(launched, context, report, downloader)
             page = Page(
                 tab, self.config, spec, released=partial(self._release, slot),
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
             )  # fmt: skip
             if gate is not None:
                 page.when_over(gate.close)
+            if downloader is not None:
+                page.when_over(downloader.end)
             if slot.launched is not launched:
                 raise ConnectionError("the browser ended meanwhile")
             slot.pages.add(page)

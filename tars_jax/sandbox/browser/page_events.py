@@ -12,8 +12,8 @@ Report: TypeAlias = Callable[[str, dict[str, Any]], None]  # kind of the event, 
 LONGEST_TEXT = 2000  # characters; a page may log its whole state
 
 
-def watch(page: PlaywrightPage, report: Report) -> None:
-    """Tells `report` of everything from now on."""
+def watch(page: PlaywrightPage, report: Report, *, downloads: bool) -> None:
+    """Tells `report` of everything from now on. `downloads`: of those too, none of which is kept."""
 
     def console(message: ConsoleMessage) -> None:
         report("console", {"level": message.type, "text": message.text[:LONGEST_TEXT]})
@@ -31,6 +31,7 @@ def watch(page: PlaywrightPage, report: Report) -> None:
     page.on("pageerror", lambda error: report("error", {"text": str(error)[:LONGEST_TEXT]}))
     page.on("framenavigated", navigated)
     page.on("dialog", dialog)
-    page.on("download", download)
+    if downloads:
+        page.on("download", download)
     page.on("popup", lambda popup: report("popup", {"url": popup.url[:LONGEST_TEXT], "kept": False}))
     page.on("crash", lambda _: report("crash", {}))

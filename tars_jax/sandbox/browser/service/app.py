@@ -77,6 +77,8 @@ def make_app(config: ServiceConfig, sessions: Sessions) -> ASGIApp:
             Route(f"{one}/checkpoint", leases.checkpoint, methods=["GET"]),
             Route(f"{one}/recording", leases.record, methods=["POST"]),
             Route(f"{one}/recording", leases.recording, methods=["GET"]),
+            Route(f"{one}/downloads", pages.downloads, methods=["GET"]),
+            Route(f"{one}/downloads/{{number}}", pages.download, methods=["GET"]),
             Route(f"{one}/call", pages.call, methods=["POST"]),
             Route(f"{one}/picture", pages.picture, methods=["GET"]),
             Route(f"{one}/events", pages.events, methods=["GET"]),

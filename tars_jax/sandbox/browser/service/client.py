@@ -191,6 +191,13 @@ class RemotePage:
         """The .zip file of a page that was opened with `record`."""
         return await self._client.fetch("GET", f"/v1/sessions/{self.id}/recording")
 
+    async def downloads(self) -> list[dict[str, Any]]:
+        """What the page has downloaded so far: number, name, url, bytes, sha256 each."""
+        return (await self._client.request("GET", f"/v1/sessions/{self.id}/downloads"))["downloads"]
+
+    async def download(self, number: int) -> bytes:
+        return await self._client.fetch("GET", f"/v1/sessions/{self.id}/downloads/{number}")
+
     async def close(self) -> None:
         """Releases the session. Idempotent, safe on one that is gone."""
         self._client.forget(self.id)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import dataclasses
 from collections.abc import AsyncGenerator
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from tars_jax.sandbox.browser.screenshots import Observation
@@ -84,6 +85,27 @@ class PageRoutes:
                 yield event.to_json()
 
         return await _WhileConnected.begin(items())
+
+    async def downloads(self, request: Request) -> Response:
+        """{downloads: [{number, name, url, bytes, sha256}]}; the event "download" tells of each when it is there."""
+        downloads = self._access.session(request).downloads
+        kept = [] if downloads is None else downloads.kept
+        return JsonResponse({"downloads": [dataclasses.asdict(download) for download in kept]})
+
+    async def download(self, request: Request) -> Response:
+        """The file of a download, to be saved and never shown: what is in it is the page's."""
+        downloads, given = self._access.session(request).downloads, request.path_params["number"]
+        number = int(given) if given.isdecimal() and len(given) < 10 else 0
+        file = None if downloads is None else downloads.file(number)
+        if downloads is None or file is None:
+            raise RequestError(f"there is no download {given[:20]!r}", status=404, code="no_download")
+        headers = {
+            "X-Content-Type-Options": "nosniff",
+            "Content-Security-Policy": "sandbox",
+            "Cache-Control": "no-store",
+        }
+        name = downloads.kept[number - 1].name
+        return FileResponse(file, filename=name, media_type="application/octet-stream", headers=headers)
 
     async def person(self, request: Request) -> Response:
         """{holds: true} takes the page over: calls wait. {holds: false} gives it back."""

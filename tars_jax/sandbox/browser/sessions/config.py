@@ -16,10 +16,12 @@ class SessionsConfig:
     lease_s: float = 120.0  # a session that nobody calls or renews for so long may be collected
     max_lease_s: float = 86_400.0
     collect_s: float = 0.5  # between two looks of the garbage collector
+    download_mb: int = 64  # of what one session has downloaded; 0: nothing is kept
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            if (value := getattr(self, field.name)) <= 0:
-                raise InputError(f"sessions.{field.name} is {value!r}; it takes a value above 0")
+            least = -1 if field.name == "download_mb" else 0
+            if (value := getattr(self, field.name)) <= least:
+                raise InputError(f"sessions.{field.name} is {value!r}; it takes a value above {least}")
         if self.lease_s > self.max_lease_s:
             raise InputError(f"sessions.lease_s is {self.lease_s!r}; it takes at most max_lease_s, {self.max_lease_s}")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.page import Page
@@ -58,6 +59,7 @@ class Session:
         self.events = EventLog()
         self.journal = journal
         self.recording: Recording | None = None
+        self.downloads: Downloads | None = None  # None: nothing is kept
         self.created = time.time()
         self.until = 0.0
         self.recoveries = 0
@@ -324,7 +326,8 @@ class Session:
             "height": spec.height, "network": list(spec.network), "created": self.created, "until": self.until,
             "lease_seconds": self.lease.seconds, "calls": self.calls, "under_way": self.under_way,
             "recoveries": self.recoveries, "person": self.held_by_person, "live": self._page is not None,
-            "recording": self.recording is not None, "event": self.events.last,
+            "recording": self.recording is not None,
+            "downloads": len(self.downloads.kept) if self.downloads is not None else 0, "event": self.events.last,
             "last_call": None if call is None else _brief(call_to_json(call)),
             "data": None if self.last is None else _brief(self.last.data),
         }  # fmt: skip

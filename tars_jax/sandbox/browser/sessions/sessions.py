@@ -8,6 +8,7 @@ import hmac
 import logging
 import secrets
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -150,10 +151,14 @@ class Sessions:
     # ---- how they live ----
 
     def _session(self, id: str, lease: Lease, journal: Journal) -> Session:
+        downloads = None
+        if self._store is not None and self.config.download_mb:
+            downloads = self._store.downloads(id, self.config.download_mb << 20)
         session = Session(
-            id, lease, journal, self.manager.open,
+            id, lease, journal, partial(self.manager.open, downloads=downloads),
             began=lambda session: self._save(session, new_journal=True), released=self._release,
         )  # fmt: skip
+        session.downloads = downloads
         self._sessions[id] = session
         return session
 

@@ -4,6 +4,7 @@
     ID/session.json                 owner, lease, hash of the token, name of the journal
     ID/journal-12.jsonl             how the page was opened, and every call since call 12 (journal.py)
     ID/recording/                   where a recording was asked for (recording.py)
+    ID/downloads/                   what the page has downloaded (downloads.py)
 
 A session.json names its journal, so that a new journal takes the place of an old one in one rename.
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.reaper import kill_marked
 from tars_jax.sandbox.browser.sessions.journal import Journal, read_journal, replace
@@ -29,7 +31,7 @@ from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.sessions.session import Lease, Session
 
 log = logging.getLogger(__name__)
-MANAGER, SESSION, RECORDING = "manager.json", "session.json", "recording"
+MANAGER, SESSION, RECORDING, DOWNLOADS = "manager.json", "session.json", "recording", "downloads"
 ID = re.compile(r"[a-z0-9]{1,64}")
 
 
@@ -83,7 +85,7 @@ class Store:
     def save(self, session: Session, *, new_journal: bool) -> None:
         """Writes the lease, and a journal of its own if it has begun anew."""
         folder = self.folder / session.id
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)  # its downloads may be there before it
         name = f"journal-{session.journal.before}.jsonl"
         if new_journal:
             session.journal.write_to(folder / name)
@@ -91,6 +93,10 @@ class Store:
         for old in folder.glob("journal-*.jsonl"):
             if old.name != name:
                 old.unlink()
+
+    def downloads(self, id: str, limit: int) -> Downloads:
+        """Those of a session, new or adopted. Raises OSError, ValueError, TypeError when they cannot be read."""
+        return Downloads(self.folder / id / DOWNLOADS, limit)
 
     def recording_folder(self, session: Session) -> Path:
         return self.folder / session.id / RECORDING

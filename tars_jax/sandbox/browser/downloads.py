@@ -1,0 +1,170 @@
+"""What a page downloads: kept by number below one folder, up to a number of bytes and of files; the rest is cancelled.
+
+    3           the file of download 3
+    3.json      what it is called, where it came from, its size and digest
+    incoming/   files on their way, named by the browser
+
+No name that a page gives becomes the name of a file here. A page that goes its way again downloads the same once more:
+the same bytes under the same name are one download.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Session
+from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report
+from tars_jax.sandbox.browser.site import Site
+
+INCOMING = "incoming"
+MOST_FILES = 100
+LONGEST_NAME = 200  # characters
+
+
+@dataclasses.dataclass(frozen=True)
+class Download:
+    number: int  # from 1 on
+    name: str  # as the page or the host calls it, without what leads elsewhere
+    url: str
+    bytes: int
+    sha256: str
+
+
+class Downloads:
+    """The folder of one session. `limit`: bytes of all its files together."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder, self.limit = folder, limit
+        self.kept: list[Download] = []
+        shutil.rmtree(folder / INCOMING, ignore_errors=True)  # of a browser that was killed
+        (folder / INCOMING).mkdir(parents=True)
+        while (words := folder / f"{len(self.kept) + 1}.json").exists():
+            self.kept.append(Download(**json.loads(words.read_bytes())))
+
+    @property
+    def room(self) -> int:
+        """Bytes that may come yet."""
+        return 0 if len(self.kept) >= MOST_FILES else self.limit - sum(download.bytes for download in self.kept)
+
+    def file(self, number: int) -> Path | None:
+        return self.folder / str(number) if 0 < number <= len(self.kept) else None
+
+    def take(self, file: Path, name: str, url: str) -> Download:
+        """Moves in a file that is complete."""
+        with file.open("rb") as opened:
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        for download in self.kept:
+            if (download.name, download.sha256) == (name, digest):
+                file.unlink()
+                return download
+        download = Download(len(self.kept) + 1, name, url, file.stat().st_size, digest)
+        file.rename(self.folder / str(download.number))
+        words = file.with_name(f"{download.number}.json")
+        words.write_text(json.dumps(dataclasses.asdict(download)))
+        words.rename(self.folder / words.name)  # whole, or the file is none
+        self.kept.append(download)
+        return download
+
+
+class Downloader:
+    """Brings what one page downloads to its folder, and tells `report` of each when it is there or will not be."""
+
+    def __init__(self, downloads: Downloads, site: Site, report: Report) -> None:
+        self._downloads, self._site, self._report = downloads, site, report
+        self._coming: dict[str, dict[str, Any]] = {}  # by the browser's id
+        self._ending: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Lock()
+
+    async def begin(self, connection: Connection, context: str) -> None:
+        """From now on, for the pages of a browser context."""
+        self._connection, self._context = connection, context
+        self._session: Session = await connection.attach_to_browser()
+        connection.listen(self._session.id, self._heard)
+        await self._session.send(
+            "Browser.setDownloadBehavior",
+            {
+                "behavior": "allowAndName", "browserContextId": context, "eventsEnabled": True,
+                "downloadPath": str((self._downloads.folder / INCOMING).absolute()),
+            },
+        )  # fmt: skip
+
+    def end(self) -> None:
+        """The page is over: so are its downloads that are on their way."""
+        for guid in self._coming:
+            self._begin(self._drop(guid))
+        self._coming.clear()
+        self._begin(self._connection.detach(self._session.id))
+
+    def _heard(self, event: dict[str, Any] | None) -> None:
+        if event is None:
+            return
+        values = event["params"]
+        guid = values.get("guid", "")
+        if event["method"] == "Browser.downloadWillBegin":
+            url = values["url"][:LONGEST_TEXT]
+            self._coming[guid] = {"url": url, "name": plain_name(values["suggestedFilename"]), "bytes": 0}
+        elif event["method"] == "Browser.downloadProgress" and (coming := self._coming.get(guid)) is not None:
+            coming["bytes"] = max(values["receivedBytes"], values["totalBytes"])
+            if sum(each["bytes"] for each in self._coming.values()) > self._downloads.room:
+                self._lost(guid, "there is no room for it")
+                self._begin(self._drop(guid))
+            elif values["state"] == "completed":
+                self._begin(self._take(guid))
+            elif values["state"] == "canceled":
+                self._cancelled(guid)
+
+    def _cancelled(self, guid: str) -> None:
+        """By the page or by the host; a link to a file of the site ends so, as the browser asks nobody here for it."""
+        file = self._site.find(self._coming[guid]["url"])
+        if file is None:
+            self._lost(guid, "it was cancelled")
+        elif file.stat().st_size > self._downloads.room:
+            self._lost(guid, "there is no room for it")
+        else:
+            self._begin(self._take(guid, file))
+
+    def _lost(self, guid: str, why: str) -> None:
+        coming = self._coming.pop(guid)
+        self._report("download", {"url": coming["url"], "name": coming["name"], "kept": False, "why": why})
+
+    async def _take(self, guid: str, copied: Path | None = None) -> None:
+        async with self._turn:
+            coming = self._coming[guid]
+            file = self._downloads.folder / INCOMING / guid
+            try:
+                if copied is not None:
+                    await asyncio.to_thread(shutil.copyfile, copied, file)
+                taken = await asyncio.to_thread(self._downloads.take, file, coming["name"], coming["url"])
+            except OSError as error:
+                self._lost(guid, str(error))
+                return
+            del self._coming[guid]
+            self._report("download", {**dataclasses.asdict(taken), "kept": True})
+
+    async def _drop(self, guid: str) -> None:
+        await self._session.send("Browser.cancelDownload", {"guid": guid, "browserContextId": self._context})
+        for file in (self._downloads.folder / INCOMING).glob(f"{guid}*"):
+            file.unlink(missing_ok=True)
+
+    def _begin(self, work: Any) -> None:
+        async def quietly() -> None:
+            with contextlib.suppress(ProtocolError, ConnectionError, KeyError):  # the page or the browser is gone
+                await work
+
+        task = asyncio.ensure_future(quietly())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+
+def plain_name(given: str) -> str:
+    """A name that can be shown and sent: one part of a path, no control characters, no halves of surrogate pairs."""
+    last = given.replace("\\", "/").rpartition("/")[2].encode(errors="replace").decode()
+    name = "".join(character for character in last if character.isprintable()).strip()[-LONGEST_NAME:]
+    return "download" if name in ("", ".", "..") else name
