@@ -32,7 +32,7 @@ from tars_jax.sandbox.browser import (
     find_executable,
 )
 from tars_jax.sandbox.browser.failures import QuotaExceeded
-from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig, make_app, read_owners
+from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig, debugging, make_app, read_owners
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.tasks.sampling import sample_task
@@ -473,6 +473,25 @@ def test_the_debugging_endpoint_has_one_page_and_no_browser(http: httpx.Client, 
             while True:
                 socket.recv(timeout=20)
     http.delete(f"/v1/sessions/{one['id']}")
+
+
+def test_a_debugger_that_does_not_read_is_let_go(
+    http: httpx.Client, address: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = leased(http, folder)
+    place = f"{address.replace('http', 'ws')}/v1/sessions/{one['id']}/cdp?token={one['token']}"
+    with websockets.connect(place) as socket:
+        socket.send(json.dumps({"id": 1, "method": "Target.setAutoAttach", "params": {"autoAttach": True}}))
+        session = json.loads(socket.recv(timeout=10))["params"]["sessionId"]
+        socket.send(json.dumps({"id": 2, "method": "Runtime.enable", "sessionId": session}))
+        while json.loads(socket.recv(timeout=10)).get("id") != 2:
+            pass
+        monkeypatch.setattr(debugging, "MOST_WAITING", 5000)
+        call = {"call": "evaluate", "expression": "console.log('x'.repeat(9000)), 6"}
+        assert http.post(f"/v1/sessions/{one['id']}/call", json={"call": call}).json() == {"value": 6}
+        with pytest.raises(ConnectionClosed, match="too much waits"):
+            while True:
+                socket.recv(timeout=20)
 
 
 def test_a_server_stops_though_nobody_hears_that_it_does() -> None:

@@ -31,6 +31,8 @@ REFUSED = (
 TARGETS = ("Target.setAutoAttach", "Target.getTargetInfo", "Target.detachFromTarget")  # of a page's own sessions
 SCHEMES = ("http", "https", "about", "data", "blob")
 GOING_AWAY, REFUSAL, TRY_LATER = 1001, 1008, 1013  # RFC 6455
+MOST_WAITING = 64 << 20  # characters for a client that does not read
+LONGEST_CLOSE_S = 1.0
 LEASE_S = 1.0  # between two renewals while somebody debugs
 
 
@@ -71,7 +73,9 @@ class _Debugger:
 
     def __init__(self, socket: WebSocket, connection: Connection, target: str) -> None:
         self._socket, self._connection, self._target = socket, connection, target
-        self._outgoing: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._outgoing: asyncio.Queue[str | None] = asyncio.Queue()
+        self._waiting = 0  # characters
+        self._too_slow = asyncio.Event()
         self._own: list[str] = []  # sessions attached here
         self._below: set[str] = set()  # sessions that Chromium opened below them: frames, workers
         self._pending: set[asyncio.Task[None]] = set()
@@ -79,17 +83,20 @@ class _Debugger:
     async def run(self) -> None:
         """Until the client or the browser leaves."""
         reading, writing = asyncio.create_task(self._read()), asyncio.create_task(self._write())
-        done, waiting = await asyncio.wait({reading, writing}, return_when=asyncio.FIRST_COMPLETED)
+        slow = asyncio.create_task(self._too_slow.wait())
+        done, waiting = await asyncio.wait({reading, writing, slow}, return_when=asyncio.FIRST_COMPLETED)
         for task in waiting:
             task.cancel()
         await asyncio.wait(waiting | done)
-        if writing in done:
-            with contextlib.suppress(RuntimeError):
-                await self._socket.close(GOING_AWAY, "the page is gone; connect again")
+        if reading not in done:
+            why = "too much waits to be read" if slow in done else "the page is gone; connect again"
+            with contextlib.suppress(RuntimeError, TimeoutError):
+                async with asyncio.timeout(LONGEST_CLOSE_S):
+                    await self._socket.close(GOING_AWAY, why)
 
     def end(self) -> None:
         """The page is gone: what was said of it is sent, then the client hears that."""
-        self._outgoing.put_nowait(None)
+        self._put(None)
 
     async def close(self) -> None:
         for task in self._pending:
@@ -108,15 +115,24 @@ class _Debugger:
 
     async def _write(self) -> None:
         with contextlib.suppress(WebSocketDisconnect):
-            while (message := await self._outgoing.get()) is not None:
-                await self._socket.send_text(json.dumps(message))
+            while (text := await self._outgoing.get()) is not None:
+                await self._socket.send_text(text)
+                self._waiting -= len(text)
+
+    def _put(self, message: dict[str, Any] | None) -> None:
+        text = None if message is None else json.dumps(message)
+        self._waiting += len(text or "")
+        if self._waiting > MOST_WAITING:
+            self._too_slow.set()
+        else:
+            self._outgoing.put_nowait(text)
 
     def _heard(self, event: dict[str, Any] | None) -> None:
         if event is not None and event["method"] == "Target.attachedToTarget":
             below = event["params"]["sessionId"]
             self._below.add(below)
             self._connection.listen(below, self._heard)
-        self._outgoing.put_nowait(event)
+        self._put(event)
 
     async def _answer(self, text: str) -> None:
         message: Any = None
@@ -129,7 +145,7 @@ class _Debugger:
         except (ValueError, KeyError, TypeError):
             given = message.get("id") if isinstance(message, dict) else None
             number = given if type(given) is int else 0
-            self._outgoing.put_nowait({"id": number, "error": {"code": -32600, "message": "no command"}})
+            self._put({"id": number, "error": {"code": -32600, "message": "no command"}})
             return
         answer: dict[str, Any] = {"id": number} | ({"sessionId": session} if session is not None else {})
         try:
@@ -143,7 +159,7 @@ class _Debugger:
             answer["result"] = result
         except (ProtocolError, ConnectionError) as error:
             answer["error"] = {"code": -32000, "message": str(error)}
-        self._outgoing.put_nowait(answer)
+        self._put(answer)
 
     async def _of_browser(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         match method:
@@ -189,7 +205,7 @@ class _Debugger:
         return answer["targetInfo"]
 
     def _event(self, method: str, params: dict[str, Any]) -> None:
-        self._outgoing.put_nowait({"method": method, "params": params})
+        self._put({"method": method, "params": params})
 
     def _require_own(self, target: Any) -> None:
         if target not in (self._target, BROWSER["targetId"]):
