@@ -48,6 +48,32 @@ def test_date_behaves_as_the_native_one(script: Callable[..., Any]) -> None:
     """) == ["string", True, True, 1, True, 86400000, 0, "Date", 7, 6, True, False]
 
 
+def test_a_timeline_that_a_page_made_stands_and_moves_with_time(script: Callable[..., Any]) -> None:
+    assert script("""
+        await advance(100);
+        const made = new DocumentTimeline({originTime: 30}), box = document.body;
+        const fade = () => new KeyframeEffect(box, {opacity: [1, 0]}, 1000);
+        const built = new Animation(fade(), made), moved = new Animation(fade()), usual = new Animation(fade());
+        const begun = box.animate({left: ['0', '9px']}, {duration: 500, timeline: made});
+        moved.timeline = made;
+        for (const one of [built, moved, usual]) one.play();
+        await new Promise((resolve) => { const channel = new MessageChannel();
+          const until = __clock.native.now() + 60; channel.port2.postMessage(0);
+          channel.port1.onmessage = () => {
+            if (__clock.native.now() > until) resolve(); else channel.port2.postMessage(0); }; });
+        log.push(made.currentTime, built.currentTime, begun.currentTime);
+        await advance(300);
+        log.push(made.currentTime, ...[built, moved, usual, begun].map((one) => Math.round(one.currentTime)));
+        log.push(built.timeline === made, begun.timeline === made, usual.timeline === document.timeline);
+        log.push(Math.round(usual.startTime - built.startTime), built instanceof Animation, new Animation().timeline
+          === document.timeline, new Animation(null, null).timeline);
+        built.startTime = 70;
+        log.push(Math.round(built.currentTime), Math.round(built.startTime));
+        await advance(300);
+        log.push(begun.playState);
+    """) == [70, 0, 0, 370, 300, 300, 300, 300, True, True, True, 30, True, True, None, 300, 70, "finished"]
+
+
 def test_formats_default_to_virtual_time(script: Callable[..., Any]) -> None:
     assert script("""
         const format = new Intl.DateTimeFormat('en-GB', {dateStyle: 'short', timeStyle: 'short'});

@@ -6,7 +6,7 @@
 // where it stood and when; one that has been moved by the page since is anchored anew.
 (() => {
   'use strict';
-  const { timeline, realm, frames } = self.__clock;
+  const { timeline, realm, frames, originOf } = self.__clock;
   const time = () => timeline.past + timeline.now; // goes on over a reset
   timeline.animations ??= createDriver();
   const { anchors, begun, shadows } = timeline.animations;
@@ -130,21 +130,18 @@
   const currentTime = Object.getOwnPropertyDescriptor(AnimationTimeline.prototype, 'currentTime');
   const startTime = Object.getOwnPropertyDescriptor(Animation.prototype, 'startTime');
   const standing = () => currentTime.get.call(document.timeline);
-  Object.defineProperty(DocumentTimeline.prototype, 'currentTime', {
-    ...currentTime,
-    get() { return timeline.now - realm.origin; },
-  });
   Object.defineProperty(Animation.prototype, 'startTime', {
     ...startTime,
     get() {
       const start = startTime.get.call(this);
-      if (start === null || this.timeline !== document.timeline) return start;
+      const origin = originOf(this);
+      if (start === null || origin === null) return start;
       const moved = anchors.get(this)?.moved ?? time();
-      return start - standing() + moved - timeline.past - realm.origin;
+      return start - standing() + moved - timeline.past - realm.origin - origin;
     },
     set(start) {
-      const virtual = start === null || this.timeline !== document.timeline;
-      startTime.set.call(this, virtual ? start : start + standing() - (timeline.now - realm.origin));
+      const origin = start === null ? null : originOf(this);
+      startTime.set.call(this, origin === null ? start : start + origin + standing() - (timeline.now - realm.origin));
     },
   });
 })();
