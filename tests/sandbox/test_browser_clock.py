@@ -74,6 +74,31 @@ def test_a_timeline_that_a_page_made_stands_and_moves_with_time(script: Callable
     """) == [70, 0, 0, 370, 300, 300, 300, 300, True, True, True, 30, True, True, None, 300, 70, "finished"]
 
 
+def test_a_shared_worker_follows_its_documents(laboratory: Any) -> None:
+    """One worker of a page and its frame: what it says to each has an exact time, twice the same."""
+    client = """<!doctype html><script>const seen = [], shared = new SharedWorker('shared.js', 'name');
+      shared.port.onmessage = ({ data }) => seen.push([performance.now(), ...data]);"""
+    site = laboratory.site(f"<iframe src=frame.html></iframe>{client}</script>")
+    (site.root / "frame.html").write_text(f"{client} setTimeout(() => shared.port.postMessage('frame'), 120)</script>")
+    (site.root / "shared.js").write_text("""let ticks = 0; setInterval(() => { ticks += 1; }, 100);
+      onconnect = ({ ports: [port] }) => { port.onmessage = ({ data }) => setTimeout(() => port.postMessage(
+        [data, ticks, Date.now() - 1735732800000, name, location.search, Math.random()]), 30); };""")
+
+    def seen() -> Any:
+        page = laboratory.run(laboratory.manager.open_page(site))
+        laboratory.run(page.start("0", seed=3))
+        laboratory.run(page.evaluate("shared.port.postMessage('top'), 0"))
+        for _ in range(3):
+            shown = laboratory.run(page.act([], advance_ms=110, read="[seen, frames[0].eval('seen')]"))
+        return shown.data
+
+    first = seen()
+    assert [[entry[:6] for entry in entries] for entries in first] == [
+        [[30, "top", 0, 30, "name", ""]], [[150, "frame", 1, 150, "name", ""]]
+    ]  # fmt: skip
+    assert seen() == first and 0 < first[0][0][6] < 1
+
+
 def test_formats_default_to_virtual_time(script: Callable[..., Any]) -> None:
     assert script("""
         const format = new Intl.DateTimeFormat('en-GB', {dateStyle: 'short', timeStyle: 'short'});

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-EVERYWHERE = ("timeline.js", "timers.js", "readers.js", "loads.js", "children.js")
+EVERYWHERE = ("timeline.js", "timers.js", "readers.js", "loads.js", "children.js", "shared_workers.js")
 IN_DOCUMENTS = ("timelines.js", "animations.js", "observers.js", "sound.js", "page.js")
 WORKER_MARK = "__clock"  # the last word of the query with which a page asks for a worker's script
 

@@ -22,7 +22,7 @@
       due: () => Math.min(Infinity, ...[...children].map((child) => child.due)),
       async run() {}, // what was due runs as the children follow
       reset(now, seed) {
-        [...children].forEach((child, index) => child.reset(now, childSeed(seed, index)));
+        [...children].forEach((child, index) => child.reset(now, childSeed(seed, index), seed));
       },
     });
   }
@@ -36,8 +36,10 @@
     return behind.length > 0;
   }
   // `uncounted`: messages to and from it are not counted, so it is asked at each end of an advance.
-  function createChild(alive, uncounted = false) {
-    let port = null, wake = () => {}, reply = null, told = -1; // told: how many messages it had when it last answered
+  // `hears`: whether what it says is listened to, and so counted.
+  function createChild(alive, uncounted = false, hears = () => true) {
+    let port = null, missed = null; // a reset before it had begun
+    let wake = () => {}, reply = null, told = -1; // told: how many messages it had when it last answered
     const since = native.now();
     const child = {
       due: Infinity, sent: 0, received: 0, // messages to the child and from it
@@ -49,12 +51,14 @@
           reply = data;
           wake();
         };
+        if (missed) port.postMessage(missed);
         wake();
       },
       heard() { child.received += 1; wake(); },
       end() { children.delete(child); wake(); },
       reset(now, seed) {
         child.due = Math.max(0, child.due - now);
+        missed = port ? null : { seed };
         port?.postMessage({ seed });
       },
       behind: () => child.asked || child.due <= timeline.now || child.sent !== told,
@@ -79,7 +83,7 @@
         reply = null;
         told = child.sent;
         port.postMessage({ to: timeline.now, sent: told });
-        await ready(() => reply && child.received >= reply.posted);
+        await ready(() => reply && (child.received >= reply.posted || !hears()));
         if (reply) child.due = reply.due;
         if (uncounted || child.received !== heard) await nextTask(); // the page's handlers of what it said
       },
@@ -147,17 +151,23 @@
   }, true);
 
   // ---- the child's side ----
-  const follows = inWindow ? timeline.first === realm && self.parent !== self : 'postMessage' in self;
-  if (!follows) return;
-  const { port1: port, port2: handed } = new MessageChannel();
-  const post = inWindow ? null : self.postMessage.bind(self);
-  let posted = 0, received = 0, wake = () => {};
   function start({ now, seed }) {
     // what waits keeps what is left of it
     for (const source of timeline.sources) source.reset?.(timeline.now - now, seed);
     timeline.now = timeline.until = realm.origin = now;
     timeline.seed = timeline.random = seed;
   }
+  function unmark() { // the address as the page gave it
+    const address = new URL(self.location.href);
+    address.search = address.search.replace(new RegExp(`[?&]${MARK}$`), '');
+    Object.defineProperty(self, 'location', { value: address, configurable: true });
+  }
+  clock.children = { ATTACH, SENT, createChild, clocked, start, unmark };
+  const follows = inWindow ? timeline.first === realm && self.parent !== self : 'postMessage' in self;
+  if (!follows) return;
+  const { port1: port, port2: handed } = new MessageChannel();
+  const post = inWindow ? null : self.postMessage.bind(self);
+  let posted = 0, received = 0, wake = () => {};
   port.onmessage = async ({ data: { start: begun, seed, to, sent } }) => {
     if (begun) { start(begun); return; }
     if (seed !== undefined) { reset(seed); return; }
@@ -172,9 +182,7 @@
   const cut = self.name.lastIndexOf('\n');
   start(JSON.parse(self.name.slice(cut + 1)));
   Object.defineProperty(self, 'name', { value: self.name.slice(0, cut), configurable: true });
-  const address = new URL(self.location.href);
-  address.search = address.search.replace(new RegExp(`[?&]${MARK}$`), '');
-  Object.defineProperty(self, 'location', { value: address, configurable: true });
+  unmark();
   post({ [ATTACH]: handed }, [handed]);
   self.addEventListener('message', (event) => {
     const { [SENT]: sent, data } = event.data;

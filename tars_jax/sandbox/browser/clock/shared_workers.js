@@ -1,0 +1,105 @@
+// Shared workers follow the timeline of the documents that are connected to them, each over a link of its own.
+//
+// A document hands the worker a port for the clock as the first message of the page's own port, so a worker hears of it
+// when it begins to listen there. Messages both ways are counted, as children.js does for other workers.
+(() => {
+  'use strict';
+  const clock = self.__clock;
+  const { timeline, realm, advanceTo, next, reset } = clock;
+  const { ATTACH, SENT, createChild, clocked, start, unmark } = clock.children;
+  const { SharedWorker } = self;
+  const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
+
+  // ---- the document's side ----
+  const scripts = new Map(); // address -> the same script with the clock before it: one worker for one address
+  function script(address) {
+    const { href } = new URL(address, self.location.href);
+    if (!scripts.has(href)) scripts.set(href, clocked(href));
+    return scripts.get(href);
+  }
+  if (SharedWorker) {
+    self.SharedWorker = class extends SharedWorker {
+      constructor(address, ...options) {
+        super(script(address), ...options);
+        const { port } = this, { port1, port2 } = new MessageChannel();
+        const started = { now: timeline.now, seed: timeline.seed };
+        let hears = false; // the page listens
+        const child = createChild(realm.alive, true, () => hears);
+        const { reset: resetWith } = child;
+        child.reset = (now, ofChild, seed) => resetWith(now, seed); // the same over each link
+        port1.onmessage = () => child.attach(port1);
+        this.addEventListener('error', () => child.end(), { once: true });
+        port.addEventListener('message', () => child.heard());
+        port.postMessage({ [ATTACH]: port2, started }, [port2]);
+        const { postMessage, start: begin, close } = port;
+        Object.assign(port, {
+          postMessage(data, ...values) {
+            postMessage.call(port, { [SENT]: timeline.now, data }, ...values);
+            child.sent += 1;
+          },
+          start() { hears = true; begin.call(port); },
+          close() { child.end(); close.call(port); },
+        });
+        Object.defineProperty(port, 'onmessage', {
+          get: () => onmessage.get.call(port),
+          set(listener) { hears = true; onmessage.set.call(port, listener); },
+        });
+      }
+    };
+    Object.defineProperty(self.SharedWorker, 'name', { value: 'SharedWorker' });
+  }
+
+  // ---- the worker's side ----
+  if (!('onconnect' in self)) return;
+  unmark();
+  // Its chance is its own, and hangs on no order in which documents connect.
+  const own = [...`${self.location.href}\n${self.name}`].reduce((sum, character) =>
+    (Math.imul(sum, 31) + character.codePointAt(0)) | 0, 7);
+  const links = new Set();
+  function follow(port, started) {
+    const link = { port, posted: 0, received: 0, wake() {} };
+    if (!links.size) start({ now: started.now, seed: (started.seed ^ own) >>> 0 });
+    links.add(link);
+    port.onmessage = async ({ data: { seed, to, sent } }) => {
+      if (seed !== undefined) { reset((seed ^ own) >>> 0); return; }
+      while (link.received < sent) await new Promise((resolve) => { link.wake = resolve; });
+      await advanceTo(to);
+      port.postMessage({ due: next()?.time ?? Infinity, posted: link.posted });
+    };
+    port.postMessage({});
+    return link;
+  }
+  self.addEventListener('connect', ({ ports: [port] }) => {
+    let link = null, early = 0; // messages that it posts before it listens
+    port.addEventListener('message', (event) => {
+      if (event.data?.[ATTACH]) {
+        event.stopImmediatePropagation();
+        link = follow(event.data[ATTACH], event.data.started);
+        link.posted = early;
+        return;
+      }
+      const { [SENT]: sent, data } = event.data;
+      timeline.now = timeline.until = Math.max(timeline.now, sent);
+      Object.defineProperty(event, 'data', { value: data });
+      link.received += 1;
+      link.wake();
+    });
+    const { postMessage, close } = port;
+    Object.assign(port, {
+      postMessage(...values) {
+        postMessage.apply(port, values);
+        if (link) link.posted += 1;
+        else early += 1;
+      },
+      close() {
+        if (link) Object.assign(link, { received: Infinity }).wake();
+        close.call(port);
+      },
+    });
+  }, true);
+  const close = self.close.bind(self);
+  self.close = function () {
+    for (const { port } of links) port.postMessage({ closed: true });
+    close();
+  };
+})();
