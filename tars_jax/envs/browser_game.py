@@ -19,7 +19,7 @@ from tars_jax.sandbox.browser import ActsOnPage, InputEvent, Observation, OpensP
 from tars_jax.tasks.library import Playable, load_playable
 from tars_jax.tasks.task import Task
 
-_READ = "({state: game.state(), verdict: window.verify()})"
+_READ = "({state: game.state(), verdict: window.verify(), begun: game.begun?.() ?? null})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +51,7 @@ class _Episode:
     """Where the running episode stands."""
 
     frame: Frame
+    begun: Any  # how the page names the episode
     terminated: bool = False
     mouse: Position | None = None
     held: dict[str, InputEvent] = dataclasses.field(default_factory=dict)
@@ -91,16 +92,16 @@ class BrowserGame:
             )
             self._game = game
         try:
-            frame = _frame(
-                await self._guarded(self._page.start(game.start_expression(task), seed=task.seed, read=_READ))
-            )
+            start = self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
+            observation = await self._guarded(start)
+            frame = _frame(observation)
         except PageError as error:
             raise InputError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
         height, width, _ = frame.pixels.shape
         if game.page_size not in (None, (width, height)):
             asked = "x".join(map(str, game.page_size))
             raise InputError(f"task {task.id}: {game.name} takes a browser of {asked} pixels, got {width}x{height}")
-        self._episode = _Episode(frame)
+        self._episode = _Episode(frame, observation.data.get("begun"))
         return frame
 
     async def step(self, actions: Sequence[Action]) -> Transition:
@@ -108,7 +109,7 @@ class BrowserGame:
 
         Raises:
           InputError: there is no episode.
-          PageError: the game's page raised, or its verdict is none.
+          PageError: the game's page raised, its verdict is none, or it began an episode that nobody asked for.
           SandboxFailure: the browser failed; the episode is lost, reset again.
         """
         episode = self._episode
@@ -129,6 +130,10 @@ class BrowserGame:
             height, width, _ = episode.frame.pixels.shape
             events, own_ms = to_events(action, width, height, episode.mouse)
             observation = await self._guarded(self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ))
+            if observation.data.get("begun") != episode.begun:
+                name = self._game.name
+                await self.close()
+                raise PageError(f"{name} began an episode that nobody asked for: {observation.data.get('begun')}")
             before, episode.frame = episode.frame.info["verdict"], _frame(observation)
             episode.mouse = mouse_after(events, episode.mouse)
             episode.held = held_after(events, episode.held)
@@ -158,4 +163,5 @@ def _frame(observation: Observation) -> Frame:
     verdict = observation.data.get("verdict")
     if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):
         raise PageError(f"verify() gave {str(verdict)[:200]}, which is no verdict")
-    return Frame(observation.png, observation.pixels, dict(observation.data))
+    info = {name: observation.data[name] for name in ("state", "verdict")}
+    return Frame(observation.png, observation.pixels, info)

@@ -14,7 +14,7 @@ from PIL import Image
 from tars_jax import InputError
 from tars_jax.agent import Click, Finished, Navigate, Point, Press, Wait
 from tars_jax.envs import BrowserGame, BrowserGameSettings
-from tars_jax.sandbox.browser import BrowserManager, InputEvent, KeyUp, Observation, SandboxFailure, Site
+from tars_jax.sandbox.browser import BrowserManager, InputEvent, KeyUp, Observation, PageError, SandboxFailure, Site
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.task import Task
 
@@ -35,16 +35,19 @@ class FakePage:
         self.acts: list[tuple[list[InputEvent], float]] = []
         self.moves = 0
         self.closed = 0
+        self.begun = "0"
 
     def _observation(self) -> Observation:
         picture = io.BytesIO()
         Image.fromarray(np.full((100, 200, 3), self.moves, np.uint8)).save(picture, "PNG")
         done = self.moves >= 3
         verdict = {"score": self.moves, "level": 1, "lives": 1, "done": done, "success": done}
-        return Observation(picture.getvalue(), {"state": {"moves": self.moves}, "verdict": verdict})
+        data = {"state": {"moves": self.moves}, "verdict": verdict, "begun": self.begun}
+        return Observation(picture.getvalue(), data)
 
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
         self.starts.append((expression, seed))
+        self.begun = f"{len(self.starts)} {expression}"
         self.moves = 0
         return self._observation()
 
@@ -171,6 +174,22 @@ def test_a_failure_passes_through_and_the_next_episode_has_a_new_page() -> None:
 
     run(play())
     assert (broken.closed, sound.closed, len(manager.opened)) == (1, 0, 2)
+
+
+def test_a_page_that_begins_another_episode_earns_nothing() -> None:
+    page = FakePage()
+    game, _ = game_on(page)
+
+    async def play() -> None:
+        frame = await game.reset(task())
+        assert set(frame.info) == {"state", "verdict"}
+        await game.step([CLICK])
+        await page.start('game.start({"level": 1, "distance": [1, 1]})', seed=0)  # as a script in the page could
+        with pytest.raises(PageError, match="began an episode that nobody asked for"):
+            await game.step([CLICK])
+
+    run(play())
+    assert page.closed == 1
 
 
 def test_a_step_that_is_cancelled_leaves_no_page_behind() -> None:

@@ -19,7 +19,7 @@ from tars_jax.trajectory import write_atomic
 
 SCRIPTS = ("game.js", "verify.js", "reference.js")  # what every game has; the page loads them last, in this order
 MAX_BYTES = 200_000  # of all scripts together
-KIT = ("random.js", "stage.js", "lettering.js", "digits.js", "hud.js")
+KIT = ("seal.js", "random.js", "stage.js", "lettering.js", "digits.js", "hud.js")
 HINTS = "hints.js"  # ours
 
 # The reference player's moves stand in the state, where `tars_jax.tasks.games.hinted` finds them. What a page hands out

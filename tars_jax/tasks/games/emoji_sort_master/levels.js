@@ -4,9 +4,9 @@
 
 // [kinds, faces of a kind, empty tubes, moves that take a sorted board apart or 0 for a deal] of levels 1, 2, ...; the
 // last one stands for all that follow
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [4, 3, 2, 2], [4, 4, 2, 4], [4, 4, 1, 0], [5, 4, 1, 0], [7, 4, 2, 0], [9, 4, 2, 0], [10, 4, 2, 0], [12, 4, 2, 0],
-];
+]);
 const SEARCHED = 20000; // boards that the solver looks at before a deal is given up
 
 // Takes one group apart: part of it goes onto another kind or into an empty tube, from where it could be poured back.

@@ -2,9 +2,9 @@
 // a tube holds.
 "use strict";
 
-const KINDS = [
+const KINDS = Kit.fixed([
   "happy", "angry", "sad", "silly", "love", "cool", "sleepy", "wow", "calm", "wink", "grumpy", "shy",
-];
+]);
 
 // How many faces of one kind lie on top.
 const topRun = (tube) => {

@@ -4,10 +4,10 @@
 
 // [size, sources, percent of the places filled, percent of the tiles fixed, tiles turned] of levels 1, 2, ...; the last
 // one stands for all that follow
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [3, 1, 60, 0, 2], [3, 1, 90, 0, 4], [4, 1, 75, 0, 8], [4, 1, 95, 0, 13],
   [5, 2, 85, 8, 20], [6, 2, 90, 10, 30], [7, 3, 92, 12, 42], [8, 3, 95, 12, 60],
-];
+]);
 
 // Wires without loops, at most three at a tile: places[row][column] is null, or {source, wires}.
 const growWires = (random, size, sources, wanted) => {

@@ -3,7 +3,7 @@
 
 // A tile is {kind: "source", "lamp", "wire" or "empty", wires, fixed}; wires are the sides that it reaches, as bits
 // clockwise: up 1, right 2, down 4, left 8. A fixed tile is screwed down and does not turn.
-const SIDES = ["up", "right", "down", "left"];
+const SIDES = Kit.fixed(["up", "right", "down", "left"]);
 
 const turned = (wires, times) => {
   const count = times % 4;

@@ -4,10 +4,10 @@
 
 // [blocks besides the key at least, at most, slides at least, at most] of levels 1, 2, ...; the last one stands for all
 // that follow
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [3, 5, 2, 2], [4, 6, 3, 3], [6, 9, 4, 5], [8, 10, 6, 7],
   [9, 11, 8, 9], [9, 11, 9, 11], [10, 11, 11, 14], [10, 11, 14, 18],
-];
+]);
 const MOST_POSITIONS = 2000, MOST_CHANGES = 150;
 
 // Throws blocks onto the board until there are `count` besides the key, or until many did not fit.

@@ -4,13 +4,13 @@
 const SIDE = 4;
 
 // The places of each line, in the order in which a slide in this direction packs them.
-const LINES = Object.fromEntries(Object.entries(Kit.DIRECTIONS).map(([direction, [dx, dy]]) => [
+const LINES = Kit.fixed(Object.fromEntries(Object.entries(Kit.DIRECTIONS).map(([direction, [dx, dy]]) => [
   direction,
   Array.from({ length: SIDE }, (_, line) => Array.from({ length: SIDE }, (_, step) => {
     const at = dx + dy < 0 ? step : SIDE - 1 - step;
     return dx ? [at, line] : [line, at];
   })),
-]));
+])));
 
 // One slide: {tiles, gained, slides: [{from, to, value, merged}], changed}.
 const slide = (tiles, direction) => {

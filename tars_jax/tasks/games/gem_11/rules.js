@@ -3,7 +3,7 @@
 
 // gems[row][column] is a number from 1, or 0 where a place is empty.
 const MERCY = 50;
-const BESIDE = Object.values(Kit.DIRECTIONS);
+const BESIDE = Kit.fixed(Object.values(Kit.DIRECTIONS));
 
 // The places, [column, row], that are joined to this one through equal gems, itself the first.
 const groupAt = (gems, column, row) => {

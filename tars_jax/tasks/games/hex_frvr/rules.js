@@ -4,12 +4,14 @@
 
 // Places are [q, r]: r counts rows downwards, q goes to the right along a row; the same q one row down stands half a
 // hexagon further right.
-const BASES = {
+const BASES = Kit.fixed({
   dot: [[0, 0]], pair: [[0, 0], [1, 0]], bar: [[0, 0], [1, 0], [2, 0]], bend: [[0, 0], [1, 0], [1, 1]],
   heap: [[0, 0], [1, 0], [0, 1]], beam: [[0, 0], [1, 0], [2, 0], [3, 0]], bee: [[0, 0], [1, 0], [0, 1], [1, 1]],
   arch: [[0, 0], [1, 0], [1, 1], [0, 2]], hook: [[0, 0], [1, 0], [2, 0], [0, 1]],
-};
-const SETS = { small: ["dot", "pair", "bar", "bend", "heap"], large: ["dot", "beam", "bee", "arch", "hook"] };
+});
+const SETS = Kit.fixed({
+  small: ["dot", "pair", "bar", "bend", "heap"], large: ["dot", "beam", "bee", "arch", "hook"],
+});
 const TRAY = 3;
 
 // A piece's places in reading order, the first of them at [0, 0].
@@ -26,7 +28,7 @@ const turnsOf = (places) => {
   }
   return [...seen.values()];
 };
-const SHAPES = Object.fromEntries(Object.entries(BASES).map(([name, places]) => [name, turnsOf(places)]));
+const SHAPES = Kit.fixed(Object.fromEntries(Object.entries(BASES).map(([name, places]) => [name, turnsOf(places)])));
 
 // A board of hexagons with `side` of them on each edge: {side, places, at: index by place, lines: lists of indices,
 // near: the indices around each place, -1 beyond the edge}.

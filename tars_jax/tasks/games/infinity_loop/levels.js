@@ -2,10 +2,12 @@
 "use strict";
 
 // [size, percent of neighbours joined, tiles turned] of levels 1, 2, ...; the last one stands for all that follow
-const LEVELS = [[3, 60, 2], [3, 65, 4], [4, 60, 7], [4, 65, 12], [5, 60, 18], [6, 60, 28], [7, 62, 40], [8, 64, 60]];
+const LEVELS = Kit.fixed([
+  [3, 60, 2], [3, 65, 4], [4, 60, 7], [4, 65, 12], [5, 60, 18], [6, 60, 28], [7, 62, 40], [8, 64, 60],
+]);
 
 // A tile is the set of sides that its line reaches, as bits clockwise: up 1, right 2, down 4, left 8.
-const SIDES = ["up", "right", "down", "left"];
+const SIDES = Kit.fixed(["up", "right", "down", "left"]);
 
 const turned = (tile, times) => {
   const count = times % 4;

@@ -5,12 +5,21 @@ window.Kit = window.Kit || {};
 // Below this many pixels a viewport shows the board alone, flat and without tweens: this is what a small policy sees.
 Kit.COMPACT_BELOW = 200;
 
-Kit.DIRECTIONS = { up: [0, -1], right: [1, 0], down: [0, 1], left: [-1, 0] };
+Kit.DIRECTIONS = Kit.fixed({ up: [0, -1], right: [1, 0], down: [0, 1], left: [-1, 0] });
 
-const KEYS = {
+const KEYS = Kit.fixed({
   ArrowUp: "up", ArrowRight: "right", ArrowDown: "down", ArrowLeft: "left",
   w: "up", d: "right", s: "down", a: "left",
+});
+
+// What the browser says of an event: a script that comes before us may have laid other words over it.
+const reader = (kind, name) => {
+  const { get } = Object.getOwnPropertyDescriptor(kind.prototype, name);
+  return (event) => Reflect.apply(get, event, []);
 };
+const [clientX, clientY, button] = ["clientX", "clientY", "button"].map((name) => reader(MouseEvent, name));
+const pressedKey = reader(KeyboardEvent, "key");
+const modified = ["ctrlKey", "metaKey", "altKey"].map((name) => reader(KeyboardEvent, name));
 
 // Where the board and the panel stand. All lengths are whole pixels; `cell` is the side of one board cell.
 Kit.layout = (width, height, columns, rows) => {
@@ -84,26 +93,27 @@ Kit.stage = (rules) => {
   });
 
   canvas.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
-    pressed = [event.clientX, event.clientY];
+    if (!event.isTrusted || button(event) !== 0) return;
+    pressed = [clientX(event), clientY(event)];
     carrying = rules.pick?.(...pressed) ?? false;
   });
   window.addEventListener("pointermove", (event) => {
-    if (pressed && carrying) rules.carry(event.clientX, event.clientY);
+    if (event.isTrusted && pressed && carrying) rules.carry(clientX(event), clientY(event));
   });
   window.addEventListener("pointerup", (event) => {
-    if (event.button !== 0 || pressed === null) return;
-    const [x, y] = pressed;
-    const dx = event.clientX - x, dy = event.clientY - y;
+    if (!event.isTrusted || button(event) !== 0 || pressed === null) return;
+    const [x, y] = pressed, [toX, toY] = [clientX(event), clientY(event)];
+    const dx = toX - x, dy = toY - y;
     pressed = null;
-    if (Math.hypot(dx, dy) < 0.4 * stage.layout.board.cell) return rules.tap(event.clientX, event.clientY);
-    if (carrying) return rules.drop(event.clientX, event.clientY);
+    if (Math.hypot(dx, dy) < 0.4 * stage.layout.board.cell) return rules.tap(toX, toY);
+    if (carrying) return rules.drop(toX, toY);
     const across = Math.abs(dx) > Math.abs(dy);
     rules.swipe(across ? (dx > 0 ? "right" : "left") : (dy > 0 ? "down" : "up"));
   });
   window.addEventListener("keydown", (event) => {
-    const direction = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!direction || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!event.isTrusted) return;
+    const key = pressedKey(event), direction = KEYS[key.length === 1 ? key.toLowerCase() : key];
+    if (!direction || modified.some((held) => held(event))) return;
     event.preventDefault();
     rules.key(direction);
   });
@@ -131,18 +141,25 @@ Kit.integer = (options, name, standard, low, high) => {
 };
 
 // A person opened the page: play from ?seed=..&level=.., and go on to the next level after a win. Ends for good when a
-// sandbox calls game.start itself.
+// sandbox calls game.start itself. game.begun() names the episode that runs, so that whoever started one sees that it is
+// still the same.
 Kit.playByHand = () => {
   const start = game.start;
-  let byHand = true;
-  game.start = (options) => {
-    byHand = false;
+  let byHand = true, begun = 0, given = null;
+  const beginWith = (options) => {
+    begun += 1;
+    given = JSON.stringify(options);
     start(options);
   };
+  game.start = (options) => {
+    byHand = false;
+    beginWith(options);
+  };
+  game.begun = () => `${begun} ${given}`;
   window.addEventListener("load", () => {
     if (!byHand) return;
     const query = new URLSearchParams(location.search);
-    const begin = (level) => start({ seed: Number(query.get("seed") || 1), level });
+    const begin = (level) => beginWith({ seed: Number(query.get("seed") || 1), level });
     begin(Number(query.get("level") || 1));
     window.addEventListener("pointerdown", () => {
       const { done, success, level } = window.verify();

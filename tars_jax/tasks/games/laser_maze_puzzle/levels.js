@@ -4,12 +4,12 @@
 
 // [columns and rows, mirrors of the beam, targets on it, splitters with a target each, further mirrors, walls] of
 // levels 1, 2, ...; the last one stands for all that follow
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [6, 2, 1, 0, 2, 4], [6, 3, 1, 0, 2, 4], [6, 4, 2, 0, 2, 4], [6, 5, 2, 0, 2, 4], [8, 6, 3, 0, 3, 7],
   [8, 6, 2, 1, 4, 7], [8, 7, 3, 1, 5, 8], [10, 8, 3, 2, 6, 12],
-];
+]);
 
-const SLANTED = [1, 3];
+const SLANTED = Kit.fixed([1, 3]);
 
 // The beam from a source on the border: {source, mirrors, way: its cells, tail: those after the last mirror}, or null.
 const drawBeam = (random, size, count) => {

@@ -2,9 +2,9 @@
 "use strict";
 
 // Directions up, right, down, left are 0 to 3. A mirror lies "-", "\", "|" or "/", which are turns 0 to 3, clockwise.
-const WAYS = Object.values(Kit.DIRECTIONS);
+const WAYS = Kit.fixed(Object.values(Kit.DIRECTIONS));
 // REFLECTED[turn][direction]: along a mirror light passes
-const REFLECTED = [[2, 1, 0, 3], [3, 2, 1, 0], [0, 3, 2, 1], [1, 0, 3, 2]];
+const REFLECTED = Kit.fixed([[2, 1, 0, 3], [3, 2, 1, 0], [0, 3, 2, 1], [1, 0, 3, 2]]);
 
 const sameCell = ([a, b], [c, d]) => a === c && b === d;
 const hasCell = (cells, cell) => cells.some((one) => sameCell(one, cell));

@@ -2,11 +2,11 @@
 "use strict";
 
 // [size, shortest path at least, at most] of levels 1, 2, ...; the last one stands for all that follow
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [6, 2, 4], [6, 4, 6], [6, 6, 8], [6, 8, 11], [8, 9, 12], [8, 12, 16], [10, 14, 19], [12, 18, 25],
-];
+]);
 
-const OPPOSITE = { up: "down", right: "left", down: "up", left: "right" };
+const OPPOSITE = Kit.fixed({ up: "down", right: "left", down: "up", left: "right" });
 
 // open[row][column]: the set of directions without a wall
 const neighbours = (open, [column, row]) => [...open[row][column]].map((direction) => {

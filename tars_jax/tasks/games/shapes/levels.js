@@ -3,13 +3,13 @@
 
 // [columns and rows of the board, rows above the tray, cells of the outline, least and most cells of a piece, spare
 // pieces] of levels 1, 2, ...; the last one stands for all that follow
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [6, 3, 5, 2, 3, 0], [6, 3, 9, 2, 4, 0], [6, 3, 13, 2, 4, 0], [8, 4, 18, 2, 5, 0], [8, 4, 23, 3, 5, 0],
   [10, 4, 30, 3, 5, 0], [12, 5, 40, 3, 5, 1], [12, 5, 48, 3, 5, 2],
-];
+]);
 const COLORS = 14;
 
-const STEPS = Object.values(Kit.DIRECTIONS);
+const STEPS = Kit.fixed(Object.values(Kit.DIRECTIONS));
 // Left to right, and down in each column: outlines are wide, which makes this the short way for a solver.
 const byColumns = ([a, b], [c, d]) => a - c || b - d;
 const beside = ([column, row]) => STEPS.map(([dx, dy]) => [column + dx, row + dy]);

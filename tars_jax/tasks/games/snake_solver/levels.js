@@ -2,10 +2,10 @@
 "use strict";
 
 // [size, walls, fruits, length of the snake, least and most moves of the way, dead ends that the solver met] of levels 1, 2, ...
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [6, 0, 1, 3, 2, 5, 0], [6, 3, 2, 3, 5, 9, 0], [6, 5, 3, 4, 9, 14, 0], [6, 6, 4, 5, 12, 20, 0], [8, 13, 5, 6, 18, 32, 1],
   [8, 14, 6, 8, 22, 42, 1], [10, 24, 7, 10, 30, 64, 2], [12, 36, 8, 12, 40, 90, 3],
-];
+]);
 const EFFORT = 150; // searches for a way that a level is worth
 
 // The first shortest way from a body to a goal, as cells after the head, or null. Cells are numbers, row by row;

@@ -2,9 +2,9 @@
 "use strict";
 
 // [threes of tiles, kinds, layers, most tiles in the tray on the way that is known to win] of levels 1, 2, ...
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [2, 2, 1, 3], [4, 4, 1, 4], [6, 6, 2, 5], [8, 7, 2, 5], [11, 8, 3, 6], [14, 9, 3, 6], [18, 11, 4, 6], [24, 12, 5, 6],
-];
+]);
 
 // Places where a tile of this layer can lie: odd layers lie half a tile aside and rest on at least two tiles.
 const openPlaces = (tiles, layer) => {

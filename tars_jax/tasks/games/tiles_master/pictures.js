@@ -20,7 +20,7 @@ const line = (context, color, width, path) => {
   context.stroke(new Path2D(path));
 };
 
-const PICTURES = {
+const PICTURES = Kit.fixed({
   cherry: (context) => {
     line(context, "#3d8b37", 0.14, "M-.4 .1C-.35 -.4 0 -.7 .35 -.85C.3 -.5 .4 -.2 .45 .2");
     circle(context, "#d91e36", -0.42, 0.38, 0.42);
@@ -85,7 +85,7 @@ const PICTURES = {
     circle(context, "#ffd84a", 0.36, 0.02, 0.16);
     shape(context, "#ff8fb0", "M-.14 .3H.14L0 .46Z");
   },
-};
+});
 
 // Draws a picture centred at (x, y), `side` pixels high and wide.
 const drawPicture = (context, kind, x, y, side) => {

@@ -3,18 +3,18 @@
 "use strict";
 
 // [cells on a side, lines to clear, percent filled, shapes (the first of SHAPES), whether a line is at hand] of levels 1, 2, ...
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [4, 1, 40, 5, 1], [4, 3, 40, 10, 1], [6, 8, 45, 19, 0], [6, 10, 50, 19, 0], [6, 12, 50, 19, 0], [8, 10, 50, 19, 0],
   [8, 14, 55, 24, 0], [8, 20, 55, 24, 0],
-];
+]);
 
 // Rows of a shape from above, parted by slashes.
-const SHAPES = [
+const SHAPES = Kit.fixed([
   "x", "xx", "x/x", "xxx", "x/x/x", "xx/x.", "xx/.x", "x./xx", ".x/xx", "xx/xx",
   "xxx/x..", "xxx/..x", "x../xxx", "..x/xxx", "xxx/.x.", ".x./xxx", "x./xx/x.", ".x/xx/.x", "xx./.xx",
   ".xx/xx.", "xxx/xxx", "xx/xx/xx", "xxx/x../x..", "..x/..x/xxx",
 ].map((shape) => shape.split("/").flatMap((line, row) =>
-  [...line].map((sign, column) => sign === "x" && [column, row]).filter(Boolean)));
+  [...line].map((sign, column) => sign === "x" && [column, row]).filter(Boolean))));
 const WOODS = 4;
 
 const drawPiece = (random, shapes) => ({ cells: SHAPES[random.below(shapes)], wood: 1 + random.below(WOODS) });

@@ -3,10 +3,10 @@
 
 // [places on a side, balls, threads, balls moved away, moves that untangling takes at least] of levels 1, 2, ...; the last
 // one stands for all that follow
-const LEVELS = [
+const LEVELS = Kit.fixed([
   [4, 4, 4, 1, 1], [4, 5, 7, 2, 1], [5, 6, 10, 6, 2], [5, 7, 12, 7, 3], [6, 9, 14, 9, 4], [6, 11, 17, 11, 5],
   [8, 13, 21, 13, 6], [8, 16, 26, 16, 8],
-];
+]);
 
 // Threads without crossings between balls on random places: first those that join everything, then more, or null.
 const weave = (random, balls, count) => {

@@ -2,7 +2,7 @@
 // target, + the worker on one; . is read as ?.
 "use strict";
 
-const LEVELS = [
+const LEVELS = Kit.fixed([
   `#######
 #     #
 # @$? #
@@ -49,4 +49,4 @@ const LEVELS = [
 # # $#  #
 #     ###
 #########`,
-];
+]);

@@ -69,6 +69,7 @@ const game = (() => {
   });
   window.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!event.isTrusted) return;
     if (event.key === " ") act("drop");
     if (event.key.toLowerCase() === "z") act("turn_back");
   });

@@ -4,10 +4,10 @@
 const WIDTH = 10, HEIGHT = 20, QUEUE = 4;
 
 // Square boxes that rotate as they are, in the order of the bag: I O T S Z J L.
-const SHAPES = [
+const SHAPES = Kit.fixed([
   ["....", "####", "....", "...."], ["##", "##"], [".#.", "###", "..."], [".##", "##.", "..."],
   ["##.", ".##", "..."], ["#..", "###", "..."], ["..#", "###", "..."],
-].map((lines) => lines.map((line) => [...line].map((sign) => Number(sign === "#"))));
+].map((lines) => lines.map((line) => [...line].map((sign) => Number(sign === "#")))));
 
 const emptyBoard = () => Array.from({ length: HEIGHT }, () => Array(WIDTH).fill(0));
 const turned = (shape, clockwise) => shape.map((line, row) => line.map((_, column) =>
