@@ -92,6 +92,8 @@ FAULTS = {  # file, what stands there, what is put there, what the inspection sa
     "trivial": ("game.js", "    press(...cell);", "    lit.forEach((line) => line.fill(0));", "it is trivial"),
     "no verdict": ("verify.js", "return { score,", "return null && { score,", "verify() gave None"),
     "a late error": ("verify.js", "return { score,", "if (score) throw Error('late'); return { score,", "late"),
+    "a socket": ("verify.js", "return { score,", "new WebSocket('ws://a.example'); return { score,", "reach ws:"),
+    "another address": ("game.js", "    press(...cell);", "    location.href = 'http://a.example/';", "(navigation)"),
     "no moves": ("reference.js", "legal: places.map(move)", "legal: []", "knows no move"),
 }
 

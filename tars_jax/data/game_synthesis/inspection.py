@@ -130,6 +130,9 @@ def _keeps_the_form(trajectory: Trajectory) -> list[str]:
     found = []
     for info in infos:
         verdict, state = info["verdict"], info["state"]
+        found += [
+            f"it tried to reach {where}; a game reaches nothing but its folder" for where in state.get("tried", ())
+        ]
         for field, kinds in VERDICT.items():
             if type(verdict.get(field)) not in kinds:
                 found.append(f"verify(): field {field} is {verdict.get(field)!r}")

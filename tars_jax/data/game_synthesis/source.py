@@ -20,7 +20,22 @@ from tars_jax.trajectory import write_atomic
 SCRIPTS = ("game.js", "verify.js", "reference.js")  # what every game has; the page loads them last, in this order
 MAX_BYTES = 200_000  # of all scripts together
 KIT = ("seal.js", "random.js", "stage.js", "lettering.js", "digits.js", "hud.js")
-HINTS = "hints.js"  # ours
+GUARD, HINTS = "guard.js", "hints.js"  # ours, loaded before all others and after them
+
+# The sandbox lets nothing out; this lets nobody try unseen. Addresses of files, data and blobs are not the network.
+POLICY = "default-src 'self' file: data: blob: 'unsafe-inline' 'unsafe-eval'; worker-src 'none'; webrtc 'block'"
+_GUARD = """(() => {
+  const tried = [];
+  window.addEventListener("securitypolicyviolation", (event) => {
+    tried.push(`${event.blockedURI} (${event.effectiveDirective})`);
+  }, true);
+  window.navigation?.addEventListener("navigate", (event) => {
+    if (new URL(event.destination.url).host === location.host) return;
+    event.preventDefault();
+    tried.push(`${event.destination.url} (navigation)`);
+  });
+  Object.defineProperty(window, "tried", { value: tried });
+})();"""
 
 # The reference player's moves stand in the state, where `tars_jax.tasks.games.hinted` finds them. What a page hands out
 # is a copy: a change of it changes no game.
@@ -28,6 +43,7 @@ _HINTS = """(() => {
   const state = game.state;
   game.state = () => {
     const found = structuredClone(state());
+    if (window.tried.length) found.tried = window.tried.slice(0, 5);
     return { ...found, reference: window.reference(structuredClone(found)) };
   };
   window.game = game;
@@ -84,7 +100,7 @@ def check_source(source: GameSource) -> None:
         if not source.scripts.get(name, "").strip():
             raise InputError(f"{name} is missing or empty; a game has {', '.join(SCRIPTS)}")
     for name in source.scripts:
-        if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}\.js", name) or name == HINTS:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}\.js", name) or name in (GUARD, HINTS):
             raise InputError(f"{name!r} is no name of a script; it takes one like rules.js")
     try:
         json.dumps(dict(source.metadata), ensure_ascii=False).encode()
@@ -108,6 +124,7 @@ def write_game(source: GameSource, games: Path) -> Path:
     shutil.copytree(GAMES_FOLDER / "kit", games / "kit", dirs_exist_ok=True)
     for name, text in source.scripts.items():
         write_atomic(folder / name, text.encode())
+    write_atomic(folder / GUARD, _GUARD.encode())
     write_atomic(folder / HINTS, _HINTS.encode())
     write_atomic(folder / "index.html", _page(source).encode())
     levels = [{"level": number, **level} for number, level in enumerate(source.metadata["levels"], start=1)]
@@ -131,10 +148,11 @@ def write_game(source: GameSource, games: Path) -> Path:
 
 def _page(source: GameSource) -> str:
     own = [name for name in source.scripts if name not in SCRIPTS]
-    loaded = [*(f"../kit/{name}" for name in KIT), *own, *SCRIPTS, HINTS]
+    loaded = [GUARD, *(f"../kit/{name}" for name in KIT), *own, *SCRIPTS, HINTS]
     scripts = "\n".join(f'  <script src="{name}"></script>' for name in loaded)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n  <meta charset="utf-8">\n'
+        f'  <meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f"  <title>{html.escape(source.metadata['title'])}</title>\n"
         '  <link rel="icon" href="data:,">\n  <link rel="stylesheet" href="../kit/page.css">\n'
         f"</head>\n<body>\n{scripts}\n</body>\n</html>\n"
