@@ -8,7 +8,7 @@ Commands:
 
 Expected result: the tables of the UI-TARS-2 report for our episodes, with its own rows beside ours and marked as such,
 and the score against the step budget: RUN/report.md, RUN/budget.svg, RUN/result.json. A run that was killed plays only
-what it lacks: --config.run=RUN.
+what it lacks: --config.run=RUN. One that lost every episode to the infrastructure has measured nothing and exits 1.
 
 Whole suites, on two cores with another job on one of them, 95% intervals in brackets:
 

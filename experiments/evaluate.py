@@ -2,7 +2,8 @@
 
 1. played: every task of the suite, by the contestant;
 2. reference: the same levels by the reference players of the games, whose score is 100 (games15 alone);
-3. report.md, budget.svg and result.json.
+3. report.md, budget.svg and result.json; of a run whose episodes were all lost to the infrastructure result.json alone,
+   and it exits 1.
 
 Episodes are kept one by one: a run that was killed plays only those that it lacks.
 """
@@ -50,7 +51,7 @@ NOTE = {
 Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
 
 
-def run(config: Any, run_directory: RunDirectory) -> None:
+def run(config: Any, run_directory: RunDirectory) -> int:
     names = suite_names(config.suite, config.names)
     tasks = {name: suite_tasks(name, config.episodes, config.levels, config.seed, config.max_steps) for name in names}
     with open_contestant(config) as contestant:
@@ -60,7 +61,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         # Where an episode was lost to the infrastructure, its level is lost to both sides.
         references = play(config, run_directory, "reference", scripted("reference", config), tasks)
         played, references = common(played, references)
-    finish(config, run_directory, played, references)
+    return finish(config, run_directory, played, references)
 
 
 def play(
@@ -103,13 +104,19 @@ def common(played: Episodes, references: Episodes) -> tuple[dict[str, list[Traje
     return sides
 
 
-def finish(config: Any, run_directory: RunDirectory, played: Episodes, references: Episodes) -> None:
-    lost = config.episodes * len(played) - sum(map(len, played.values()))
+def finish(config: Any, run_directory: RunDirectory, played: Episodes, references: Episodes) -> int:
+    wanted = config.episodes * len(played)
+    lost = wanted - sum(map(len, played.values()))
+    result: dict[str, Any] = {"suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
+    missing = [name for name, episodes in played.items() if not episodes]
     played = {name: episodes for name, episodes in played.items() if episodes}
+    if not played:
+        write_json(run_directory.path / "result.json", result | {"lost_to_infrastructure": lost})
+        print(f"nothing was measured: all {wanted} episodes were lost to the infrastructure; start another run")
+        return 1
     most = config.max_steps
     raw = {name: estimate_mean(scores(episodes, most)) for name, episodes in played.items()}
     solved = {name: sum(solved_within(episode, most) for episode in episodes) for name, episodes in played.items()}
-    result: dict[str, Any] = {"suite": config.suite, "checkpoint": config.checkpoint, "seed": config.seed}
     match config.suite:
         case "games15":
             reference = {name: scores(references[name], most) for name in played}
@@ -139,15 +146,20 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
     write_json(run_directory.path / "result.json", result)
     draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}").savefig(run_directory.path / "budget.svg")
     steps = budget_table(curve, unit)
+    note = NOTE[config.suite]
+    if lost:
+        whole = f", among them all of {', '.join(missing)}" if missing else ""
+        note += f" {lost} of {wanted} episodes were lost to the infrastructure and count nowhere{whole}."
     page = (
         f"# {config.suite}, played by {config.checkpoint}\n\n{config.episodes} episodes of each, at most {most} steps, "
-        f"seed {config.seed}; 95% intervals in brackets.\n\n{table}\n\n{NOTE[config.suite]}\n\n"
+        f"seed {config.seed}; 95% intervals in brackets.\n\n{table}\n\n{note}\n\n"
         f"## Score against step budget\n\n{steps}\n\n![score against step budget](budget.svg)\n"
     )
     write_atomic(run_directory.path / "report.md", page.encode())
-    print(f"{table}\n\n{NOTE[config.suite]}\n\n{steps}")
+    print(f"{table}\n\n{note}\n\n{steps}")
     print(json.dumps({name: result[name] for name in ("suite", "checkpoint", "seed", "lost_to_infrastructure")}))
     print(f"report: {run_directory.path / 'report.md'}")
+    return 0
 
 
 def scores(episodes: Sequence[Trajectory], budget: int) -> list[float]:

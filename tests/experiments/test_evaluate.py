@@ -33,6 +33,7 @@ from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.training.checkpoint import save_parameters
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory import Outcome, Trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
@@ -68,6 +69,28 @@ def test_the_reference_player_scores_100(tmp_path: pathlib.Path) -> None:
     assert values == sorted(values) and values[0] < 60
     page = (tmp_path / "run" / "report.md").read_text()
     assert "UI-TARS-2-RL (paper)" in page and "budget.svg" in page and (tmp_path / "run" / "budget.svg").exists()
+
+
+def test_what_the_infrastructure_lost_is_said_and_never_a_number(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All episodes lost: exit code 1. All of one game lost: the others' table, and a sentence."""
+    verdict = {"verdict": {"score": 2, "success": True}}
+    episode = Trajectory("0", {"id": "m"}, (), (), Outcome.FINISHED, 1.0, {"final": verdict})
+    kept: dict[str, list[Trajectory]] = {"infinity_loop": [], "maze_path_of_light": []}
+    monkeypatch.setattr("experiments.evaluate.play", lambda *_: dict(kept))
+    config = load_config("evaluate", flags(checkpoint="random"), root=ROOT, rules=RULES)
+    for name, code in (("all", 1), ("some", 0)):
+        with RunDirectory.create(tmp_path / name, config.to_dict(), "evaluate") as run_directory:
+            assert run(config, run_directory) == code
+        kept["maze_path_of_light"] = [episode]
+    said = capsys.readouterr().out
+    assert "nothing was measured: all 4 episodes were lost to the infrastructure" in said
+    assert "3 of 4 episodes were lost to the infrastructure and count nowhere, among them all of infinity_loop." in said
+    results = [json.loads((tmp_path / name / "result.json").read_text()) for name in ("all", "some")]
+    assert [result["lost_to_infrastructure"] for result in results] == [4, 3]
+    assert "nan" not in f"{said} {results} {(tmp_path / 'some' / 'report.md').read_text()}".lower()
+    assert not (tmp_path / "all" / "report.md").exists()
 
 
 @pytest.mark.browser
