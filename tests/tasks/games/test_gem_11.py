@@ -136,3 +136,16 @@ def test_what_the_page_gave_away_changes_nothing(page: Page) -> None:
     )
     assert verdict == {"score": 0, "level": 4, "lives": 1, "done": False, "success": False}
     assert page.evaluate("game.state()") == before
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("seed", [45, 61])  # where equal gems were once hoarded until the budget was over
+def test_the_player_merges_in_time(page: Page, seed: int) -> None:
+    state = page.evaluate(START, {"seed": seed, "level": 3})
+    rng = random.Random(seed)
+    for _ in range(load_game("gem_11").steps_of_level(3)):
+        if state["done"]:
+            break
+        perform(page, reference.play(state, rng))
+        state = page.evaluate("game.state()")
+    assert state["success"]

@@ -141,3 +141,33 @@ def test_bad_options_are_sentences(page: Page) -> None:
     script = "options => { try { game.start(options) } catch (error) { return error.message } }"
     assert "option set takes small or large" in page.evaluate(script, {"seed": 1, "set": "toString"})
     assert "option side takes a whole number from 3 to 5" in page.evaluate(script, {"seed": 1, "side": 9})
+
+
+@pytest.mark.browser
+def test_every_level_has_a_way_within_its_budget(page: Page) -> None:
+    """The generator's own player, played again on what it made: its pieces, its board, and the steps that there are."""
+    play = """([level, seeds]) => seeds.map(seed => {
+        game.start({ level, seed });
+        const { side, set, taken, wanted } = game.state();
+        let { board, held, pieces } = makeLevel("hex_frvr", seed, level, { side, set, taken, lines: wanted });
+        const tray = Array.from({ length: TRAY }, (_, slot) => pieces(slot));
+        const shown = game.state();
+        const same = shown.places.every(({ shape }, place) => shape === held[place])
+            && shown.tray.every(({ shape }, slot) => shape === tray[slot].shape);
+        let cleared = 0, steps = 0;
+        for (; same && cleared < wanted; steps++) {
+            const ways = tray.flatMap((piece, slot) => fitsOf(board, held, piece).map((way) => {
+                const after = laid(board, held, piece.shape, way);
+                return { ...after, slot, cost: raggedness(board, after.held) - 12 * after.lines };
+            }));
+            const best = ways.reduce((a, b) => (b.cost < a.cost ? b : a));
+            held = best.held;
+            cleared += best.lines;
+            tray[best.slot] = pieces(TRAY + steps);
+        }
+        return steps;
+    })"""
+    game = load_game("hex_frvr")
+    for level in range(1, len(game.levels) + 1):
+        steps = page.evaluate(play, [level, list(range(3))])
+        assert min(steps) > 0 and max(steps) <= game.steps_of_level(level)

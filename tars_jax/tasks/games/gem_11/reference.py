@@ -15,6 +15,7 @@ DEPTH, LARGE, DEPTH_LARGE = 3, 6, 2  # merges ahead; on boards from six columns 
 WIDEST = 5  # merges that are looked at further
 WORTH = tuple(3.0**gem for gem in range(32))  # pairs gain by merging, threes come out even
 EQUAL, NEXT = 0.4, 0.15  # what two neighbours add: equal gems, gems that differ by one; times the worth of the lesser
+GROUP = 2 + EQUAL  # what equal gems that touch are worth together, times one of them: however many, they become one gem
 STUCK = -1e9  # nothing can be merged until new gems fall: a board that needs luck, to be left to the last
 
 
@@ -60,7 +61,10 @@ def merge(gems: Gems, side: int, group: list[int], place: int) -> Gems:
 
 
 def worth(gems: Gems, side: int) -> float:
-    """How good a board is: large gems, and neighbours that will merge."""
+    """How good a board is: large gems, and neighbours that will merge.
+
+    On a large board so many kinds fall that a game may be lost: there what is not yet merged is kept as a reserve.
+    """
     total = 0.0
     for place, gem in enumerate(gems):
         if not gem:
@@ -69,9 +73,11 @@ def worth(gems: Gems, side: int) -> float:
         for other in (place + 1 if (place + 1) % side else -1, place + side):
             if 0 <= other < len(gems) and gems[other]:
                 apart = abs(gem - gems[other])
-                if apart < 2:
+                if apart == 1 or (apart == 0 and side >= LARGE):
                     total += (NEXT if apart else EQUAL) * WORTH[min(gem, gems[other])]
-    return total
+    if side >= LARGE:
+        return total
+    return total + sum((GROUP - len(group)) * WORTH[gems[group[0]]] for group in groups(gems, side))
 
 
 def merges(gems: Gems, side: int) -> list[tuple[float, int, Gems]]:
