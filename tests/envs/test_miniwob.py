@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import random
 import time
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -54,6 +55,28 @@ PLACE = """(({selector, text}) => {
     const box = all.find((one) => one.textContent.trim() === text || text === null).getBoundingClientRect();
     return [box.left + box.width / 2, box.top + box.height / 2].map((x, i) => x / [innerWidth, innerHeight][i] * 1000);
 })(%s)"""
+
+# Every call by which a task ends its episode, as its own code makes it: the reward, whether time takes from it, when.
+HEAR = """(() => {
+    const { core } = inner, end = core.endEpisode;
+    window.heard = [];
+    core.endEpisode = (reward, proportional, ...reason) => {
+        if (core.EP_TIMER !== null) heard.push({ reward, proportional: Boolean(proportional), at: performance.now() });
+        return end(reward, proportional, ...reason);
+    };
+})()"""
+# Where a hand that knows nothing might click: all that stands in the task's area, in the page and in a frame of it.
+PLACES = """(() => {
+    const what = "button, input, textarea, select, a, li, label, td, span, svg *, canvas, img, p, [role], [class*=ui-]";
+    const outer = document.querySelector("iframe").contentWindow;
+    return [outer, ...Array.from(outer.frames)].flatMap((page) => {
+        const frame = page === outer ? { left: 0, top: 0 } : page.frameElement.getBoundingClientRect();
+        const boxes = [...page.document.body.querySelectorAll(what)].map((one) => one.getBoundingClientRect());
+        return boxes.filter((box) => box.width && box.height).map((box) =>
+            [frame.left + box.left + box.width / 2, frame.top + box.top + box.height / 2]);
+    }).filter(([x, y]) => x > 0 && y > 50 && x < innerWidth && y < innerHeight)
+        .map(([x, y]) => [Math.round(x / innerWidth * 1000), Math.round(y / innerHeight * 1000)]);
+})()"""
 
 
 class Player:
@@ -124,16 +147,43 @@ async def idle(game: BrowserGame, task: Task) -> str:
     return ""
 
 
-def test_tasks_load_and_idling_ends_at_its_time_limit(request: pytest.FixtureRequest) -> None:
-    """Every eighth task and all with a page of their own size; with --all every one."""
-    step = 1 if request.config.getoption("--all") else 8
+async def careless(game: BrowserGame, task: Task, limit: float) -> tuple[str, list[Any]]:
+    """Plays anything anywhere; what is wrong with what it earned, and all that was seen."""
+    rng = random.Random(task.id)
+    seen: list[Any] = [(await game.reset(task)).png]
+    page = game._page
+    assert page is not None
+    await page.evaluate(HEAR)
+    earned, verdict = 0.0, {"done": False}
+    for _ in range(6):
+        places = await page.evaluate(PLACES)
+        actions: list[Action] = [Click(Point(*rng.choice(places)))] if places else []
+        actions += rng.choice(([], [Type("a")], [Wait(0.05 * limit)], [Hotkey(("enter",))]))
+        after = await game.step(actions)
+        earned, verdict = earned + after.reward, after.frame.info["verdict"]
+        seen.append((after.frame.png, after.reward))
+        if after.terminated:
+            break
+    calls = await page.evaluate("heard")
+    if verdict["done"] != bool(calls):
+        return f"done is {verdict['done']} after {calls}", seen
+    expected = 0.0
+    for call in calls[:1]:
+        left = max(0.0, 1 - int(call["at"]) / 1000 / limit) if call["proportional"] else 1.0
+        expected = call["reward"] * left
+    same = earned == verdict["score"] == pytest.approx(expected, abs=1e-9)
+    return "" if same else f"earned {earned}, {verdict}, where {calls} are worth {expected}", seen
+
+
+def wrong_in_some(step: int, own: int, check: Callable[[BrowserGame, Task], Awaitable[str]]) -> dict[str, str]:
+    """What `check` says of every `step`-th task and of so many with a page of their own size."""
     wrong: dict[str, str] = {}
 
     async def play(manager: BrowserManager, names: list[str]) -> None:
         game = BrowserGame(manager)
         while names:
             name = names.pop()
-            if problem := await idle(game, sample_task(name, "eval", 0, 0, {})):
+            if problem := await check(game, sample_task(name, "eval", 0, 0, {})):
                 wrong[name] = problem
         await game.close()
 
@@ -141,13 +191,31 @@ def test_tasks_load_and_idling_ends_at_its_time_limit(request: pytest.FixtureReq
         for (width, height), count in AREAS.items():
             names = [name for name in playable_names("miniwob") if load_playable(name).page_size == (width, height)]
             assert len(names) == count
-            names = names[:: step if count > step else 1]
+            names = names[::step] if count > max(own, step) else names[-own:]
             config = BrowserConfig(browsers=1, pages_per_browser=PAGES, width=width, height=height, call_timeout_s=120)
             async with BrowserManager(config) as manager:
                 await asyncio.gather(*(play(manager, names) for _ in range(PAGES)))
 
     asyncio.run(play_all())
-    assert wrong == {}
+    return wrong
+
+
+def test_tasks_load_and_idling_ends_at_its_time_limit(request: pytest.FixtureRequest) -> None:
+    """Every eighth task; with --all every one."""
+    assert wrong_in_some(1 if request.config.getoption("--all") else 8, 3, idle) == {}
+
+
+async def careless_twice(game: BrowserGame, task: Task) -> str:
+    limit = (await game.reset(task)).info["state"]["limit_ms"] / 1000
+    first, again = [await careless(game, task, limit) for _ in range(2)]
+    return first[0] or ("" if first == again else "the same moves gave something else")
+
+
+@pytest.mark.timeout(1200)
+def test_any_answer_earns_what_the_tasks_own_code_says(request: pytest.FixtureRequest) -> None:
+    """A few tasks; with --all every one. Twice from the same seed, for the same bytes and rewards."""
+    step, own = (1, 3) if request.config.getoption("--all") else (44, 1)
+    assert wrong_in_some(step, own, careless_twice) == {}
 
 
 def test_time_counts_as_the_package_counts_it_and_thinking_takes_none(player: Player) -> None:

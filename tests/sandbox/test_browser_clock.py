@@ -290,3 +290,24 @@ def test_frames_of_the_page_share_its_clock(laboratory: Any) -> None:
     assert laboratory.run(page.act([], advance_ms=30, read="log")).data == [["inner", 10], ["outer", 20]]
     laboratory.run(page.evaluate("(inner.contentWindow.setTimeout(() => log.push('gone'), 10), inner.remove())"))
     assert laboratory.run(page.act([], advance_ms=30, read="log.length")).data == 2
+
+
+def test_no_time_passes_between_the_documents_of_a_frame(laboratory: Any) -> None:
+    """However long the next one takes to come; a frame that is taken away keeps nobody waiting."""
+    page = laboratory.open("""<iframe src="index.html?first"></iframe><script>
+        if (parent !== window) {
+            parent.log.push([location.search, performance.now()]);
+            setTimeout(() => parent.log.push(["later", performance.now()]), 5);
+        } else window.log = [];
+        const go = (where) => { document.querySelector("iframe").contentWindow.location.search = where };
+    </script>""")
+
+    async def read() -> Any:
+        await page.start("log.length = 0", seed=0)
+        found = []
+        for script in ('go("?second")', 'go("?third")', 'go("?fourth"), document.querySelector("iframe").remove()'):
+            await page.evaluate(script)
+            found.append((await page.act([], advance_ms=10, read="log.splice(0)")).data)
+        return found
+
+    assert laboratory.run(read()) == [[["?second", 0], ["later", 5]], [["?third", 0], ["later", 5]], []]

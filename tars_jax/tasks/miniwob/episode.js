@@ -11,9 +11,11 @@ let inner = null; // the window of the task's page
 // Pictures arrive when the network brings them, which is not a moment of virtual time: an episode begins when all that its
 // documents and style sheets name are there, those that show up later included.
 const documents = () => [inner.document, ...Array.from(inner.frames, (child) => child.document)];
+// What a style sheet names is asked for by the document that has the sheet, or it would come once more, and later.
 const styled = (page) => [...page.styleSheets].flatMap((sheet) => {
   const names = [...sheet.cssRules].flatMap((rule) => [...rule.cssText.matchAll(/url\("([^"#]+)"\)/g)]);
-  return names.map(([, name]) => Object.assign(new Image(), { src: new URL(name, sheet.href ?? page.baseURI) }));
+  return names.map(([, name]) =>
+    Object.assign(new page.defaultView.Image(), { src: new URL(name, sheet.href ?? page.baseURI) }));
 });
 let pictures = []; // kept, so that the browser keeps them
 const picturesReady = () => {

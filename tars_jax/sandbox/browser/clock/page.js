@@ -14,6 +14,18 @@
   const bar = 'progress:indeterminate { appearance: none }';
   still.replaceSync(`${caret} * { scroll-behavior: auto !important } ${bar}`);
   document.adoptedStyleSheets.push(still);
+
+  // ---- a frame's next document: no time passes until it has loaded ----
+  const frame = self.frameElement; // null in the top document, and below one of another origin
+  if (frame && timeline.loads) {
+    const { begin, end } = timeline.loads, there = { alive: () => frame.isConnected && frame.contentDocument !== null };
+    self.addEventListener('load', () => end(frame));
+    self.navigation?.addEventListener('navigate', (event) => {
+      if (event.destination.sameDocument || event.hashChange || event.downloadRequest !== null) return;
+      begin(frame, there);
+      event.signal.addEventListener('abort', () => end(frame));
+    });
+  }
   if (self.top !== self) return;
 
   // ---- one document after another: time and chance go on ----
