@@ -42,7 +42,6 @@ from tars_jax.training.checkpoint import (
     copy_export,
     files_beside,
     load_parameters,
-    read_manifest,
     recorded_model,
     save_parameters,
 )
@@ -53,6 +52,7 @@ from tars_jax.training.packing import Packer, PackingConfig, select_rows
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.run_directory import RunDirectory, read_object
 from tars_jax.training.schedule import rows_of_update
+from tars_jax.training.sealed import read_manifest
 from tars_jax.training.state import fresh_parameters, start
 from tars_jax.training.supervised import make_supervised_update
 from tars_jax.trajectory import Trajectory

@@ -4,9 +4,8 @@
     FOLDER/00000012/beside/          files that go with exported weights: the tokenizer of an imported policy
     FOLDER/00000012/checkpoint.json  name, shape and type of every leaf; size and SHA-256 of every file; the extra data
 
-A checkpoint is written beside and renamed into place when it is whole, so a name without a leading dot is a complete
-checkpoint unless the disk lost something of it later. Exported weights also say what they came from (`Lineage`) and of
-which model they are, and pass both on to what is trained from them.
+The folder is written whole or not at all (`sealed.py`). Exported weights also say what they came from (`Lineage`) and
+of which model they are, and pass both on to what is trained from them.
 
 Where a run has several processes, all of them call what writes and what reads: each writes the arrays' parts that it
 holds, to a file system that all share, and the leader does the rest.
@@ -14,17 +13,11 @@ holds, to a file system that all share, and the leader does the rest.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
-import json
-import logging
 import math
 import os
 import pathlib
-import re
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -34,13 +27,22 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.sharding import leaf_name
 from tars_jax.training.processes import agreed, leads, led
-from tars_jax.trajectory import write_atomic
+from tars_jax.training.sealed import (
+    ARRAYS,
+    BESIDE,
+    MANIFEST,
+    copy_checkpoint,
+    digest_of,
+    is_complete,
+    read_manifest,
+    remove,
+    require_undamaged,
+    tidy,
+    write_checkpoint,
+)
 
-FORMAT = "tars_jax checkpoint 1"
-ARRAYS, BESIDE = "arrays", "beside"
 PIECE_BYTES = 16 * 2**20  # so that whoever goes through a checkpoint need never hold a tensor
 IN_FLIGHT_BYTES = 2**30  # of what a process writes or reads at a time, beside the tree itself
-_MANIFEST = "checkpoint.json"
 _ANCESTORS, _MODEL = "ancestors", "model"
 
 
@@ -53,15 +55,7 @@ class Checkpoints:
             raise InputError(f"keep is {keep}, it takes at least 1 checkpoint.")
         self.folder = folder
         self.keep = keep
-
-        def tidy() -> None:
-            folder.mkdir(parents=True, exist_ok=True)
-            for leftover in folder.glob(".*.replaced"):
-                _recover(folder / leftover.name[1:].removesuffix(".replaced"))
-            for leftover in folder.glob(".*.saving"):
-                _remove(leftover)
-
-        led(tidy)
+        led(lambda: tidy(folder))
 
     def save(self, step: int, tree: Any, extra: dict[str, Any]) -> None:
         """Write checkpoint `step`, whole or not at all, then remove all but the newest `keep`.
@@ -76,12 +70,12 @@ class Checkpoints:
         kept = self.steps()[-self.keep :]
         for path in self.folder.iterdir():
             if path.name.isdecimal() and int(path.name) < kept[0]:
-                _remove(path)
+                remove(path)
 
     def steps(self) -> list[int]:
         """The steps of the complete checkpoints, ascending."""
         names = [path.name for path in self.folder.iterdir() if path.name.isdecimal()]
-        return sorted(int(name) for name in names if _is_complete(self.folder / name))
+        return sorted(int(name) for name in names if is_complete(self.folder / name))
 
     def latest(self) -> int | None:
         """The step of the newest complete checkpoint."""
@@ -153,7 +147,7 @@ def files_beside(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
 
 def require_replaceable(output: pathlib.Path) -> None:
     """Raises InputError unless weights can be exported there: to a new folder, or in place of a checkpoint."""
-    taken = output.is_dir() and any(output.iterdir()) and not (output / _MANIFEST).is_file()
+    taken = output.is_dir() and any(output.iterdir()) and not (output / MANIFEST).is_file()
     if output.is_file() or taken:
         raise InputError(f"output: {output} holds something else; it takes a new folder or a checkpoint to replace.")
 
@@ -165,22 +159,13 @@ def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
 
 def copy_export(source: pathlib.Path, target: pathlib.Path) -> None:
     """Copies exported weights to a new folder, whole or not at all; their id stays. Raises InputError as `restore`."""
-    source, target = source.absolute(), target.absolute()
-
-    def copy() -> None:
-        require_undamaged(source, read_manifest(source))
-        partial = _beside(target, "saving")
-        _remove(partial)
-        shutil.copytree(source, partial)
-        partial.rename(target)
-
-    led(copy)
+    led(lambda: copy_checkpoint(source.absolute(), target.absolute()))
 
 
 def lineage(path: str | os.PathLike[str]) -> Lineage:
     """Where exported weights come from. Raises InputError if there are none."""
     content = read_manifest(pathlib.Path(path).absolute())
-    return Lineage(_digest(content), tuple(content["extra"].get(_ANCESTORS, ())))
+    return Lineage(digest_of(content), tuple(content["extra"].get(_ANCESTORS, ())))
 
 
 def common_ancestors(lineages: Sequence[Lineage]) -> tuple[str, ...]:
@@ -230,55 +215,6 @@ def _shard_bytes(leaf: Any) -> int:
     return math.prod(shape) * leaf.dtype.itemsize
 
 
-def write_checkpoint(
-    target: pathlib.Path,
-    leaves: dict[str, str],
-    extra: dict[str, Any],
-    fill: Callable[[pathlib.Path], None],
-    beside: Sequence[pathlib.Path] = (),
-) -> None:
-    """Seal what `fill` writes into the folder it is given as the checkpoint `target`, whole or not at all.
-
-    `leaves` says the type and shape of every leaf; the files `beside` are copied. Raises OSError if the
-    disk refuses, and whatever `fill` raises.
-    """
-    target = target.absolute()
-    partial, replaced = _beside(target, "saving"), _beside(target, "replaced")
-
-    def prepare() -> None:
-        _remove(partial)
-        _recover(target)
-        partial.mkdir(parents=True)
-
-    def seal() -> None:
-        if beside:
-            (partial / BESIDE).mkdir()
-        for path in beside:
-            shutil.copy(path, partial / BESIDE / path.name)
-        files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
-        content = {"format": FORMAT, "leaves": leaves, "files": files, "extra": extra}
-        write_atomic(partial / _MANIFEST, json.dumps({"content": content, "sha256": _digest(content)}).encode())
-        for folder in [path for path in partial.rglob("*") if path.is_dir()]:
-            _sync(folder)
-        if target.exists():
-            target.rename(replaced)
-        partial.rename(target)
-        _sync(target.parent)
-
-    try:
-        led(prepare)
-        with _disk_errors(target):
-            fill(partial / ARRAYS)
-        led(seal)
-    except BaseException:
-        if leads():
-            _remove(partial)
-            _recover(target)
-        raise
-    if leads():
-        _remove(replaced)
-
-
 def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
     path = path.absolute()
     content = read_manifest(path)
@@ -288,43 +224,6 @@ def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
     # A shard may lie in all pieces of its tensor, which then pass together.
     with _context(largest=max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=0)):
         return ocp.load(path / ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
-
-
-def require_undamaged(path: pathlib.Path, content: dict[str, Any]) -> None:
-    """Raises InputError that names the first file which is not as the manifest `content` says."""
-    for name, (size, digest) in content["files"].items():
-        try:
-            found = (path / name).stat().st_size, _checksum(path / name)
-        except OSError as error:
-            raise InputError(f"{path / name}: cannot be read as part of a checkpoint: {error.strerror}.") from error
-        if found != (size, digest):
-            raise InputError(f"{path / name}: damaged or truncated: its size or checksum is not the checkpoint's.")
-
-
-def _is_complete(path: pathlib.Path) -> bool:
-    """Whether all files are there in full; what is in them is checked when they are read."""
-    try:
-        files = read_manifest(path)["files"]
-        return all((path / name).stat().st_size == size for name, (size, _) in files.items())
-    except (InputError, OSError):
-        return False
-
-
-def read_manifest(path: pathlib.Path) -> dict[str, Any]:
-    """What checkpoint.json says: leaves, files, extra. Raises InputError if it is missing, damaged or no checkpoint."""
-    file = path / _MANIFEST
-    try:
-        sealed = json.loads(file.read_bytes())
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read as a checkpoint: {error.strerror}.") from error
-    except ValueError as error:
-        raise InputError(f"{file}: damaged, truncated or no checkpoint: {error}.") from error
-    content = sealed.get("content") if isinstance(sealed, dict) else None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"{file}: it takes the format {FORMAT!r}, and this is something else.")
-    if sealed.get("sha256") != _digest(content):
-        raise InputError(f"{file}: damaged: its checksum does not fit.")
-    return content
 
 
 def _require_same(path: pathlib.Path, stored: dict[str, str], wanted: dict[str, str]) -> None:
@@ -354,65 +253,3 @@ def leaf_types(tree: Any) -> dict[str, str]:
 def _abstract(leaf: Any) -> jax.ShapeDtypeStruct:
     sharding = getattr(leaf, "sharding", None) or jax.sharding.SingleDeviceSharding(jax.devices()[0])
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)
-
-
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(json.loads(json.dumps(content)), sort_keys=True).encode()).hexdigest()
-
-
-def _seal(path: pathlib.Path) -> tuple[int, str]:
-    """Makes a file durable; its size and SHA-256."""
-    _sync(path)
-    return path.stat().st_size, _checksum(path)
-
-
-def _checksum(path: pathlib.Path) -> str:
-    """SHA-256 of a file that may be larger than the memory."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: pathlib.Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def _disk_errors(target: pathlib.Path) -> Iterator[None]:
-    """Turns the disk's errors, which orbax raises as ValueError after three logged tracebacks, into one OSError."""
-
-    def is_news(record: logging.LogRecord) -> bool:
-        return "_SignalingThread" not in record.getMessage()  # the same error is raised here
-
-    logger = logging.getLogger("absl")
-    logger.addFilter(is_news)
-    try:
-        yield
-    except ValueError as error:
-        code = re.search(r"os_error_code='(\d+)'", str(error))
-        if code is None:
-            raise
-        raise OSError(int(code[1]), os.strerror(int(code[1])), str(target)) from error
-    finally:
-        logger.removeFilter(is_news)
-
-
-def _beside(target: pathlib.Path, state: str) -> pathlib.Path:
-    return target.with_name(f".{target.name}.{state}")
-
-
-def _recover(target: pathlib.Path) -> None:
-    """Ends a replacement that was interrupted: the old checkpoint stays unless the new one stands in its place."""
-    replaced = _beside(target, "replaced")
-    if replaced.exists() and not target.exists():
-        replaced.rename(target)
-    _remove(replaced)
-
-
-def _remove(path: pathlib.Path) -> None:
-    """Removes a folder; a kill in between leaves it under a name that no one takes for a checkpoint."""
-    if path.exists():
-        shutil.rmtree(path if path.name.startswith(".") else path.rename(_beside(path, "saving")))

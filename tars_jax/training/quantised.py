@@ -15,8 +15,9 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.model.quantisation import pack, quantise, quantised_forward, unpack
 from tars_jax.model.sharding import mesh_of, parameter_shardings
-from tars_jax.training.checkpoint import load_parameters, read_manifest, save_parameters
+from tars_jax.training.checkpoint import load_parameters, save_parameters
 from tars_jax.training.packing import Rows
+from tars_jax.training.sealed import read_manifest
 from tars_jax.training.state import placed
 
 Path = str | os.PathLike[str]

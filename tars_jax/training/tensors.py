@@ -23,14 +23,8 @@ from flax.traverse_util import unflatten_dict
 from orbax.checkpoint import v1 as ocp
 
 from tars_jax import InputError
-from tars_jax.training.checkpoint import (
-    ARRAYS,
-    PIECE_BYTES,
-    leaf_types,
-    read_manifest,
-    require_undamaged,
-    write_checkpoint,
-)
+from tars_jax.training.checkpoint import PIECE_BYTES, leaf_types
+from tars_jax.training.sealed import ARRAYS, read_manifest, require_undamaged, write_checkpoint
 
 Piece = tuple[slice, ...]
 Compute = Callable[[str, Piece], np.ndarray]
