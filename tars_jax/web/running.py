@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from tars_jax import InputError
+from tars_jax.web.http1 import Http1
 
 
 class Address(Protocol):
@@ -108,6 +109,7 @@ class _Server(uvicorn.Server):
                 app,
                 log_level=logging.WARNING,
                 access_log=False,
+                http=Http1,
                 ws=protocol,
                 loop="asyncio" if plain else "auto",
                 server_header=False,
