@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from tars_jax.inference.images import Fit, decode_image, take_long
+import numpy as np
+
+from tars_jax.inference.images import ImageUrl
 from tars_jax.inference.turns import Message, Part
 from tars_jax.web.protocol import Fields, RequestError, is_text, shown
 
@@ -47,14 +49,6 @@ class ChatLimits:
 
 
 @dataclasses.dataclass(frozen=True)
-class ImageUrl:
-    """An image that is not decoded yet, and where it stands in the request."""
-
-    url: str
-    param: str
-
-
-@dataclasses.dataclass(frozen=True)
 class ChatRequest:
     model: str
     messages: tuple[tuple[str, tuple[str | ImageUrl, ...]], ...]  # role, parts
@@ -71,18 +65,22 @@ class ChatRequest:
     stream: bool
     include_usage: bool
 
-    def takes_long(self, limits: ChatLimits) -> bool:
-        """Whether `decoded` should not hold anybody up."""
-        images = [part.url for _, parts in self.messages for part in parts if isinstance(part, ImageUrl)]
-        return take_long(images, limits.pixels)
+    @property
+    def images(self) -> list[ImageUrl]:
+        return [part for _, parts in self.messages for part in parts if isinstance(part, ImageUrl)]
 
-    def decoded(self, limits: ChatLimits, fit: Fit) -> list[Message]:
-        """The messages with their pixels; raises RequestError for images that cannot be read."""
+    @property
+    def characters(self) -> int:
+        return sum(len(part) for _, parts in self.messages for part in parts if isinstance(part, str))
 
-        def part(part: str | ImageUrl) -> Part:
-            return part if isinstance(part, str) else decode_image(part.url, part.param, limits.pixels, fit)
+    def with_pixels(self, images: Sequence[np.ndarray]) -> list[Message]:
+        """The messages, with the pixels of `images` in their places."""
+        pixels = iter(images)
 
-        return [Message(role, tuple(map(part, parts))) for role, parts in self.messages]
+        def filled(part: str | ImageUrl) -> Part:
+            return part if isinstance(part, str) else next(pixels)
+
+        return [Message(role, tuple(map(filled, parts))) for role, parts in self.messages]
 
 
 def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:

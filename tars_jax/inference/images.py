@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import dataclasses
 import io
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from PIL import Image
 
+from tars_jax import InputError
 from tars_jax.web.protocol import RequestError, shown
 
-FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/jpg": "JPEG", "image/webp": "WEBP"}
+TYPES = ("image/png", "image/jpeg", "image/jpg", "image/webp", "image/gif")
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF")  # of an animated one, the first picture
 
 # Images of more are decoded in a thread, so that they hold nobody up. A few bytes can be a great many pixels.
 INLINE_BYTES, INLINE_PIXELS = 1 << 16, 1 << 18
@@ -20,59 +24,77 @@ INLINE_BYTES, INLINE_PIXELS = 1 << 16, 1 << 18
 Fit = Callable[[Image.Image], np.ndarray]  # an image of any size to the pixels that the model reads, uint8 [H, W, 3]
 
 
+@dataclasses.dataclass(frozen=True)
+class ImageUrl:
+    """An image that is not decoded yet, and where it stands in the request."""
+
+    url: str
+    param: str
+
+
 def exact(image: Image.Image) -> np.ndarray:
     """The image's own pixels."""
     return np.asarray(image.convert("RGB"))
 
 
-def decode_image(url: str, param: str, max_pixels: int, fit: Fit = exact) -> np.ndarray:
-    """The pixels of a data URL, uint8 [height, width, 3].
+async def decode_images(urls: Sequence[ImageUrl], max_pixels: int, fit: Fit = exact) -> list[np.ndarray]:
+    """The pixels of data URLs, uint8 [height, width, 3] each.
 
-    Raises RequestError that names `param` for another address, another format, damaged data and an image of more than
-    `max_pixels`, which is seen before anything is unpacked.
+    Raises RequestError that names the field for another address, another format, damaged data and an image of more
+    than `max_pixels`, which is seen before anything is unpacked.
     """
-    image = _packed(url, param, max_pixels)
-    try:
-        image.load()
-    except Exception as error:  # Pillow's decoders raise what they like
-        raise RequestError(f"{param} is a damaged {image.format}: {error}", param) from error
-    return fit(image)
+
+    def opened() -> list[Image.Image]:
+        return [_opened(each, max_pixels) for each in urls]
+
+    def unpacked(images: Sequence[Image.Image]) -> list[np.ndarray]:
+        return [_unpacked(image, each.param, fit) for image, each in zip(images, urls, strict=True)]
+
+    if sum(len(each.url) for each in urls) > INLINE_BYTES:
+        return await asyncio.to_thread(lambda: unpacked(opened()))
+    images = opened()
+    if sum(image.width * image.height for image in images) > INLINE_PIXELS:
+        return await asyncio.to_thread(unpacked, images)
+    return unpacked(images)
 
 
-def take_long(urls: Sequence[str], max_pixels: int) -> bool:
-    """Whether `decode_image` takes long for these. What it refuses takes no time."""
-    return sum(map(len, urls)) > INLINE_BYTES or sum(_pixels(url, max_pixels) for url in urls) > INLINE_PIXELS
+def _opened(image_url: ImageUrl, max_pixels: int) -> Image.Image:
+    """The image with its size known and nothing unpacked.
 
-
-def _pixels(url: str, max_pixels: int) -> int:
-    try:
-        image = _packed(url, "", max_pixels)
-    except RequestError:
-        return 0
-    return image.width * image.height
-
-
-def _packed(url: str, param: str, max_pixels: int) -> Image.Image:
-    """The image with its size known and nothing unpacked."""
-    head, comma, data = url.partition(",")
-    kind = head.removeprefix("data:").removesuffix(";base64")
-    if not comma or head != f"data:{kind};base64" or kind not in FORMATS:
+    Its bytes say what it is: clients that write image/jpeg over everything are many.
+    """
+    param = image_url.param
+    head, comma, data = image_url.url.partition(",")
+    scheme, _, media_type = head.lower().partition(":")
+    kind, *parameters = media_type.split(";")
+    if not comma or scheme != "data" or kind not in TYPES or parameters[-1:] != ["base64"]:
         raise RequestError(
-            f"{param} got {shown(url)}; it takes a data URL, data:image/png;base64,... (or jpeg, webp): "
-            "this server fetches nothing",
+            f"{param} got {shown(image_url.url)}; it takes a data URL, data:image/png;base64,... "
+            "(or jpeg, webp, gif): this server fetches nothing",
             param,
         )
     try:
-        image = Image.open(io.BytesIO(base64.b64decode(data, validate=True)), formats=(FORMATS[kind],))
+        image = Image.open(io.BytesIO(base64.b64decode(data, validate=True)), formats=FORMATS)
     except (binascii.Error, ValueError) as error:
         raise RequestError(f"{param} is not base64: {error}", param) from error
     except Image.DecompressionBombError as error:
         raise RequestError(f"{param} is too large: {error}; it takes at most {max_pixels} pixels", param) from error
-    except Exception as error:  # as above
-        raise RequestError(f"{param} is no image of type {kind}", param) from error
+    except Exception as error:  # Pillow's decoders raise what they like
+        raise RequestError(f"{param} is no image of type {', '.join(FORMATS)}", param) from error
     if image.width * image.height > max_pixels:
         raise RequestError(f"{param} has {image.width}x{image.height} pixels; it takes at most {max_pixels}", param)
     return image
+
+
+def _unpacked(image: Image.Image, param: str, fit: Fit) -> np.ndarray:
+    try:
+        image.load()
+    except Exception as error:  # as above
+        raise RequestError(f"{param} is a damaged {image.format}: {error}", param) from error
+    try:
+        return fit(image)
+    except InputError as error:  # of a shape that the policy does not read
+        raise RequestError(f"{param}: {error}", param) from error
 
 
 def encode_image(pixels: np.ndarray) -> str:

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
+import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,6 +25,7 @@ from tars_jax.inference.chat_protocol import (
     parse_chat,
     usage_field,
 )
+from tars_jax.inference.images import decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
@@ -32,6 +34,9 @@ from tars_jax.inference.text_stream import StopText, TextStream
 from tars_jax.inference.turns import Prompt
 from tars_jax.web.protocol import RequestError, shown
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
+
+INLINE_CHARACTERS = 1 << 14  # more are made tokens in a thread, so that they hold nobody up
+LONGEST_TOKEN = 256  # characters; those of open vocabularies, runs of blanks, have up to 128
 
 
 class Chat:
@@ -49,10 +54,12 @@ class Chat:
         asked = parse_chat(await read_json(request), self._limits)
         if asked.model != self._served.name:
             raise self._no_model(asked.model, "model")
-        if asked.takes_long(self._limits):
-            prompt = await asyncio.to_thread(self._prompt, asked)
-        else:
-            prompt = self._prompt(asked)
+        # Before they are made tokens, which takes seconds for a megabyte.
+        if asked.characters > LONGEST_TOKEN * self._engine.config.max_length:
+            raise self._too_long(f"{asked.characters} characters")
+        images = await decode_images(asked.images, self._limits.pixels, self._served.fit)
+        long = asked.characters > INLINE_CHARACTERS
+        prompt = await asyncio.to_thread(self._prompt, asked, images) if long else self._prompt(asked, images)
         budget = self._budget(asked, prompt)
         with engine_errors(self._config.request_seconds, _field):
             if asked.stream:
@@ -75,25 +82,25 @@ class Chat:
         message = f"model got {shown(name)}; this server has {self._served.name!r}"
         return RequestError(message, param, status=404, code="model_not_found")
 
-    def _prompt(self, asked: ChatRequest) -> Prompt:
+    def _prompt(self, asked: ChatRequest, images: Sequence[np.ndarray]) -> Prompt:
         try:
-            return self._served.template(asked.decoded(self._limits, self._served.fit))
+            return self._served.template(asked.with_pixels(images))
         except InputError as error:
             raise RequestError(str(error), "messages") from error
 
     def _budget(self, asked: ChatRequest, prompt: Prompt) -> int:
         """How long an answer may become: what is asked for, else what the engine writes and the window holds."""
-        longest = self._engine.config.max_length
-        room = longest - len(prompt.tokens)
+        room = self._engine.config.max_length - len(prompt.tokens)
         budget = asked.max_tokens or min(self._engine.config.max_new_tokens, room)
         if not 0 < budget <= room:
             answer = f" and an answer of {asked.max_tokens}" if asked.max_tokens else ""
-            raise RequestError(
-                f"the messages are {len(prompt.tokens)} tokens{answer}; the policy's window holds {longest}",
-                "messages",
-                code="context_length_exceeded",
-            )
+            raise self._too_long(f"{len(prompt.tokens)} tokens{answer}")
         return budget
+
+    def _too_long(self, what: str) -> RequestError:
+        longest = self._engine.config.max_length
+        message = f"the messages are {what}; the policy's window holds {longest} tokens"
+        return RequestError(message, "messages", code="context_length_exceeded")
 
     @contextlib.asynccontextmanager
     async def _asks(

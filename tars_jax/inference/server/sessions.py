@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tars_jax.inference.chat_protocol import stop_sequences
-from tars_jax.inference.images import decode_image, take_long
+from tars_jax.inference.images import ImageUrl, decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, until_text
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import answers, engine_errors
@@ -51,7 +51,7 @@ class _Ask:
     """One request for an answer, read."""
 
     tokens: list[int]
-    images: list[str]  # data URLs
+    images: list[ImageUrl]
     restart: bool
     sampling: Sampling
     stream: bool
@@ -113,8 +113,7 @@ class Sessions:
         body = await read_json(request)
         long = len(await request.body()) > INLINE_BYTES
         ask = await asyncio.to_thread(self._read, body) if long else self._read(body)
-        long = take_long(ask.images, self._max_pixels)
-        images = await asyncio.to_thread(self._decoded, ask.images) if long else self._decoded(ask.images)
+        images = await decode_images(ask.images, self._max_pixels)
         live = self._find(request)
         self._require_idle(live)
         live.answering = True
@@ -165,10 +164,10 @@ class Sessions:
         urls = fields.array("images")
         if len(urls) > MAX_IMAGES:
             raise fields.error("images", f"at most {MAX_IMAGES} images")
-        for index, url in enumerate(urls):
-            if not isinstance(url, str):
-                where = f"images[{index}]"
-                raise RequestError(f"{where} got {shown(url)}; it takes a data URL", where)
+        images = [ImageUrl(url, f"images[{index}]") for index, url in enumerate(urls)]
+        for image in images:
+            if not isinstance(image.url, str):
+                raise RequestError(f"{image.param} got {shown(image.url)}; it takes a data URL", image.param)
         stops = stop_sequences(fields, most=16)
         top_p = fields.number("top_p", 1.0, 0.0, 1.0)
         if top_p == 0:
@@ -182,12 +181,9 @@ class Sessions:
             constraint=fields.optional_text("constraint"),
             until=until_text(stops, self._served.codec.decode) if stops else None,
         )
-        ask = _Ask(tokens, urls, fields.flag("restart"), sampling, fields.flag("stream"))
+        ask = _Ask(tokens, images, fields.flag("restart"), sampling, fields.flag("stream"))
         fields.done()
         return ask
-
-    def _decoded(self, urls: Sequence[str]) -> list[np.ndarray]:
-        return [decode_image(url, f"images[{index}]", self._max_pixels) for index, url in enumerate(urls)]
 
     def _seed_and_lease(self, fields: Fields) -> tuple[int, float]:
         seed = _optional_seed(fields)

@@ -257,19 +257,24 @@ def test_health_answers_while_the_engine_works(
     thread.join()
 
 
-def test_health_answers_while_large_images_are_unpacked(http: httpx.Client, idle: Callable[[], None]) -> None:
-    """Of few bytes each: a blank image of 16 million pixels takes 2 KiB."""
+@pytest.mark.parametrize("what", ["large images", "long text"])
+def test_health_answers_while_much_is_read(http: httpx.Client, idle: Callable[[], None], what: str) -> None:
+    """A blank image of 16 million pixels takes 2 KiB."""
     blank = io.BytesIO()
     Image.new("1", (4096, 4096)).save(blank, "PNG")
-    url = f"data:image/png;base64,{base64.b64encode(blank.getvalue()).decode()}"
+    whole, damaged = (base64.b64encode(data).decode() for data in (blank.getvalue(), blank.getvalue()[:500]))
+    images = [*image(f"data:image/png;base64,{whole}") * 16, *image(f"data:image/png;base64,{damaged}")]
+    messages, param = {
+        "large images": (images, "messages[16].content[0].image_url.url"),
+        "long text": ([{"role": "user", "content": "a" * 160_000}], "messages"),
+    }[what]
     took: list[float] = []
 
     def work() -> None:
         began = time.monotonic()
-        messages = [*image(url) * 16, *image("http://localhost/")]  # refused at the last one
         response = http.post(CHAT, json={"model": "tiny", "messages": messages})
         took.append(time.monotonic() - began)
-        require_error(response, 400, "messages[16].content[0].image_url.url")
+        require_error(response, 400, param)
 
     assert http.get("/health").status_code == 200
     thread = threading.Thread(target=work)
@@ -280,3 +285,11 @@ def test_health_answers_while_large_images_are_unpacked(http: httpx.Client, idle
     waited = time.monotonic() - began
     thread.join()
     assert waited < took[0] / 3
+
+
+def test_a_text_that_no_window_holds_is_not_read(
+    other_server: OtherServer, chat: Callable[..., dict[str, Any]]
+) -> None:
+    with other_server(max_body_bytes=4 << 20) as address:
+        response = httpx.post(address + CHAT, json=chat("a" * (2 << 20)), timeout=20)
+    require_error(response, 400, "messages", "the messages are 2097152 characters")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tars_jax.inference import Engine, Sampled, Sampling
-from tars_jax.inference.images import decode_image, encode_image
+from tars_jax.inference.images import ImageUrl, decode_images, encode_image
 
 SIX = [4, 5, 5, 5, 5, 5, 5, 6]  # an image between its two marks
 
@@ -32,8 +32,8 @@ def test_a_session_is_the_engine_s(
 
     async def direct() -> list[Sampled]:
         async with engine.session(77) as session:
-            image = decode_image(picture(1), "", 1 << 20)
-            first = await session.respond([1, 9, *SIX, 2], [image], restart=True)
+            images = await decode_images([ImageUrl(picture(1), "")], 1 << 20)
+            first = await session.respond([1, 9, *SIX, 2], images, restart=True)
             sampling = Sampling(temperature=0.5, top_k=4, max_new_tokens=5, seed=3)
             return [first, await session.respond([1, 8, 2], [], restart=False, sampling=sampling)]
 

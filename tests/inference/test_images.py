@@ -1,0 +1,73 @@
+"""Data URLs as others write them."""
+
+import asyncio
+import base64
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tars_jax import InputError
+from tars_jax.inference.images import Fit, ImageUrl, decode_images, exact
+from tars_jax.web.protocol import RequestError
+
+
+def flat(value: int) -> Image.Image:
+    return Image.new("RGB", (6, 4), (value, 0, 255 - value))
+
+
+def encoded(kind: str, **options: object) -> str:
+    file = io.BytesIO()
+    flat(200).save(file, kind, **options)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def decoded(url: str, fit: Fit = exact) -> np.ndarray:
+    [pixels] = asyncio.run(decode_images([ImageUrl(url, "here")], 1000, fit))
+    return pixels
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        ("data:image/png;base64,", "PNG"),
+        ("data:image/PNG;base64,", "PNG"),
+        ("DATA:Image/Jpeg;Base64,", "JPEG"),
+        ("data:image/png;charset=utf-8;base64,", "PNG"),
+        ("data:image/webp;name=a.webp;base64,", "WEBP"),
+        ("data:image/gif;base64,", "GIF"),
+        ("data:image/jpeg;base64,", "PNG"),
+    ],
+)
+def test_types_as_they_are_written(head: str, kind: str) -> None:
+    assert np.abs(decoded(head + encoded(kind)).astype(int) - np.asarray(flat(200))).max() < 8
+
+
+def test_the_first_picture_of_an_animated_one() -> None:
+    url = "data:image/gif;base64," + encoded("GIF", save_all=True, append_images=[flat(20), flat(90)])
+    assert (decoded(url) == np.asarray(flat(200))).all()
+
+
+@pytest.mark.parametrize("head", ["data:image/bmp;base64,", "data:image/png,", "data:;base64,", "image/png;base64,"])
+def test_other_heads(head: str) -> None:
+    with pytest.raises(RequestError, match=r"^here got .*it takes a data URL"):
+        decoded(head + encoded("PNG"))
+
+
+def test_what_is_no_image_of_these_types() -> None:
+    for url in ("data:image/png;base64," + encoded("BMP"), "data:image/gif;base64,R0lGODlhAAAA"):
+        with pytest.raises(RequestError, match="here is no image of type PNG, JPEG, WEBP, GIF"):
+            decoded(url)
+    with pytest.raises(RequestError, match="here has 400x10 pixels"):
+        large = io.BytesIO()
+        Image.new("P", (400, 10)).save(large, "GIF")
+        decoded("data:image/gif;base64," + base64.b64encode(large.getvalue()).decode())
+
+
+def test_a_shape_that_the_policy_does_not_read() -> None:
+    def fit(image: Image.Image) -> np.ndarray:
+        raise InputError("too thin")
+
+    with pytest.raises(RequestError, match="here: too thin"):
+        decoded("data:image/png;base64," + encoded("PNG"), fit)
