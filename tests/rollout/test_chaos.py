@@ -21,12 +21,12 @@ import pytest
 
 from tars_jax.trajectory import Outcome, load_trajectory
 
-pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
+SECONDS = 540  # before a run counts as hung; on two idle cores each takes a few
+pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.timeout(2 * SECONDS)]
 ROOT = pathlib.Path(__file__).parents[2]
 RUN = pathlib.Path(__file__).with_name("chaos_run.py")
 UPDATES, BATCH = 6, 4
 EPISODES = UPDATES * BATCH
-SECONDS = 540  # before a run counts as hung; on two idle cores each takes a few
 Start = Callable[[pathlib.Path, int], subprocess.Popen[str]]
 
 
