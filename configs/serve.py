@@ -18,6 +18,8 @@ def get_config() -> ConfigDict:
             "host": "127.0.0.1",  # another address takes an API key
             "port": 8000,  # 0: any that is free
             "api_key_file": "",  # a file that holds the key alone; "": none is asked for
+            "certificate_file": "",  # for https: PEM files of the certificate's chain and its key; "": http
+            "certificate_key_file": "",
             "checkpoint_root": "",  # new weights may be loaded from below it; "": the folder that holds the checkpoint
             "image": (),  # (height, width) of images in chat messages; (): as the run says, else each its own
             "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`

@@ -32,6 +32,7 @@ from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.certificate import Certificate
 
 RULES = {
     "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
@@ -57,6 +58,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         host=config.host,
         port=config.port,
         api_key=read_key(config.api_key_file),
+        certificate=read_certificate(config.certificate_file, config.certificate_key_file),
         max_requests=config.server.max_requests,
         max_body_bytes=config.server.max_body_megabytes << 20,
         request_seconds=config.server.request_seconds,
@@ -150,6 +152,15 @@ def read_key(file: str) -> str:
     if not key:
         raise InputError(f"config.api_key_file got {file!r}, which is empty; it takes a file that holds the key.")
     return key
+
+
+def read_certificate(chain: str, key: str) -> Certificate | None:
+    if not chain and not key:
+        return None
+    if not chain or not key:
+        missing = "certificate_key_file" if chain else "certificate_file"
+        raise InputError(f"config.{missing} got '', TLS takes config.certificate_file and config.certificate_key_file.")
+    return Certificate(Path(chain), Path(key))
 
 
 def announce(config: Any, address: str) -> None:

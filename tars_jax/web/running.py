@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from tars_jax import InputError
+from tars_jax.web.certificate import Certificate
 from tars_jax.web.http1 import Http1
 
 
@@ -34,34 +35,43 @@ class Address(Protocol):
 
 
 def serve(
-    app: ASGIApp, config: Address, on_start: Callable[[str], None], say: Callable[[str], None], *, plain: bool = False
-) -> None:  # fmt: skip
+    app: ASGIApp,
+    config: Address,
+    on_start: Callable[[str], None],
+    say: Callable[[str], None],
+    *,
+    plain: bool = False,
+    certificate: Certificate | None = None,
+) -> None:
     """Serves until SIGTERM or Ctrl-C, then lets the requests under way finish; a second Ctrl-C does not wait for them.
 
     Args:
-        on_start: hears the address, http://HOST:PORT, when the application has started.
+        on_start: hears the address, http://HOST:PORT or https://, when the application has started.
         say: hears what a signal leads to.
         plain: for an application that starts processes and takes WebSockets: asyncio's own event loop.
+        certificate: for TLS; None: none.
 
     Raises InputError when the address cannot be had, or the application says at its start that it cannot be.
     """
     listening = listen(config)
     with listening:
-        _run(_Server(app, config, say, plain, on_start), listening)
+        _run(_Server(app, config, say, plain, on_start, certificate), listening)
 
 
 @contextlib.contextmanager
-def serving(app: ASGIApp, config: Address, *, plain: bool = False) -> Iterator[str]:
-    """Serves in a thread of its own while the block runs; yields the address, http://HOST:PORT."""
+def serving(
+    app: ASGIApp, config: Address, *, plain: bool = False, certificate: Certificate | None = None
+) -> Iterator[str]:
+    """Serves in a thread of its own while the block runs; yields the address, as `serve` tells it."""
     listening = listen(config)
-    server = _Server(app, config, lambda words: None, plain, lambda address: None)
+    server = _Server(app, config, lambda words: None, plain, lambda address: None, certificate)
     thread = threading.Thread(target=_run, args=(server, listening), name="server", daemon=True)
     with listening:
         thread.start()
         while thread.is_alive() and not server.started:
             time.sleep(0.01)
         try:
-            yield address(listening)
+            yield address(listening, certificate)
         finally:
             server.should_exit = True
             thread.join()
@@ -92,17 +102,23 @@ def listen(config: Address) -> socket.socket:
     return listening
 
 
-def address(listening: socket.socket) -> str:
+def address(listening: socket.socket, certificate: Certificate | None) -> str:
     host, port = listening.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"http{'s' if certificate else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class _Server(uvicorn.Server):
     """uvicorn that says what its signals do and ends as a program that has done what it was told."""
 
     def __init__(
-        self, app: ASGIApp, config: Address, say: Callable[[str], None], plain: bool, on_start: Callable[[str], None]
-    ) -> None:  # fmt: skip
+        self,
+        app: ASGIApp,
+        config: Address,
+        say: Callable[[str], None],
+        plain: bool,
+        on_start: Callable[[str], None],
+        certificate: Certificate | None = None,
+    ) -> None:
         protocol: Literal["websockets-sansio", "none"] = "websockets-sansio" if plain else "none"
         super().__init__(
             uvicorn.Config(
@@ -113,16 +129,19 @@ class _Server(uvicorn.Server):
                 ws=protocol,
                 loop="asyncio" if plain else "auto",
                 server_header=False,
+                ssl_certfile=certificate.chain if certificate else None,
+                ssl_keyfile=certificate.key if certificate else None,
                 timeout_keep_alive=75,
                 timeout_graceful_shutdown=max(1, round(config.stop_seconds)),
             )
         )
         self._say, self._seconds, self._on_start = say, config.stop_seconds, on_start
+        self._certificate = certificate
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if sockets and self.started:
-            self._on_start(address(sockets[0]))
+            self._on_start(address(sockets[0], self._certificate))
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

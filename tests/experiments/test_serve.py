@@ -38,6 +38,7 @@ def test_a_run_says_what_screenshots_its_checkpoints_read(run: Path) -> None:
         (["--config.checkpoint=RUN/policy"], "RUN/policy/checkpoint.json: cannot be read as a checkpoint"),
         (["--config.checkpoint=RUN/policy", "--config.host=0.0.0.0"], "server.host is 0.0.0.0"),
         (["--config.checkpoint=RUN/policy", "--config.api_key_file=RUN/no"], "config.api_key_file got"),
+        (["--config.checkpoint=RUN/policy", "--config.certificate_file=RUN/c"], "config.certificate_key_file got ''"),
         (["--config.checkpoint=RUN/policy", "--config.image=96"], "config.image got (96,); it takes (height, width)"),
     ],
 )

@@ -12,6 +12,7 @@ from tars_jax.inference.engine import Engine
 from tars_jax.inference.images import Fit
 from tars_jax.inference.turns import Codec, Template
 from tars_jax.model.policy import Parameters
+from tars_jax.web.certificate import Certificate
 from tars_jax.web.door import is_loopback
 
 
@@ -22,6 +23,7 @@ class ServerConfig:
     host: str = "127.0.0.1"
     port: int = 8000  # 0: any that is free
     api_key: str = dataclasses.field(default="", repr=False)  # "": none is asked for
+    certificate: Certificate | None = None  # for TLS; None: none
     max_requests: int = 256  # under way at once; further ones are told to come again (429)
     max_body_bytes: int = 32 << 20
     body_seconds: float = 30.0  # to send a body; for weights, to send the next piece of it

@@ -18,13 +18,13 @@ SWITCH_SECONDS = 0.0005
 def serve(app: ASGIApp, config: ServerConfig, on_start: Callable[[str], None], say: Callable[[str], None]) -> None:
     """As web.running.serve."""
     with _quick_switches():
-        running.serve(app, config, on_start, say)
+        running.serve(app, config, on_start, say, certificate=config.certificate)
 
 
 @contextlib.contextmanager
 def serving(app: ASGIApp, config: ServerConfig) -> Iterator[str]:
     """As web.running.serving."""
-    with _quick_switches(), running.serving(app, config) as address:
+    with _quick_switches(), running.serving(app, config, certificate=config.certificate) as address:
         yield address
 
 

@@ -1,0 +1,27 @@
+"""What a server shows for TLS."""
+
+from __future__ import annotations
+
+import dataclasses
+import ssl
+from pathlib import Path
+
+from tars_jax import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """PEM files. Raises InputError for those that no server can use, an encrypted key among them."""
+
+    chain: Path  # the certificate, and those between it and what its clients trust
+    key: Path
+
+    def __post_init__(self) -> None:
+        try:
+            # Without a password OpenSSL would ask for one at the terminal.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.chain, self.key, password="")
+        except OSError as error:  # also ssl.SSLError
+            raise InputError(
+                f"server: no TLS with certificate {self.chain} and key {self.key}: {error.strerror or error}; "
+                "it takes a PEM file of the chain and one of its key, not encrypted"
+            ) from error
