@@ -22,15 +22,15 @@ WITHOUT_EFFECT = (
 NEUTRAL: dict[str, tuple[Any, ...]] = {
     "audio": (),
     "frequency_penalty": (0,),
-    "function_call": ("none",),
     "functions": ([],),
+    "function_call": ("none",),
     "logit_bias": ({},),
     "modalities": (["text"],),
     "presence_penalty": (0,),
     "reasoning_effort": ("none",),
     "response_format": ({"type": "text"},),
-    "tool_choice": ("none", "auto"),
     "tools": ([],),
+    "tool_choice": ("none", "auto"),
     "verbosity": (),
     "web_search_options": (),
 }
@@ -132,6 +132,8 @@ def _message(value: Any, path: str) -> tuple[str, tuple[str | ImageUrl, ...]]:
     role = fields.text("role")
     if role not in ROLES:
         raise fields.error("role", "one of " + ", ".join(ROLES))
+    if fields.value("tool_calls"):
+        raise fields.error("tool_calls", "null: the policy's calls stand in its text")
     content = fields.value("content")
     if is_text(content):
         parts: tuple[str | ImageUrl, ...] = (content,)
@@ -139,8 +141,6 @@ def _message(value: Any, path: str) -> tuple[str, tuple[str | ImageUrl, ...]]:
         parts = tuple(_part(part, f"{path}.content[{index}]", role) for index, part in enumerate(content))
     else:
         raise fields.error("content", "text or an array of parts")
-    if fields.value("tool_calls"):
-        raise fields.error("tool_calls", "null: the policy's calls stand in its text")
     fields.ignore(("name", "tool_call_id", "refusal", "audio", "function_call", "annotations"))
     fields.done()
     return ROLES[role], parts

@@ -62,11 +62,21 @@ class EventStream(Response):
 
 
 async def read_json(request: Request) -> Any:
-    """The body's JSON. Raises RequestError; 415 for another type, which a foreign web page could send unasked."""
+    """The body's JSON. Raises RequestError; 415 for another type, which a foreign web page could send unasked, and for
+    a packed body, which could be a bomb.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RequestError(
             f"Content-Type is {kind or 'missing'!r}; it takes application/json", status=415, code="content_type"
+        )
+    packed = request.headers.get("content-encoding", "identity").strip().lower()
+    if packed != "identity":
+        raise RequestError(
+            f"Content-Encoding is {packed!r}; it takes bodies that are not packed",
+            status=415,
+            code="content_encoding",
+            headers={"Accept-Encoding": "identity"},
         )
     try:
         body = await request.body()

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import gzip
 import io
 import json
 import socket
@@ -75,6 +76,10 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"top_logprobs": 2}, "top_logprobs"),
         ({"presence_penalty": 0.5}, "presence_penalty"),
         ({"tools": [{"type": "function"}]}, "tools"),
+        ({"tool_choice": "required", "tools": [{"type": "function"}]}, "tools"),
+        ({"tool_choice": "required"}, "tool_choice"),
+        ({"function_call": "auto", "functions": [{"name": "look"}]}, "functions"),
+        ({"messages": [*USER, {"role": "assistant", "content": None, "tool_calls": [{}]}]}, "messages[1].tool_calls"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"temprature": 1}, "temprature"),
         ({"\ud800": 1}, "\ud800"),
@@ -113,6 +118,9 @@ def test_paths_methods_and_types(http: httpx.Client, chat: Callable[..., dict[st
     require_error(http.get("/v2/models"), 404, words="/v2/models")
     require_error(http.get(CHAT), 405, words="GET")
     require_error(http.post(CHAT, content=json.dumps(chat())), 415, words="application/json")
+    packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    response = http.post(CHAT, content=gzip.compress(json.dumps(chat()).encode()), headers=packed)
+    require_error(response, 415, words="Content-Encoding is 'gzip'")
     require_error(http.post("/v1/rl/sessions/nobody/respond", json={"tokens": [1]}), 404, words="no such session")
 
 
