@@ -10,6 +10,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.model.execution import EXECUTION, Execution
+from tars_jax.model.yarn import Yarn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +74,7 @@ class ModelConfig:
     rope_theta: float = 10_000.0
     rope_sections: tuple[int, int, int] = (6, 5, 5)  # frequencies turned by time, row, column; sums to head_dim / 2
     rope_interleaved: bool = True  # frequencies are dealt to time, row, column in turn; else in three chunks
+    rope_scaling: Yarn | None = None  # for contexts longer than those of its training
     norm_epsilon: float = 1e-6
     tied_embeddings: bool = False  # the vocabulary head is the embedding
     scalar_head: bool = False  # a value for each token
@@ -115,7 +117,9 @@ def config_from_json(values: Any, where: str) -> ModelConfig:
     """
     try:
         vision = VisionConfig(**{name: _tuples(value) for name, value in values["vision"].items()})
-        return ModelConfig(**{name: _tuples(value) for name, value in {**values, "vision": vision}.items()})
+        scaling = None if (said := values.get("rope_scaling")) is None else Yarn(**said)
+        parts = {"vision": vision, "rope_scaling": scaling}
+        return ModelConfig(**{name: _tuples(value) for name, value in {**values, **parts}.items()})
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{where} is not one of this version: {error}") from error
     except InputError as error:

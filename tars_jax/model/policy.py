@@ -89,7 +89,12 @@ class Policy(nn.Module):
             deepstack = jnp.where(is_image, features[1:], 0) if config.vision.deepstack else None
 
         cosine, sine = rotary(
-            inputs.positions, config.head_dim, config.rope_theta, config.rope_sections, config.rope_interleaved
+            inputs.positions,
+            config.head_dim,
+            config.rope_theta,
+            config.rope_sections,
+            config.rope_interleaved,
+            config.rope_scaling,
         )
         valid = inputs.segments > 0
         if address is None:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.model.yarn import Yarn
 
 
 def rope_positions(
@@ -59,16 +60,23 @@ def rope_positions(
 
 
 def rotary(
-    positions: jax.Array, head_dim: int, theta: float, sections: tuple[int, int, int], interleaved: bool = True
+    positions: jax.Array,
+    head_dim: int,
+    theta: float,
+    sections: tuple[int, int, int],
+    interleaved: bool = True,
+    scaling: Yarn | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """Cosines and sines [B, T, H / 2] for positions [3, B, T].
 
     Interleaved (Qwen3-VL), frequencies are dealt in turn: index 1, 4, ... to rows and 2, 5, ... to columns until their
     sections are used up, all others to time. Else (Qwen2.5-VL) the first section turns with time, the next with rows,
-    the last with columns.
+    the last with columns. With YaRN, cosines and sines are larger, and attention grows by the square of that.
     """
     half = head_dim // 2
     frequency = theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
+    if scaling is not None:
+        frequency *= scaling.slowdown(head_dim, theta)
     if interleaved:
         axis = np.zeros(half, np.int32)
         axis[1 : 3 * sections[1] : 3] = 1
@@ -76,7 +84,10 @@ def rotary(
     else:
         axis = np.repeat(np.arange(3), sections)
     angle = jnp.moveaxis(positions, 0, -1)[..., axis].astype(jnp.float32) * frequency
-    return jnp.cos(angle), jnp.sin(angle)
+    cosine, sine = jnp.cos(angle), jnp.sin(angle)
+    if scaling is None:
+        return cosine, sine
+    return scaling.attention_factor * cosine, scaling.attention_factor * sine
 
 
 def rotate(x: jax.Array, cosine: jax.Array, sine: jax.Array) -> jax.Array:

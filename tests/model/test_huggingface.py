@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ pytest.importorskip("safetensors")
 from safetensors.numpy import load_file, save_file
 
 from tars_jax import InputError
-from tars_jax.model.config import ModelConfig
+from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.huggingface import export_checkpoint, import_checkpoint, read_config, reading
 from tars_jax.model.huggingface.configuration import config_files
 from tars_jax.model.policy import Inputs, Output, Parameters, forward, init_parameters
@@ -24,6 +25,7 @@ from tars_jax.model.positions import rope_positions
 from tars_jax.model.preprocessing import patches
 from tars_jax.model.presets import preset
 from tars_jax.model.sharding import make_mesh, parameter_shardings
+from tars_jax.model.yarn import Yarn
 from tars_jax.training.state import value_parameters
 
 GOLDENS = Path(__file__).with_name("goldens")
@@ -244,7 +246,8 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         ({"decoder_sparse_step": 2}, "config.json: decoder_sparse_step must be 1, got 2"),
         ({"quantization_config": {"quant_method": "fp8"}}, r"config.json: quantization_config is there \(fp8\)"),
         ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu', got 'gelu'"),
-        ({"rope_parameters": {"rope_type": "yarn"}}, "must be of type default or mrope, got 'yarn'"),
+        ({"rope_parameters": {"rope_type": "linear"}}, "must be of type default, mrope or yarn, got 'linear'"),
+        ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 5e6, "factor": 0.5}}, "factor must be 1 or more"),
         ({"num_hidden_layers": 2}, r"checkpoint: .* 11 unexpected: model.language_model.layers.2"),
         ({"model_type": ["qwen3_vl"]}, r"config.json: model_type must be one of .*, got \['qwen3_vl'\]"),
         ({"image_token_id": "5"}, "config.json: image_token_id must be an integer of 0 or more, got '5'"),
@@ -303,6 +306,29 @@ def test_configs_that_transformers_reads_in_another_way_than_they_are_written(tm
     assert (windows.whole_image_blocks, windows.window) == ((2,), 16)
     with pytest.raises(InputError, match="vision_config.window_size must be an integer of 8 or more, got 7"):
         read("vision_config", window_size=7)
+
+
+def test_yarn_where_files_write_it(tmp_path: Path) -> None:
+    """As Qwen tells users of Qwen2.5-VL (`type`, beside theta) and of Qwen3-VL; and what is left out."""
+    for kind, factor, said, trained in (
+        ("qwen2_5_vl", 4.0, {"type": "yarn", "factor": 4, "original_max_position_embeddings": 32768}, 32768),
+        ("qwen3_vl", 3.0, {"rope_type": "yarn", "factor": 3.0, "original_max_position_embeddings": 262144}, 262144),
+        ("qwen3_vl_moe", 3.0, {"rope_type": "yarn", "factor": 3.0}, 128_000),
+    ):
+        folder = Path(shutil.copytree(GOLDENS / kind, tmp_path / kind))
+        config = json.loads((folder / "config.json").read_bytes())
+        text = config["text_config"]
+        rope = text.pop("rope_parameters")
+        text |= {"rope_theta": rope["rope_theta"], "rope_scaling": {"mrope_section": rope["mrope_section"], **said}}
+        text.pop("max_position_embeddings", None)
+        (folder / "config.json").write_text(json.dumps(config))
+        model = read_config(folder)
+        assert model.rope_scaling == Yarn(factor, trained, 0.1 * math.log(factor) + 1)
+        assert config_from_json(json.loads(json.dumps(config_to_json(model))), "here") == model
+        exported = config_files(model, "float32")["config.json"]
+        assert exported["text_config"]["max_position_embeddings"] == factor * trained
+        (folder / "config.json").write_text(json.dumps(exported))
+        assert read_config(folder).rope_scaling == model.rope_scaling
 
 
 def test_a_flat_config_of_transformers_4_with_defaults_left_out(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tars_jax import InputError
 from tars_jax.model.positions import rope_positions, rotary, rotate
+from tars_jax.model.yarn import Yarn, attention_factor
 
 TEXT, IMAGE = False, True
 
@@ -121,3 +122,25 @@ def test_frequencies_in_three_chunks() -> None:
     angle = 10_000.0 ** (-np.arange(8) / 8) * [1, 1, 10, 10, 10, 100, 100, 100]
     np.testing.assert_allclose(cosine[0, 0], np.cos(angle), atol=1e-5)
     np.testing.assert_allclose(sine[0, 0], np.sin(angle), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("theta", "factor", "trained", "larger", "expected"),
+    [
+        (5e6, 3.0, 262_144, 1.109861, {0: 1, 29: 1, 30: 0.958333, 36: 0.708333, 44: 0.375, 45: 1 / 3, 63: 1 / 3}),
+        (1e6, 4.0, 32_768, 1.138629, {0: 1, 23: 1, 24: 0.955882, 32: 0.602941, 39: 0.294118, 40: 0.25, 63: 0.25}),
+    ],
+)
+def test_yarn_stretches_as_transformers_does(
+    theta: float, factor: float, trained: int, larger: float, expected: dict[int, float]
+) -> None:
+    """Qwen's settings for Qwen3-VL and Qwen2.5-VL; the numbers are those of transformers 5.23."""
+    yarn = Yarn(factor, trained, attention_factor(factor))
+    slowdown = yarn.slowdown(128, theta)
+    np.testing.assert_allclose(slowdown[list(expected)], list(expected.values()), atol=1e-6)
+    positions = jnp.full((3, 1, 1), 7)
+    plain = rotary(positions, 128, theta, (24, 20, 20))
+    cosine, sine = rotary(positions, 128, theta, (24, 20, 20), scaling=yarn)
+    np.testing.assert_allclose(np.hypot(cosine, sine), larger, rtol=1e-6)
+    angle, before = (np.arctan2(s, c)[0, 0] for s, c in ((sine, cosine), reversed(plain)))
+    np.testing.assert_allclose(angle[29:], before[29:] * slowdown[29:], rtol=1e-4)

@@ -1,20 +1,20 @@
 """config.json of `transformers` to our `ModelConfig` and back.
 
-A file may leave out what equals the default of its family (or say null), be flat or nested (`text_config`), and write
-the rotary settings as `rope_scaling` (transformers 4) or `rope_parameters` (5). What images are read with stands in a
-file of its own, preprocessor_config.json, or as a part of processor_config.json (transformers 5).
+A file may leave out what equals the default of its family (or say null), and be flat or nested (`text_config`). What
+images are read with stands in a file of its own, preprocessor_config.json, or as a part of processor_config.json
+(transformers 5).
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.huggingface.fields import Fields, json_object, read_json, three
+from tars_jax.model.huggingface.rotary import read_rope, rope_fields
 from tars_jax.model.presets import CLIP_MEAN, CLIP_STD
 
 ARCHITECTURES = {
@@ -62,7 +62,6 @@ _TEXT: dict[str, dict[str, Any]] = {
         "use_sliding_window": False,
     },
 }
-_SECTIONS = {"qwen3_vl_moe": [24, 20, 20], "qwen3_vl": [24, 20, 20], "qwen2_5_vl": [16, 24, 24]}
 
 Config = TypeVar("Config", ModelConfig, VisionConfig)
 
@@ -98,7 +97,7 @@ def read_config(directory: Path) -> ModelConfig:
             "that they were made of"
         )
     flat = top.get("text_config") is None
-    text = _Fields(path, top if flat else _object(path, top, "text_config"), _TEXT[kind])
+    text = Fields(path, top if flat else json_object(path, top, "text_config"), _TEXT[kind])
     text.require("hidden_act", "silu", default="silu")
     text.require("attention_bias", False, default=False)
     if kind == "qwen3_vl_moe":
@@ -108,7 +107,6 @@ def read_config(directory: Path) -> ModelConfig:
         text.require("use_sliding_window", False)
     width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
     head_dim = text.integer("head_dim") if "head_dim" in text.values else width // heads
-    theta, sections = _read_rope(path, text.values, kind, head_dim)
     tied = text.flag("tie_word_embeddings")
     experts = kind == "qwen3_vl_moe"
     return _made(
@@ -126,13 +124,12 @@ def read_config(directory: Path) -> ModelConfig:
         mlp_width=0 if experts else text.integer("intermediate_size"),
         qkv_bias=kind == "qwen2_5_vl",
         query_key_norm=kind != "qwen2_5_vl",
-        rope_theta=theta,
-        rope_sections=sections,
         rope_interleaved=kind != "qwen2_5_vl",
         norm_epsilon=text.number("rms_norm_eps", 1e-6),
-        tied_embeddings=_Fields(path, top).flag("tie_word_embeddings", tied),
-        vision=_read_vision(directory, _object(path, top, "vision_config"), kind),
-        image_token=_Fields(path, top, {"image_token_id": 151_655}).integer("image_token_id", least=0),
+        tied_embeddings=Fields(path, top).flag("tie_word_embeddings", tied),
+        vision=_read_vision(directory, json_object(path, top, "vision_config"), kind),
+        image_token=Fields(path, top, {"image_token_id": 151_655}).integer("image_token_id", least=0),
+        **read_rope(path, text.values, kind, head_dim),
     )
 
 
@@ -140,9 +137,9 @@ def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> Visi
     qwen25 = kind == "qwen2_5_vl"
     defaults = _QWEN25_VISION if qwen25 else _QWEN3_VISION
     path = directory / CONFIG_FILE
-    vision = _Fields(path, section, defaults, "vision_config.")
+    vision = Fields(path, section, defaults, "vision_config.")
     vision.require("hidden_act", defaults["hidden_act"])
-    rope = _Fields(path, _object(path, vision.values, "rope_parameters"), prefix="vision_config.rope_parameters.")
+    rope = Fields(path, json_object(path, vision.values, "rope_parameters"), prefix="vision_config.rope_parameters.")
     if (form := rope.values.get("rope_type", "axial")) not in ("default", "axial"):
         raise InputError(f"{path}: {rope.prefix}rope_type must be default or axial, got {form!r}")
     mean, std = (CLIP_MEAN, CLIP_STD) if qwen25 else ((0.5,) * 3, (0.5,) * 3)
@@ -168,8 +165,8 @@ def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> Visi
         window=vision.integer("window_size", least=unit) // unit * unit if qwen25 else 0,
         whole_image_blocks=tuple(b for b in vision.blocks("fullatt_block_indexes") if b < depth) if qwen25 else (),
         deepstack=() if qwen25 else vision.blocks("deepstack_visual_indexes"),
-        pixel_mean=_three(preprocessor, "image_mean", pixels.get("image_mean", mean)),
-        pixel_std=_three(preprocessor, "image_std", pixels.get("image_std", std)),
+        pixel_mean=three(preprocessor, "image_mean", pixels.get("image_mean", mean)),
+        pixel_std=three(preprocessor, "image_std", pixels.get("image_std", std)),
         min_pixels=smallest,
         max_pixels=largest,
     )
@@ -189,109 +186,20 @@ def _read_preprocessor(directory: Path) -> tuple[Path, dict[str, Any]]:
     if path.exists():
         return path, read_json(path)
     path = directory / PROCESSOR_FILE
-    return path, _object(path, read_json(path), "image_processor") if path.exists() else {}
+    return path, json_object(path, read_json(path), "image_processor") if path.exists() else {}
 
 
 def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
     """The fewest and most pixels that an image is read with: in fields of their own, or under two names in `size`."""
-    size = _object(path, pixels, "size")
+    size = json_object(path, pixels, "size")
     bounds = []
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
         default = getattr(VisionConfig, name)
         value = pixels.get(name) or size.get(edge) or size.get(name) or default
-        bounds.append(_Fields(path, {name: value}).integer(name))
+        bounds.append(Fields(path, {name: value}).integer(name))
     if bounds[0] > bounds[1]:
         raise InputError(f"{path}: min_pixels {bounds[0]} must be at most max_pixels {bounds[1]}")
     return bounds[0], bounds[1]
-
-
-def _read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> tuple[float, tuple[int, int, int]]:
-    """Theta, and how many frequencies turn with time, row and column."""
-    settings = {**_object(path, text, "rope_scaling"), **_object(path, text, "rope_parameters")}
-    rope = _Fields(path, settings, {"rope_theta": text.get("rope_theta")}).values
-    form = rope.get("rope_type", rope.get("type", "default"))
-    if form not in ("default", "mrope"):
-        raise InputError(f"{path}: the rotary positions must be of type default or mrope, got {form!r}")
-    theta = rope["rope_theta"] or (1e6 if kind == "qwen2_5_vl" else None)
-    sections = _three(path, "mrope_section", rope.get("mrope_section", _SECTIONS[kind]))
-    if kind != "qwen2_5_vl":
-        # Interleaved, rows and columns get what lies within the head, however much was meant for them; time the rest.
-        rows, columns = (len(range(axis, min(3 * sections[axis], head_dim // 2), 3)) for axis in (1, 2))
-        sections = (head_dim // 2 - rows - columns, rows, columns)
-    return _Fields(path, {"rope_theta": theta}).number("rope_theta"), sections
-
-
-def _three(path: Path, name: str, values: Any) -> Any:
-    if not isinstance(values, list | tuple) or len(values) != 3 or not all(map(_is_number, values)):
-        raise InputError(f"{path}: {name} must be three numbers, got {values!r}")
-    return tuple(values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _object(path: Path, values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A section of a file, empty where there is none."""
-    section = values.get(name)
-    if section is not None and not isinstance(section, dict):
-        raise InputError(f"{path}: {name} must be a JSON object, got {section!r}")
-    return section or {}
-
-
-class _Fields:
-    """A section of a file; what it lacks or misspells is an InputError with the field's name. Null is left out."""
-
-    def __init__(
-        self, path: Path, section: Mapping[str, Any], defaults: Mapping[str, Any] | None = None, prefix: str = ""
-    ) -> None:
-        said = {name: value for name, value in section.items() if value is not None}
-        self.path, self.values, self.prefix = path, {**(defaults or {}), **said}, prefix
-
-    def integer(self, *names: str, least: int = 1) -> int:
-        """The first of several spellings that is there."""
-        value = next((self.values[name] for name in names if name in self.values), None)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            kind = "a positive integer" if least == 1 else f"an integer of {least} or more"
-            raise self._wrong(names[0], kind, value)
-        return value
-
-    def number(self, name: str, default: float | None = None) -> float:
-        value: Any = self.values.get(name, default)
-        if not _is_number(value) or value <= 0:
-            raise self._wrong(name, "a positive number", value)
-        return float(value)
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        value = self.values.get(name, default)
-        if not isinstance(value, bool):
-            raise self._wrong(name, "true or false", value)
-        return value
-
-    def blocks(self, name: str) -> tuple[int, ...]:
-        values = self.values.get(name)
-        if not isinstance(values, list) or not all(isinstance(block, int) and block >= 0 for block in values):
-            raise self._wrong(name, "a list of blocks", values)
-        return tuple(values)
-
-    def require(self, name: str, only: Any, default: Any = None) -> None:
-        value = self.values.get(name, default)
-        if value != only:
-            raise self._wrong(name, repr(only), value)
-
-    def _wrong(self, name: str, takes: str, value: Any) -> InputError:
-        return InputError(f"{self.path}: {self.prefix}{name} must be {takes}, got {value!r}")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a file; raises InputError when it is none."""
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path} must hold a JSON object, got {type(content).__name__}")
-    return content
 
 
 def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
@@ -300,7 +208,6 @@ def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
     Raises InputError when the config is none of its architectures.
     """
     kind, vision = family(config), config.vision
-    rope = {"rope_type": "default", "mrope_section": list(config.rope_sections)}
     text: dict[str, Any] = {
         "model_type": f"{kind}_text",
         "vocab_size": config.vocabulary,
@@ -310,8 +217,7 @@ def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
         "num_key_value_heads": config.kv_heads,
         "hidden_act": "silu",
         "rms_norm_eps": config.norm_epsilon,
-        "rope_theta": config.rope_theta,
-        "rope_scaling": rope if kind == "qwen2_5_vl" else {**rope, "mrope_interleaved": True},
+        **rope_fields(config, kind),
         "tie_word_embeddings": config.tied_embeddings,
     }
     seen: dict[str, Any] = {

@@ -15,7 +15,8 @@ from safetensors import SafetensorError, safe_open
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.huggingface.configuration import read_config, read_json
+from tars_jax.model.huggingface.configuration import read_config
+from tars_jax.model.huggingface.fields import read_json
 from tars_jax.model.huggingface.names import EMBEDDING, EXPERTS, HEAD, Tensor, current_name, tensors
 from tars_jax.model.policy import parameter_shapes
 

@@ -1,0 +1,75 @@
+"""Rotary settings of a config.json: theta, the sections of time, row and column, and YaRN.
+
+They stand in `rope_scaling` (transformers 4, theta beside it) or in `rope_parameters` (5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.huggingface.fields import Fields, json_object, three
+from tars_jax.model.yarn import Yarn, attention_factor
+
+_SECTIONS = {"qwen3_vl_moe": [24, 20, 20], "qwen3_vl": [24, 20, 20], "qwen2_5_vl": [16, 24, 24]}
+_POSITIONS = {"qwen3_vl_moe": 128_000, "qwen3_vl": 128_000, "qwen2_5_vl": 32_768}
+
+
+def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> dict[str, Any]:
+    """The fields `rope_theta`, `rope_sections` and `rope_scaling` of a `ModelConfig`.
+
+    Raises InputError that names file and field.
+    """
+    settings = {**json_object(path, text, "rope_scaling"), **json_object(path, text, "rope_parameters")}
+    rope = Fields(path, settings, {"rope_theta": text.get("rope_theta")})
+    form = rope.values.get("rope_type", rope.values.get("type", "default"))
+    if form not in ("default", "mrope", "yarn"):
+        raise InputError(f"{path}: the rotary positions must be of type default, mrope or yarn, got {form!r}")
+    theta = rope.values["rope_theta"] or (1e6 if kind == "qwen2_5_vl" else None)
+    sections = three(path, "mrope_section", rope.values.get("mrope_section", _SECTIONS[kind]))
+    if kind != "qwen2_5_vl":
+        # Interleaved, rows and columns get what lies within the head, however much was meant for them; time the rest.
+        rows, columns = (len(range(axis, min(3 * sections[axis], head_dim // 2), 3)) for axis in (1, 2))
+        sections = (head_dim // 2 - rows - columns, rows, columns)
+    return {
+        "rope_theta": Fields(path, {"rope_theta": theta}).number("rope_theta"),
+        "rope_sections": sections,
+        "rope_scaling": _read_yarn(rope, text, kind) if form == "yarn" else None,
+    }
+
+
+def _read_yarn(rope: Fields, text: Mapping[str, Any], kind: str) -> Yarn:
+    """What is left out has the defaults of transformers; the trained length may stand beside the settings, too."""
+    name = "original_max_position_embeddings"
+    longest = Fields(rope.path, text, {"max_position_embeddings": _POSITIONS[kind]}).integer("max_position_embeddings")
+    trained = Fields(rope.path, text, {name: rope.values.get(name, longest)}).integer(name)
+    factor = rope.number("factor", longest / trained)
+    if factor < 1:
+        raise InputError(f"{rope.path}: factor must be 1 or more, got {factor}")
+    both = [rope.number(scale) for scale in ("mscale", "mscale_all_dim") if rope.values.get(scale)]
+    recommended = attention_factor(factor, *both) if len(both) == 2 else attention_factor(factor)
+    return Yarn(
+        factor=factor,
+        trained_positions=trained,
+        attention_factor=rope.number("attention_factor", recommended),
+        beta_fast=rope.number("beta_fast", Yarn.beta_fast),
+        beta_slow=rope.number("beta_slow", Yarn.beta_slow),
+        truncate=rope.flag("truncate", Yarn.truncate),
+    )
+
+
+def rope_fields(config: ModelConfig, kind: str) -> dict[str, Any]:
+    """The fields of a text section that `read_rope` reads."""
+    rope: dict[str, Any] = {"rope_type": "default", "mrope_section": list(config.rope_sections)}
+    if kind != "qwen2_5_vl":
+        rope["mrope_interleaved"] = True
+    fields = {"rope_theta": config.rope_theta, "rope_scaling": rope}
+    if (yarn := config.rope_scaling) is not None:
+        rope |= {"rope_type": "yarn", "factor": yarn.factor, "attention_factor": yarn.attention_factor}
+        rope |= {"beta_fast": yarn.beta_fast, "beta_slow": yarn.beta_slow, "truncate": yarn.truncate}
+        rope["original_max_position_embeddings"] = yarn.trained_positions
+        fields["max_position_embeddings"] = round(yarn.factor * yarn.trained_positions)
+    return fields
