@@ -62,7 +62,8 @@ def test_what_takes_one_process_says_so_in_all(tmp_path: pathlib.Path) -> None:
 def test_two_processes_train_one_agent_over_a_kill(tmp_path: pathlib.Path, victim: int) -> None:
     run = tmp_path / "run"
     first = start(tmp_path, "quickstart", f"--config.run={run}", *TOGETHER)
-    while not any(row.stage == "ppo" for row in (read_metrics(run / "metrics.jsonl") if run.exists() else [])):
+    metrics = run / "metrics.jsonl"
+    while not (metrics.exists() and any(row.stage == "ppo" for row in read_metrics(metrics))):
         assert all(process.poll() is None for process in first), (tmp_path / "said-0").read_text()
         time.sleep(0.5)
     first[victim].kill()
@@ -71,7 +72,7 @@ def test_two_processes_train_one_agent_over_a_kill(tmp_path: pathlib.Path, victi
     again = start(tmp_path, "quickstart", f"--config={run / 'config.json'}", f"--config.run={run}")
     assert [process.wait(timeout=600) for process in again] == [0, 0], (tmp_path / "said-0").read_text()
     assert json.loads((run / "result.json").read_text())["training_episodes"] == 24
-    rows = [row for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
+    rows = [row for row in read_metrics(metrics) if row.stage == "ppo"]
     assert [row.step for row in rows] == [1, 2, 3, 4]
     last = run / "checkpoints" / "ppo" / f"{Checkpoints(run / 'checkpoints' / 'ppo').latest():08d}"
     ledger = read_manifest(last)["extra"]["ledger"]
