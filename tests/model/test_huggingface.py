@@ -244,7 +244,7 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         ({"hidden_size": "32"}, "config.json: hidden_size must be a positive integer, got '32'"),
         ({"mlp_only_layers": [0]}, r"config.json: mlp_only_layers must be \[\], got \[0\]"),
         ({"decoder_sparse_step": 2}, "config.json: decoder_sparse_step must be 1, got 2"),
-        ({"quantization_config": {"quant_method": "fp8"}}, r"config.json: quantization_config is there \(fp8\)"),
+        ({"quantization_config": [8]}, r"config.json: quantization_config must be a JSON object, got \[8\]"),
         ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu', got 'gelu'"),
         ({"rope_parameters": {"rope_type": "linear"}}, "must be of type default, mrope or yarn, got 'linear'"),
         ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 5e6, "factor": 0.5}}, "factor must be 1 or more"),

@@ -36,7 +36,7 @@ def sibling(name: str) -> ModuleType:
     return module
 
 
-make, goldens = sibling("goldens/make"), sibling("test_huggingface")
+make, goldens, fp8 = sibling("goldens/make"), sibling("test_huggingface"), sibling("test_fp8")
 
 WIDE, NARROW = {"mrope_section": [24, 20, 20]}, {"mrope_section": [1, 1, 0]}
 # Positions of the contexts here are some 40: a trained length of 16 puts the ramp among the frequencies of small heads.
@@ -105,6 +105,32 @@ def test_unusual_configs(kind: str, text: dict[str, Any], vision: dict[str, Any]
         tmp_path / "ours", dtype=torch.float32, attn_implementation="eager"
     )
     compare(loaded, config, parameters, seed=4, sizes=sizes)
+
+
+@pytest.mark.parametrize("kind", ["qwen3_vl", "qwen2_5_vl"])
+def test_fp8_stands_for_what_transformers_takes_it_for(kind: str, tmp_path: Path) -> None:
+    """Without experts: 5.23 reads none of Qwen3-VL-MoE in FP8. It knows the size of a block by the scales' number."""
+    pytest.importorskip("accelerate")
+    if not make.FIVE:
+        pytest.skip("transformers 4 dequantises on a GPU alone")
+    block = (8, 4)
+    stored, scales, _ = fp8.quantised(fp8.load_file(fp8.GOLDENS / kind / "model.safetensors"), block)
+    quantisation = fp8.QUANTISATION | {"weight_block_size": list(block)}
+    folder = fp8.written(tmp_path / "fp8", kind, quantisation, stored | scales)
+    config, parameters = import_checkpoint(folder, make_mesh({}, jax.devices()[:1]))
+    loaded = transformers.AutoModelForImageTextToText.from_pretrained(
+        folder,
+        dtype=torch.float32,
+        attn_implementation="eager",
+        quantization_config=transformers.FineGrainedFP8Config(
+            dequantize=True, weight_block_size=block, modules_to_not_convert=quantisation["modules_to_not_convert"]
+        ),
+    ).float()  # what is not quantised was loaded in the type of the file
+    compare(loaded, config, parameters, seed=4, sizes=((24, 56), (8, 40)))
+    export_checkpoint(tmp_path / "ours", config, parameters)
+    again = transformers.AutoModelForImageTextToText.from_pretrained(tmp_path / "ours", dtype=torch.float32)
+    for name, weight in again.named_parameters():
+        assert torch.equal(weight, loaded.get_parameter(name)), name
 
 
 def test_our_own_nano_shape_is_loaded_by_transformers(tiny_model: Any, tiny_parameters: Any, tmp_path: Path) -> None:

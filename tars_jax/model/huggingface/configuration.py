@@ -90,12 +90,6 @@ def read_config(directory: Path) -> ModelConfig:
     kind = top.get("model_type")
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
         raise InputError(f"{path}: model_type must be one of {', '.join(ARCHITECTURES)}, got {kind!r}")
-    if quantised := top.get("quantization_config"):
-        method = quantised.get("quant_method") if isinstance(quantised, dict) else quantised
-        raise InputError(
-            f"{path}: quantization_config is there ({method}); quantised weights are not read, it takes the checkpoint "
-            "that they were made of"
-        )
     flat = top.get("text_config") is None
     text = Fields(path, top if flat else json_object(path, top, "text_config"), _TEXT[kind])
     text.require("hidden_act", "silu", default="silu")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from safetensors import SafetensorError, safe_open
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.huggingface.configuration import read_config
+from tars_jax.model.huggingface import fp8
+from tars_jax.model.huggingface.configuration import CONFIG_FILE, read_config
 from tars_jax.model.huggingface.fields import read_json
 from tars_jax.model.huggingface.names import EMBEDDING, EXPERTS, HEAD, Tensor, current_name, tensors
 from tars_jax.model.policy import parameter_shapes
@@ -34,6 +36,7 @@ class Header:
     name: str  # in the file
     shape: tuple[int, ...]
     kind: str
+    start: int = 0  # byte of the file; known of FP8 alone
 
 
 class OpenWeights:
@@ -43,12 +46,13 @@ class OpenWeights:
         """Raises InputError when a file is missing or damaged, the config is none of the families, or tensors are
         missing, unexpected or of another shape or type; the message names them."""
         self.config: ModelConfig = read_config(directory)
+        self._blocks = fp8.read_blocks(directory / CONFIG_FILE, read_json(directory / CONFIG_FILE))
         self.files = _shard_files(directory)
         self.shapes: dict[str, jax.ShapeDtypeStruct] = flatten_dict(parameter_shapes(self.config), sep="/")
         self._headers = _headers(directory, self.files)
         if self.config.tied_embeddings and HEAD in self._headers:
             _require_same(directory, self._headers.pop(HEAD), self._headers.get(EMBEDDING))
-        self._table = _matching_table(directory, self.config, self.shapes, self._headers)
+        self._table = _matching_table(directory, self.config, self.shapes, self._headers, self._blocks)
         self._last: tuple[str, list[np.ndarray]] = ("", [])
 
     def by_file(self) -> Iterator[tuple[Tensor, list[np.ndarray]]]:
@@ -56,11 +60,13 @@ class OpenWeights:
         for path in self.files:
             with opened(path) as file:
                 for name in sorted(file.keys()):
-                    if (tensor := self._table.get(current_name(name))) is not None:  # not a head that is tied
-                        yield tensor, tensor.to_ours(file.get_tensor(name))
+                    # Not a head that is tied, and no scales.
+                    if (tensor := self._table.get(current_name(name))) is not None:
+                        yield tensor, tensor.to_ours(self._whole(file, self._headers[tensor.theirs]))
 
     def read(self, path: str, piece: tuple[slice, ...]) -> np.ndarray:
-        """A piece of the parameter at `path`, in the type of the file; in float32 where its layers are of several.
+        """A piece of the parameter at `path`, in the type of the file; in float32 where its layers are of several, and
+        for FP8.
 
         One tensor is kept for the next call.
         """
@@ -85,8 +91,20 @@ class OpenWeights:
             self._last = "", []  # the old one is gone before the new one comes
             header = self._headers[tensor.theirs]
             with opened(header.file) as file:
-                self._last = tensor.theirs, tensor.to_ours(file.get_tensor(header.name))
+                self._last = tensor.theirs, tensor.to_ours(self._whole(file, header))
         return self._last[1][tensor.ours.index(path)]
+
+    def _whole(self, file: Any, header: Header) -> np.ndarray:
+        """A tensor of an open file; FP8 in float32, with scales from whatever file they are in."""
+        if header.kind != fp8.KIND:
+            whole: np.ndarray = file.get_tensor(header.name)
+            return whole
+        assert self._blocks is not None
+        scales = self._headers[current_name(header.name) + fp8.SCALE]
+        with contextlib.nullcontext(file) if scales.file == header.file else opened(scales.file) as beside:
+            factors = beside.get_tensor(scales.name)
+        stored = np.fromfile(header.file, np.uint8, math.prod(header.shape), offset=header.start)
+        return self._blocks.dequantised(stored.reshape(header.shape), factors)
 
 
 def _shard_files(directory: Path) -> list[Path]:
@@ -108,17 +126,23 @@ def _headers(directory: Path, files: list[Path]) -> dict[str, Header]:
     found: dict[str, Header] = {}
     for path in files:
         with opened(path) as file:
+            starts: dict[str, int] = {}
             for name in sorted(file.keys()):
                 if current_name(name) in found:
                     raise InputError(f"{directory}: tensor {name} is there twice, the second time in {path.name}")
-                header = file.get_slice(name)
-                found[current_name(name)] = Header(path, name, tuple(header.get_shape()), header.get_dtype())
+                said = file.get_slice(name)
+                header = Header(path, name, tuple(said.get_shape()), said.get_dtype())
+                if header.kind == fp8.KIND:
+                    starts = starts or fp8.first_bytes(path)
+                    header = dataclasses.replace(header, start=starts[name])
+                found[current_name(name)] = header
     return found
 
 
 def _require_same(directory: Path, head: Header, embedding: Header | None) -> None:
     """Raises InputError unless a head that config.json ties to the embedding is the embedding."""
     same = embedding is not None and (head.shape, head.kind) == (embedding.shape, embedding.kind)
+    same = same and head.kind in FLOATS
     if embedding is not None and same:
         with opened(head.file) as ours, opened(embedding.file) as theirs:
             first, second = ours.get_slice(head.name), theirs.get_slice(embedding.name)
@@ -136,18 +160,22 @@ def _matching_table(
     config: ModelConfig,
     shapes: Mapping[str, jax.ShapeDtypeStruct],
     found: Mapping[str, Header],
+    blocks: fp8.Blocks | None,
 ) -> dict[str, Tensor]:
     """The table, in the layout of experts that fits best; raises InputError when a tensor does not."""
 
     def wrong(table: Mapping[str, Tensor]) -> dict[str, list[str]]:
         expected = {name: tensor.shape(shapes) for name, tensor in table.items()}
+        scales = {} if blocks is None else _scales(expected, found, blocks)
+        expected |= scales
         return {
-            "missing": sorted(table.keys() - found.keys()),
-            "unexpected": sorted(found.keys() - table.keys()),
+            "missing": sorted(expected.keys() - found.keys()),
+            "unexpected": sorted(found.keys() - expected.keys()),
             "of another shape or type": [
                 f"{name} is {header.kind} {list(header.shape)} instead of {list(expected[name])}"
                 for name, header in found.items()
-                if name in expected and (header.shape != expected[name] or header.kind not in FLOATS)
+                if name in expected
+                and (header.shape != expected[name] or (header.kind not in FLOATS and name + fp8.SCALE not in scales))
             ],
         }
 
@@ -159,6 +187,14 @@ def _matching_table(
         told = "; ".join(f"{len(names)} {kind}: {_listed(names)}" for kind, names in faults.items() if names)
         raise InputError(f"{directory}: the tensors are not those of its config.json: {told}")
     return table
+
+
+def _scales(
+    expected: Mapping[str, tuple[int, ...]], found: Mapping[str, Header], blocks: fp8.Blocks
+) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the scales that belong to what is found in FP8."""
+    quantised = {name: shape for name, shape in expected.items() if name in found and found[name].kind == fp8.KIND}
+    return {name + fp8.SCALE: blocks.scales(shape) for name, shape in quantised.items() if len(shape) > 1}
 
 
 def _listed(names: list[str]) -> str:

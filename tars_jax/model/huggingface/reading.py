@@ -2,7 +2,7 @@
 
 The files' headers are compared with the config's table of tensors first; nothing is loaded unless all agree. Then one
 file at a time is read, one tensor of it at a time, and each device gets its own slice: neither a device nor the host
-ever holds more than one tensor besides the parameters' shards.
+ever holds more than one tensor besides the parameters' shards (one of FP8 in float32).
 """
 
 from __future__ import annotations
