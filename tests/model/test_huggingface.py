@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax.traverse_util import flatten_dict, unflatten_dict
 
 pytest.importorskip("safetensors")
 from safetensors.numpy import load_file, save_file
@@ -117,6 +119,29 @@ def test_an_export_in_bfloat16_is_the_file_that_transformers_wrote(tmp_path: Pat
     for name, tensor in theirs.items():
         np.testing.assert_array_equal(ours[name], tensor, err_msg=name)
     assert read_config(tmp_path / "export") == config
+
+
+def test_an_export_keeps_every_type(tmp_path: Path) -> None:
+    """Gates and ups of experts are one tensor of a file, which takes the wider type."""
+    config, parameters = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
+    narrow = {"vision": jnp.bfloat16, "decoder/layers/experts/gate": jnp.float16, "embed": jnp.bfloat16}
+    third = np.float32(1 / 3)  # has bits for every type
+    mixed = flatten_dict(jax.tree.map(lambda leaf: leaf + third, parameters), sep="/")
+    for path, leaf in mixed.items():
+        mixed[path] = leaf.astype(next((kind for start, kind in narrow.items() if path.startswith(start)), leaf.dtype))
+    tree = unflatten_dict(mixed, sep="/")
+    export_checkpoint(tmp_path / "export", config, tree, shard_bytes=40_000)
+    _, again = import_checkpoint(tmp_path / "export", mesh())
+    jax.tree.map(np.testing.assert_array_equal, again, jax.tree.map(lambda leaf: leaf.astype(np.float32), tree))
+    stored: dict[str, np.ndarray] = {}
+    for file in (tmp_path / "export").glob("*.safetensors"):
+        stored |= load_file(file)
+    kinds = {name: str(array.dtype) for name, array in stored.items()}
+    assert kinds[EMBEDDING] == "bfloat16" and kinds["lm_head.weight"] == "float32"
+    assert kinds["model.language_model.layers.0.mlp.experts.gate_up_proj"] == "float32"
+    index = json.loads((tmp_path / "export" / "model.safetensors.index.json").read_bytes())
+    assert index["metadata"]["total_size"] == sum(array.nbytes for array in stored.values())
+    assert json.loads((tmp_path / "export" / "config.json").read_bytes())["torch_dtype"] == "float32"
 
 
 def test_a_value_model_starts_from_a_checkpoint(imported: Any) -> None:

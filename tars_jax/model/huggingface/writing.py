@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ def export_checkpoint(
 
     Args:
         parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed.
-        dtype: of the tensors; None keeps that of the parameters.
+        dtype: of the tensors; None keeps that of each parameter, and the wider where two make one tensor.
         beside: further files to copy, such as a tokenizer; none takes the place of config.json.
         on_file: hears how many files of tensors are written, and of how many.
 
@@ -52,8 +54,7 @@ def export_checkpoint(
     if config.scalar_head or not config.vocabulary_head:
         raise InputError("transformers has no value models of these families; only policies can be exported")
     leaves = flatten_dict(parameters, sep="/")
-    kept = jax.numpy.dtype(dtype or next(iter(leaves.values())).dtype)
-    shapes = {path: jax.ShapeDtypeStruct(leaf.shape, kept) for path, leaf in leaves.items()}
+    shapes = {path: jax.ShapeDtypeStruct(leaf.shape, dtype or leaf.dtype) for path, leaf in leaves.items()}
     kind = family(config)
     # Transformers 5 tells the two layouts of experts apart by shape, and takes a square tensor for its own layout.
     square = config.width in (config.expert_width, 2 * config.expert_width)
@@ -65,14 +66,14 @@ def export_checkpoint(
         weight_map: dict[str, str] = {}
         for number, shard in enumerate(shards, start=1):
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors" if len(shards) > 1 else SINGLE_FILE
-            arrays = {file_name(tensor.theirs, kind): _gather(tensor, leaves, kept) for tensor in shard}
+            arrays = {file_name(tensor.theirs, kind): _gather(tensor, leaves, shapes) for tensor in shard}
             save_file(arrays, partial / name, metadata={"format": "pt"})
             weight_map |= dict.fromkeys(arrays, name)
             del arrays  # before the next file's are read
             on_file(number, len(shards))
-        contents = config_files(config, str(kept))
+        contents = config_files(config, str(_widest(shapes, shapes)))
         if len(shards) > 1:
-            total = sum(int(np.prod(shape.shape)) * kept.itemsize for shape in shapes.values())
+            total = sum(_bytes(tensor, shapes) for shard in shards for tensor in shard)
             contents[INDEX_FILE] = {"metadata": {"total_size": total}, "weight_map": weight_map}
         for name, content in contents.items():
             (partial / name).write_text(json.dumps(content, indent=2))
@@ -93,7 +94,7 @@ def _shards(table: list[Tensor], shapes: dict[str, jax.ShapeDtypeStruct], shard_
     shards: list[list[Tensor]] = [[]]
     filled = 0
     for tensor in table:
-        size = int(np.prod(tensor.shape(shapes))) * shapes[tensor.ours[0]].dtype.itemsize
+        size = _bytes(tensor, shapes)
         if shards[-1] and filled + size > shard_bytes:
             shards.append([])
             filled = 0
@@ -102,9 +103,19 @@ def _shards(table: list[Tensor], shapes: dict[str, jax.ShapeDtypeStruct], shard_
     return shards
 
 
-def _gather(tensor: Tensor, leaves: Mapping[str, Any], dtype: np.dtype[Any]) -> np.ndarray:
-    parts = [np.asarray(leaves[path][tensor.index]) for path in tensor.ours]
-    return np.ascontiguousarray(tensor.to_theirs(parts)).astype(dtype, copy=False)
+def _widest(shapes: Mapping[str, jax.ShapeDtypeStruct], paths: Iterable[str]) -> np.dtype[Any]:
+    """The type that holds every value of the parameters at `paths`."""
+    return np.dtype(functools.reduce(jax.numpy.promote_types, [shapes[path].dtype for path in paths]))
+
+
+def _bytes(tensor: Tensor, shapes: Mapping[str, jax.ShapeDtypeStruct]) -> int:
+    return math.prod(tensor.shape(shapes)) * _widest(shapes, tensor.ours).itemsize
+
+
+def _gather(tensor: Tensor, leaves: Mapping[str, Any], shapes: Mapping[str, jax.ShapeDtypeStruct]) -> np.ndarray:
+    dtype = _widest(shapes, tensor.ours)
+    parts = [np.asarray(leaves[path][tensor.index]).astype(dtype, copy=False) for path in tensor.ours]
+    return np.ascontiguousarray(tensor.to_theirs(parts))
 
 
 def _sync(path: Path) -> None:
