@@ -150,6 +150,8 @@ def require_replaceable(output: pathlib.Path) -> None:
     taken = output.is_dir() and any(output.iterdir()) and not (output / MANIFEST).is_file()
     if output.is_file() or taken:
         raise InputError(f"output: {output} holds something else; it takes a new folder or a checkpoint to replace.")
+    if not (above := next(folder for folder in output.absolute().parents if folder.exists())).is_dir():
+        raise InputError(f"output: {output} cannot be made, as {above} is a file; it takes a new folder.")
 
 
 def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:

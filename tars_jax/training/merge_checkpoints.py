@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.model.config import config_to_json
 from tars_jax.model.merging import merge_weights, require_mergeable
 from tars_jax.training.checkpoint import (
     common_ancestors,
@@ -16,6 +17,7 @@ from tars_jax.training.checkpoint import (
     files_beside,
     inherited,
     lineage,
+    recorded_model,
     require_replaceable,
 )
 from tars_jax.training.tensors import Piece, StoredTensors, write_like
@@ -38,7 +40,7 @@ def merge_checkpoints(
     many checkpoints there are and however large a tensor is. A checkpoint of weight 0 is not read.
 
     Args:
-        checkpoints: two or more, with equal tensors and a common ancestor.
+        checkpoints: two or more, with equal tensors and models, finite, with a common ancestor.
         output: a new folder, or a checkpoint to replace, which must not be one of `checkpoints`.
         weights: one for each checkpoint; none means uniform.
         groups: weights of their own for groups of `tars_jax.model.merging.GROUPS`.
@@ -53,6 +55,7 @@ def merge_checkpoints(
     _require_usable(target, paths)
     sources = [StoredTensors(path) for path in paths]
     require_mergeable([str(path) for path in paths], [source.leaves for source in sources], chosen)
+    _require_one_model(paths)
     lineages = [lineage(path) for path in paths]
     ancestors = common_ancestors(lineages)
     if not ancestors and not unrelated:
@@ -78,10 +81,26 @@ def merge_checkpoints(
 def _scaled(source: StoredTensors, weight: float, leaf: str, piece: Piece) -> np.ndarray:
     """A piece times its weight, fp32; nothing but the result outlives the call."""
     read = source.read(leaf, piece).astype(np.float32, copy=False)
+    if not np.isfinite(read).all():
+        raise InputError(f"{source.path}: {leaf} holds numbers that are not finite; merging takes finite ones.")
     return np.multiply(read, np.float32(weight), out=read)
 
 
 def _require_usable(target: pathlib.Path, checkpoints: Sequence[pathlib.Path]) -> None:
-    if any(target.resolve() == path.resolve() for path in checkpoints):
-        raise InputError(f"output: {target} is one of the checkpoints; it takes another folder.")
+    resolved = target.resolve()
+    if any(path.resolve() in (resolved, *resolved.parents) for path in checkpoints):
+        raise InputError(f"output: {target} is one of the checkpoints, or lies in one; it takes another folder.")
     require_replaceable(target)
+
+
+def _require_one_model(checkpoints: Sequence[pathlib.Path]) -> None:
+    """Raises InputError where two record models that compute differently from equal tensors."""
+    recording = [path for path in checkpoints if inherited(path)]
+    first, *others = [config_to_json(recorded_model(path)) for path in recording] or [{}]
+    for path, model in zip(recording[1:], others, strict=True):
+        # The type of activations is a matter of where it ran.
+        if differing := [name for name in model if name != "dtype" and model[name] != first[name]]:
+            raise InputError(
+                f"{path}: its model has another {', '.join(differing)} than that of {recording[0]}; merging takes "
+                "agents of one model."
+            )

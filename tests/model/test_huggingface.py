@@ -22,7 +22,8 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.huggingface import export_checkpoint, import_checkpoint, read_config, reading
 from tars_jax.model.huggingface.configuration import config_files
-from tars_jax.model.policy import Inputs, Output, Parameters, forward, init_parameters
+from tars_jax.model.huggingface.files import OpenWeights
+from tars_jax.model.policy import Inputs, Output, Parameters, forward, init_parameters, parameter_shapes
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.preprocessing import patches
 from tars_jax.model.presets import preset
@@ -123,25 +124,26 @@ def test_an_export_in_bfloat16_is_the_file_that_transformers_wrote(tmp_path: Pat
 
 def test_an_export_keeps_every_type(tmp_path: Path) -> None:
     """Gates and ups of experts are one tensor of a file, which takes the wider type."""
-    config, parameters = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
-    narrow = {"vision": jnp.bfloat16, "decoder/layers/experts/gate": jnp.float16, "embed": jnp.bfloat16}
-    third = np.float32(1 / 3)  # has bits for every type
-    mixed = flatten_dict(jax.tree.map(lambda leaf: leaf + third, parameters), sep="/")
-    for path, leaf in mixed.items():
-        mixed[path] = leaf.astype(next((kind for start, kind in narrow.items() if path.startswith(start)), leaf.dtype))
-    tree = unflatten_dict(mixed, sep="/")
-    export_checkpoint(tmp_path / "export", config, tree, shard_bytes=40_000)
-    _, again = import_checkpoint(tmp_path / "export", mesh())
-    jax.tree.map(np.testing.assert_array_equal, again, jax.tree.map(lambda leaf: leaf.astype(np.float32), tree))
+    config = read_config(GOLDENS / "qwen3_vl_moe")
+    narrow = {"vision/": jnp.bfloat16, "decoder/layers/experts/gate": jnp.float16, "embed/": jnp.bfloat16}
+    leaves: dict[str, np.ndarray] = {}
+    for path, shape in flatten_dict(parameter_shapes(config), sep="/").items():
+        kind = next((kind for start, kind in narrow.items() if path.startswith(start)), np.float32)
+        leaves[path] = np.random.default_rng(0).normal(size=shape.shape).astype(kind)
+    folder = tmp_path / "export"
+    export_checkpoint(folder, config, unflatten_dict(leaves, sep="/"), shard_bytes=40_000)
+    for tensor, parts in OpenWeights(folder).by_file():
+        for path, part in zip(tensor.ours, parts, strict=True):
+            np.testing.assert_array_equal(part, leaves[path][tensor.index], err_msg=path)
     stored: dict[str, np.ndarray] = {}
-    for file in (tmp_path / "export").glob("*.safetensors"):
+    for file in folder.glob("*.safetensors"):
         stored |= load_file(file)
     kinds = {name: str(array.dtype) for name, array in stored.items()}
     assert kinds[EMBEDDING] == "bfloat16" and kinds["lm_head.weight"] == "float32"
     assert kinds["model.language_model.layers.0.mlp.experts.gate_up_proj"] == "float32"
-    index = json.loads((tmp_path / "export" / "model.safetensors.index.json").read_bytes())
+    index = json.loads((folder / "model.safetensors.index.json").read_bytes())
     assert index["metadata"]["total_size"] == sum(array.nbytes for array in stored.values())
-    assert json.loads((tmp_path / "export" / "config.json").read_bytes())["torch_dtype"] == "float32"
+    assert json.loads((folder / "config.json").read_bytes())["torch_dtype"] == "float32"
 
 
 def test_a_value_model_starts_from_a_checkpoint(imported: Any) -> None:
@@ -394,6 +396,9 @@ def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="exists already"):
         export_checkpoint(tmp_path, config, parameters)
     assert not list(tmp_path.iterdir())
+    (tmp_path / "file").write_text("...")
+    with pytest.raises(InputError, match="a cannot be made, as .*file is a file"):
+        export_checkpoint(tmp_path / "file" / "a", config, parameters)
 
 
 @pytest.mark.multiprocess

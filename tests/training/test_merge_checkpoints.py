@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import shutil
@@ -17,6 +18,7 @@ import pytest
 
 from experiments.__main__ import main
 from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
 from tars_jax.model.merging import interpolate
 from tars_jax.training import checkpoint
 from tars_jax.training.checkpoint import common_ancestors, lineage, load_parameters, save_parameters
@@ -92,8 +94,11 @@ def test_outputs_that_would_lose_something(family: pathlib.Path) -> None:
     with pytest.raises(InputError, match="mine holds something else"):
         merge_checkpoints(paths, family / "mine")
     (family / "link").symlink_to(family / "a")
-    with pytest.raises(InputError, match="link is one of the checkpoints"):
-        merge_checkpoints(paths, family / "link")
+    for taken in ("link", "b/merged"):
+        with pytest.raises(InputError, match=f"{taken} is one of the checkpoints, or lies in one"):
+            merge_checkpoints(paths, family / taken)
+    with pytest.raises(InputError, match="x/y cannot be made, as .*thesis.tex is a file"):
+        merge_checkpoints(paths, family / "mine" / "thesis.tex" / "x" / "y")
     assert (family / "mine" / "thesis.tex").exists()
     chex.assert_trees_all_equal(load_parameters(family / "a", agent(0)), agent(1))
 
@@ -112,6 +117,23 @@ def test_a_damaged_checkpoint_is_named_and_the_old_merge_stays(family: pathlib.P
         merge_checkpoints(paths, family / "m")
     assert lineage(family / "m") == before
     assert not [path for path in family.iterdir() if path.name.startswith(".")]
+
+
+def test_agents_of_two_models_and_of_no_numbers_are_named(family: pathlib.Path, tiny_model: ModelConfig) -> None:
+    """Equal tensors may be read by another theta; an agent that diverged would take the others with it."""
+    other = dataclasses.replace(tiny_model, rope_theta=5.0, experts_per_token=1)
+    halved = dataclasses.replace(tiny_model, dtype="bfloat16")
+    for name, seed, model in (("x", 1, tiny_model), ("y", 2, other), ("z", 3, halved)):
+        save_parameters(family / name, agent(seed), parent=family / "start", model=model)
+    with pytest.raises(InputError, match="y: its model has another experts_per_token, rope_theta than that of .*x;"):
+        merge_checkpoints([family / "a", family / "x", family / "y"], family / "m", unrelated=True)
+    merge_checkpoints([family / "x", family / "a", family / "z"], family / "m")
+
+    save_parameters(family / "b", agent(2) | {"zeros": jnp.array([0, jnp.nan, 0])}, parent=family / "start")
+    before = lineage(family / "m")
+    with pytest.raises(InputError, match="b: zeros holds numbers that are not finite"):
+        merge_checkpoints([family / "a", family / "b"], family / "m")
+    assert lineage(family / "m") == before
 
 
 def test_the_command(family: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,6 +51,8 @@ def export_checkpoint(
     """
     if directory.exists():
         raise InputError(f"{directory} exists already; the export takes a new directory")
+    if not (above := next(folder for folder in directory.absolute().parents if folder.exists())).is_dir():
+        raise InputError(f"{directory} cannot be made, as {above} is a file; the export takes a new directory")
     if config.scalar_head or not config.vocabulary_head:
         raise InputError("transformers has no value models of these families; only policies can be exported")
     leaves = flatten_dict(parameters, sep="/")
