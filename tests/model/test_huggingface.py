@@ -176,7 +176,7 @@ def test_wrong_tensors_are_all_named_and_nothing_is_loaded(tmp_path: Path, monke
         r"1 missing: model\.language_model\.norm\.weight; "
         r"1 unexpected: model\.language_model\.layers\.7\.mlp\.gate\.weight; "
         r"2 of another shape or type: lm_head\.weight is BF16 \[39, 32\] instead of \[40, 32\], "
-        r"model\.visual\.merger\.norm\.bias is I32 \[16\] instead of \[16\]"
+        r"model\.visual\.merger\.norm\.bias is I32 \[16\] instead of F32/BF16/F16 \[16\]"
     )
     with pytest.raises(InputError, match=message):
         import_checkpoint(folder, mesh())
@@ -284,6 +284,7 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         ({"rope_parameters": "default"}, "config.json: rope_parameters must be a JSON object, got 'default'"),
         ({"rope_parameters": {"rope_theta": "5e6"}}, "config.json: rope_theta must be a positive number, got '5e6'"),
         ({"rope_parameters": {"rope_theta": 1e6, "mrope_section": ["4", 2, 2]}}, "mrope_section must be three numbers"),
+        ({"rope_parameters": {"rope_theta": 1e6, "mrope_section": [4, 2, 2.5]}}, "three integers of 0 or more, got "),
         ({"rms_norm_eps": float("nan")}, "config.json: rms_norm_eps must be a positive number, got nan"),
         ({"head_dim": 16.0}, "config.json: head_dim must be a positive integer, got 16.0"),
         ({"num_key_value_heads": True}, "config.json: num_key_value_heads must be a positive integer, got True"),

@@ -168,14 +168,17 @@ def _matching_table(
         expected = {name: tensor.shape(shapes) for name, tensor in table.items()}
         scales = {} if blocks is None else _scales(expected, found, blocks)
         expected |= scales
+        badly_typed = {
+            name for name, header in found.items() if header.kind not in FLOATS and name + fp8.SCALE not in scales
+        }
         return {
             "missing": sorted(expected.keys() - found.keys()),
             "unexpected": sorted(found.keys() - expected.keys()),
             "of another shape or type": [
-                f"{name} is {header.kind} {list(header.shape)} instead of {list(expected[name])}"
+                f"{name} is {header.kind} {list(header.shape)} instead of "
+                f"{'/'.join(FLOATS) + ' ' if name in badly_typed else ''}{list(expected[name])}"
                 for name, header in found.items()
-                if name in expected
-                and (header.shape != expected[name] or (header.kind not in FLOATS and name + fp8.SCALE not in scales))
+                if name in expected and (header.shape != expected[name] or name in badly_typed)
             ],
         }
 

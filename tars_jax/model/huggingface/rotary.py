@@ -30,6 +30,8 @@ def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> 
         raise InputError(f"{path}: the rotary positions must be of type default, mrope or yarn, got {form!r}")
     theta = rope.values["rope_theta"] or (1e6 if kind == "qwen2_5_vl" else None)
     sections = three(path, "mrope_section", rope.values.get("mrope_section", _SECTIONS[kind]))
+    if not all(isinstance(section, int) and section >= 0 for section in sections):
+        raise InputError(f"{path}: mrope_section must be three integers of 0 or more, got {list(sections)}")
     if kind != "qwen2_5_vl":
         # Interleaved, rows and columns get what lies within the head, however much was meant for them; time the rest.
         rows, columns = (len(range(axis, min(3 * sections[axis], head_dim // 2), 3)) for axis in (1, 2))
