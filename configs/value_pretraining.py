@@ -20,4 +20,6 @@ def get_config() -> ml_collections.ConfigDict:
     config.value.max_updates = 120
     config.value.evaluate_every = 10
     config.value.patience = 3
+    # How RL will discount: `gamma` each token (gae) or each turn (turn).
+    config.ppo = ml_collections.ConfigDict({"advantages": "gae", "gamma": 1.0})
     return config

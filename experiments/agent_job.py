@@ -69,6 +69,23 @@ UPDATE_RULES: dict[str, Rule] = {
     "reward.format_penalty": at_least(0),
     "reward.length_penalty": at_least(0),
 }
+
+
+def fit_rules(section: str) -> dict[str, Rule]:
+    """Of a section that says how a model is fitted: `make_optimiser`'s numbers and the size of a batch."""
+    return {
+        f"{section}.batch_rows": at_least(1),
+        f"{section}.optimiser": one_of(*ALGORITHMS),
+        f"{section}.learning_rate": more_than(0),
+        f"{section}.weight_decay": at_least(0),
+    }
+
+
+def imitation_rules(section: str) -> dict[str, Rule]:
+    """Of a section that says how a policy is fitted to texts."""
+    return {**fit_rules(section), f"{section}.balance": at_least(0), f"{section}.save_every": at_least(1)}
+
+
 FLEET_RULES: dict[str, Rule] = {
     "fleet.hosts": at_least(0),
     "fleet.cpus": at_least(0),
@@ -95,14 +112,12 @@ JOB_RULES: dict[str, Rule] = {
     "demonstrations.episodes": at_least(1),
     "demonstrations.skill": between(0, 1),
     "supervised.updates": at_least(1),
-    "supervised.batch_rows": at_least(1),
-    "supervised.optimiser": one_of(*ALGORITHMS),
-    "supervised.learning_rate": more_than(0),
-    "supervised.save_every": at_least(1),
+    **imitation_rules("supervised"),
     "value.episodes": at_least(10),
     "value.max_updates": at_least(1),
-    "value.optimiser": one_of(*ALGORITHMS),
-    "value.learning_rate": more_than(0),
+    "value.evaluate_every": at_least(1),
+    "value.patience": at_least(1),
+    **fit_rules("value"),
     "ppo.updates": at_least(0),
     "ppo.min_batch": at_least(1),
     "ppo.max_staleness": at_least(0),
@@ -170,6 +185,11 @@ def check(config: Any) -> None:
         raise InputError(
             f"ppo.min_batch is {ppo.min_batch}, {processes.count()} processes that take whole groups of "
             f"{ppo.group_size} take a multiple of {ppo.group_size * processes.count()}"
+        )
+    if config.agent.constrained and not ppo.decoupled:
+        raise InputError(
+            "ppo.decoupled is False, agent.constrained takes it to be True: log-probabilities are recorded among "
+            "well-formed answers, and the update's are among all"
         )
     if ppo.group_size == 1 and (grouped or ppo.dynamic_sampling):
         needs = "ppo.advantages=group" if grouped else "ppo.dynamic_sampling"
@@ -253,6 +273,7 @@ def pretrain(lab: Lab, work: Work, start_at: Path) -> None:
         episodes,
         lab.packer,
         lab.rewards,
+        PPOConfig(advantages=lab.config.ppo.advantages, gamma=lab.config.ppo.gamma),
         ValuePretrainingConfig(
             max_updates=config.max_updates,
             batch_rows=config.batch_rows,
@@ -333,14 +354,15 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             picked = tasks.saw([*batch.trajectories, *batch.left_out])
             with learning("weights", version=version):
                 lab.hand_over(policy.parameters, version)
+            metrics |= stream.read(batch.trajectories, version - 1) | picked
+            metrics |= {"update_seconds": time.monotonic() - updating}
+            # Before the checkpoint: what a killed run wrote of an update that it makes again is cut off.
+            lab.metrics.write("ppo", version, metrics)
             with learning("checkpoint", version=version):
                 digests += _digests(policy, value)
                 ledger = together.ledger(pool, processes.gather)
                 kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state()}
                 checkpoints.save(version, (policy, value), kept)
-            metrics |= stream.read(batch.trajectories, version - 1) | picked
-            metrics |= {"update_seconds": time.monotonic() - updating}
-            lab.metrics.write("ppo", version, metrics)
             learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
             shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *picked)
             progress.update(version, **{name: metrics[name] for name in shown})

@@ -216,7 +216,7 @@ def _coerce(value: Any, like: Any, field: str) -> Any:
             return tuple(_coerce(element, like[0], field) for element in value)
         except InputError:
             pass
-    elif isinstance(like, float) and type(value) in (int, float) and not math.isnan(value):
+    elif isinstance(like, float) and type(value) in (int, float) and math.isfinite(value):
         return float(value)
     elif type(value) is type(like) and not isinstance(like, float | tuple):
         return value

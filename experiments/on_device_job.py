@@ -27,7 +27,7 @@ import numpy as np
 from experiments import on_device_programs as programs
 from experiments.agent_job import ppo_config
 from experiments.on_device_programs import Actors, Design, Floats, Tables, without
-from experiments.stages import decaying, run_as
+from experiments.stages import decaying, rewards_of, run_as
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.on_device import Game, make_game
@@ -39,7 +39,6 @@ from tars_jax.rollout.device_prompts import make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig
 from tars_jax.rollout.reading import compile_reading
 from tars_jax.training.optimisers import OptimiserConfig
-from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import TrainState
 
 Curves = dict[str, np.ndarray]  # name -> [seeds, updates]
@@ -219,7 +218,7 @@ def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Desi
     # Without a lag, episodes are learned from by the policy that sampled them: nothing is stale.
     stale = config.ppo.lag > 0
     ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=config.ppo.decoupled and stale))
-    reward, reward_floats = without(_reward(config))
+    reward, reward_floats = without(rewards_of(config.reward, config.rollout.max_new_tokens))
     numbers: dict[str, dict[str, float]] = {"ppo": ppo_floats, "reward": reward_floats}
     # optax looks at the rate of a decaying schedule when it is made, so this one belongs to the program.
     optimisers = {"supervised": decaying(config.supervised, config.supervised.updates)}
@@ -255,12 +254,6 @@ def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Desi
         **optimisers,
     )
     return design, jax.tree.map(jnp.float32, numbers)
-
-
-def _reward(config: Any) -> RewardConfig:
-    """The longest answer is that of the rollouts; the penalty begins at three quarters of it."""
-    longest = config.rollout.max_new_tokens
-    return RewardConfig(max_length=longest, length_cache=max(1, longest // 4), **config.reward.to_dict())
 
 
 @functools.cache

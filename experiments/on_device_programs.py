@@ -175,13 +175,13 @@ def pretrain_value(
 
     The episodes of each update are new: what is said of them is said before they are learned from, so it is held out.
     """
-    config = _with(design.value, floats["value"])
+    config, ppo = _with(design.value, floats["value"]), _with(design.ppo, floats["ppo"])
     update = value_update(design.model, make_optimiser(config), None)
     levels = jnp.arange(design.value_episodes)
 
     def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
-        episodes, rewards, key = _episodes(design, VALUE, policy, seed, number, levels, tables, floats)
-        batch = return_batch(episodes, rewards)
+        episodes, _, rewards, key = _episodes(design, VALUE, policy, seed, number, levels, tables, floats)
+        batch = return_batch(episodes, rewards, ppo)
         values = _values(design, state.parameters, episodes, design.value_rows)
         mask = batch.rows.action_mask
         found = {
@@ -239,7 +239,9 @@ def train(
         return actors._replace(policy=policy, value=value), metrics | {"value_loss": value_metrics["value_loss"]}
 
     def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
-        episodes, rewards, key = _episodes(design, TRAINING, _players(actors), seed, number, groups, tables, floats)
+        episodes, verdicts, rewards, key = _episodes(
+            design, TRAINING, _players(actors), seed, number, groups, tables, floats
+        )
         before = actors.policy.parameters
         rows, values, reference, proximal = rows_of(episodes), jnp.zeros(episodes.log_probs.shape), None, None
         values = values.reshape(rows.action_mask.shape)
@@ -249,10 +251,10 @@ def train(
             reference = on_played(lambda some: score(actors.reference, some), rows, episodes, ppo.minibatch_rows)
         if ppo.decoupled:
             proximal = on_played(lambda some: score(before, some), rows, episodes, ppo.minibatch_rows)
-        batch, prepared = ppo_batch(episodes, rewards, values, ppo, groups, reference, proximal)
+        batch, prepared = ppo_batch(episodes, verdicts, rewards, values, ppo, groups, reference, proximal)
         taken = episodes.played
         if design.dynamic_sampling:
-            taken &= informative(rewards, groups)[:, None]
+            taken &= informative(verdicts, groups)[:, None]
         actors, learned = over_minibatches(update, actors, batch, taken.ravel(), ppo.minibatch_rows, ppo.epochs, key)
         actors = actors._replace(earlier=_aged(actors, before))
         return actors, describe(episodes) | {"reward": rewards.sum(1).mean()} | prepared | learned
@@ -308,8 +310,8 @@ def _episodes(
     groups: jax.Array,
     tables: Tables,
     floats: Floats,
-) -> tuple[Episodes, jax.Array, jax.Array]:
-    """The episodes of an update, their shaped rewards [E, S] as the verifier sees them, and a key for what follows.
+) -> tuple[Episodes, jax.Array, jax.Array, jax.Array]:
+    """The episodes of an update, their verdicts [E, S], the rewards shaped from these, and a key for what follows.
 
     `groups` [E] are numbers below E: episodes with equal ones play the same level.
     """
@@ -317,8 +319,8 @@ def _episodes(
     play_key, verdict_key, key = jax.random.split(own, 3)
     levels = keys_of(stage, seed, number * groups.size + groups)
     episodes = _rollout(design, policy, levels, play_key, tables, floats)
-    rewards = judged(episodes, verdict_key, **floats["verifier"])
-    return episodes, shaped(episodes, rewards, _with(design.reward, floats["reward"])), key
+    verdicts = judged(episodes, verdict_key, **floats["verifier"])
+    return episodes, verdicts, shaped(episodes, verdicts, _with(design.reward, floats["reward"])), key
 
 
 def _rollout(

@@ -27,7 +27,7 @@ from tars_jax.inference import Engine
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantisation import quantise, weight_errors
 from tars_jax.rollout.players import engine_player
-from tars_jax.training.checkpoint import load_parameters
+from tars_jax.training.checkpoint import load_parameters, require_replaceable
 from tars_jax.training.packing import select_rows
 from tars_jax.training.quantised import bytes_on_disk, divergence, load_quantised, save_quantised
 from tars_jax.training.run_directory import RunDirectory, write_json
@@ -56,11 +56,13 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
+    checkpoint = Path(config.checkpoint)
+    output = Path(config.output) if config.output else run_directory.path / "w4a8"
+    if checkpoint.resolve() in (output.resolve(), *output.resolve().parents):
+        raise InputError(f"config.output got {config.output!r}, the checkpoint or in it; it takes another folder.")
+    require_replaceable(output)
     with Lab(config, run_directory) as lab:
-        parameters = load_parameters(config.checkpoint, lab.parameters)
-        output = Path(config.output) if config.output else lab.path / "w4a8"
-        if output.resolve() == Path(config.checkpoint).resolve():
-            raise InputError(f"config.output got {config.output!r}, the checkpoint itself; it takes another folder.")
+        parameters = load_parameters(checkpoint, lab.parameters)
         if lab.run.finished("w4a8") is None:
             save_quantised(output, quantise(lab.model, parameters, config.kept), parent=config.checkpoint)
             lab.record("w4a8", {"output": str(output)})

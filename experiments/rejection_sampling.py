@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from experiments.agent_job import Work
-from experiments.config import at_least, more_than, one_of
+from experiments.agent_job import Work, imitation_rules
+from experiments.config import at_least, one_of
 from experiments.stage_job import WEIGHTS, rules_of, run_stage
 from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError
@@ -22,8 +22,7 @@ RULES = rules_of() | {
     "sampling.at_most": at_least(1),
     "sampling.prefer": one_of(*PREFERENCES),
     "tuning.epochs": at_least(1),
-    "tuning.batch_rows": at_least(1),
-    "tuning.learning_rate": more_than(0),
+    **imitation_rules("tuning"),
 }
 
 

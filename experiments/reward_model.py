@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import check, learner_at_start, ppo_config
-from experiments.config import Rule, at_least, between, more_than, one_of
+from experiments.agent_job import check, imitation_rules, learner_at_start, ppo_config
+from experiments.config import Rule, at_least, between, one_of
 from experiments.stage_job import WEIGHTS, rules_of
 from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError
@@ -54,9 +54,7 @@ RULES = rules_of("ppo", tasks=False) | {
     "ppo.dynamic_sampling": one_of(False),
     "annotated.verdicts": at_least(1),
     "annotated.updates": at_least(1),
-    "annotated.batch_rows": at_least(1),
-    "annotated.learning_rate": more_than(0),
-    "annotated.save_every": at_least(1),
+    **imitation_rules("annotated"),
 }
 
 

@@ -46,7 +46,7 @@ from tars_jax.training.checkpoint import (
     save_parameters,
 )
 from tars_jax.training.handover import to_own_devices
-from tars_jax.training.metrics import MetricsWriter, Progress
+from tars_jax.training.metrics import MetricsWriter, Progress, require_finite
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig, select_rows
 from tars_jax.training.rewards import RewardConfig
@@ -129,6 +129,11 @@ def agent_config(agent: Mapping[str, Any], engine: EngineConfig | None) -> Agent
     return AgentConfig(agent["grammar"], memory, max_prompt=longest)
 
 
+def rewards_of(config: Any, longest: int) -> RewardConfig:
+    """Shaping as a section `reward` has it; responses longer than three quarters of `longest` tokens are overlong."""
+    return RewardConfig(max_length=longest, length_cache=max(1, longest // 4), **config.to_dict())
+
+
 def engine_config(config: Any, constraint: str | None = None) -> EngineConfig:
     """A slot for each page of the browsers, on whatever machine."""
     pages = num_pages(config)
@@ -163,7 +168,7 @@ class Workbench:
         rows, columns = self.model.vision.token_grid(config.browser.size, config.browser.size)
         self.writer = PromptWriter(tokenizer, rows * columns, config.agent.show_budget, chat_format(tokenizer))
         self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
-        self.rewards = RewardConfig(max_length=config.engine.max_new_tokens, **config.reward.to_dict())
+        self.rewards = rewards_of(config.reward, config.engine.max_new_tokens)
 
     @functools.cached_property
     def parameters(self) -> Parameters:
@@ -332,8 +337,9 @@ def supervise(
     for number in range(done, updates):
         chosen = rows_of_update(number, num_rows, config.batch_rows, seed)
         state, metrics = update(state, select_rows(rows, chosen))
-        if (number + 1) % 20 == 0:
+        if (number + 1) % 20 == 0 or number + 1 == updates:
             values = {name: float(value) for name, value in metrics.items()}
+            require_finite(stage, number + 1, values)
             lab.metrics.write(stage, number + 1, values)
             progress.update(number + 1, loss=values["loss"], accuracy=values["accuracy"])
         if (number + 1) % config.save_every == 0:

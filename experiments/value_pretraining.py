@@ -9,13 +9,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from experiments.agent_job import pretrain
+from experiments.agent_job import JOB_RULES, pretrain
+from experiments.config import one_of
 from experiments.stage_job import WEIGHTS, rules_of, work_of
 from experiments.stages import Lab
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 PROCESSES = "many"
-RULES = rules_of("value") | {"model.preset": WEIGHTS}
+RULES = rules_of("value") | {
+    "model.preset": WEIGHTS,
+    "ppo.advantages": one_of("gae", "turn"),
+    "ppo.gamma": JOB_RULES["ppo.gamma"],
+}
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -14,6 +14,7 @@ import enum
 import hashlib
 import io
 import json
+import math
 import os
 import pathlib
 import zipfile
@@ -257,6 +258,11 @@ def _field(source: str, record: Any, name: str, kind: type, where: str = "") -> 
 
 def _check(trajectory: Trajectory, source: str) -> None:
     num_steps = len(trajectory.steps)
+    rewards = {"reward": trajectory.reward}
+    rewards |= {f"steps[{index}].reward": step.reward for index, step in enumerate(trajectory.steps)}
+    for name, reward in rewards.items():
+        if math.isnan(reward):
+            raise InputError(f"{source}: field {name} is {reward}, it takes a number.")
     for index, window in enumerate(trajectory.windows):
         for name, dtype in _COLUMNS.items():
             array = getattr(window, name)
@@ -265,6 +271,8 @@ def _check(trajectory: Trajectory, source: str) -> None:
                     f"{source}: field windows[{index}].{name} is {array.dtype}{list(array.shape)}, "
                     f"it takes {dtype}[{len(window.tokens)}]."
                 )
+        if not np.isfinite(window.log_probs[window.action_mask]).all():
+            raise InputError(f"{source}: field windows[{index}].log_probs is not finite at a sampled token.")
         routes = window.routes
         if routes is not None and (routes.ndim != 3 or len(routes) != len(window.tokens) or routes.dtype != np.int16):
             raise InputError(

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import math
 import os
 import pathlib
 import random
@@ -198,6 +199,8 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: pathlib.Path) -> None
         (["format"], "tars_jax trajectory 9", "field format is 'tars_jax trajectory 9', it takes"),
         (["outcome"], "won", "field outcome is 'won', it takes one of finished, truncated, rejected, failed"),
         (["reward"], "1", "field reward is '1', it takes a value of type float"),
+        (["reward"], math.nan, "field reward is nan, it takes a number"),
+        (["steps", 1, "reward"], math.nan, r"field steps\[1\].reward is nan, it takes a number"),
         (["task"], None, "field task is None"),
         (["steps"], {}, "field steps is {}"),
         (["steps", 1], [], r"field steps\[1\].response is None"),
@@ -238,6 +241,7 @@ def test_missing_members_are_refused() -> None:
         ({"steps": np.full(180, 5, np.int32)}, r"windows\[0\].steps names a step outside -1..4"),
         ({"routes": np.zeros((180, 3, 2))}, r"windows\[0\].routes is float64\[180, 3, 2\], it takes int16\[180, "),
         ({"routes": np.zeros((9, 3, 2), np.int16)}, r"windows\[0\].routes is int16\[9, 3, 2\], it takes int16\[180, "),
+        ({"log_probs": np.full(180, np.nan, np.float32)}, r"windows\[0\].log_probs is not finite at a sampled token"),
         ({"images": (-1,)}, r"windows\[0\].images names a step outside 0..4"),
     ],
 )

@@ -22,6 +22,7 @@ from experiments.trends.kept import load, store
 from tars_jax.evaluation.trends import Judgement, Test, judge, late
 from tars_jax.model.policy import Parameters
 
+DISCOUNT = ("ppo.gamma", "ppo.advantages")  # which returns a value model learns: those of tokens or of turns
 Settings = Mapping[str, Any]  # dotted field of configs/on_device.py -> value
 
 
@@ -89,14 +90,16 @@ class Bench:
         seeds = self._seeds(seeds)
         return self._once("start", game, None, seeds, lambda: self.setup(game).supervised(seeds))
 
-    def value(self, game: str, seeds: Sequence[int] | None = None) -> Pretrained:
-        """Value models of these policies."""
+    def value(self, game: str, seeds: Sequence[int] | None = None, settings: Settings | None = None) -> Pretrained:
+        """Value models of these policies; of all `settings` those count that say how returns are discounted."""
         seeds = self._seeds(seeds)
+        discount = {name: each for name, each in (settings or {}).items() if name in DISCOUNT}
+        discount = discount if "ppo.gamma" in discount else {}
 
         def make() -> dict[str, Any]:
-            return self.setup(game).pretrain_value(self.start(game, seeds), seeds)._asdict()
+            return self.setup(game, discount).pretrain_value(self.start(game, seeds), seeds)._asdict()
 
-        return Pretrained(**self._once("value", game, None, seeds, make))
+        return Pretrained(**self._once("value", game, discount, seeds, make))
 
     def train(
         self,
@@ -110,7 +113,7 @@ class Bench:
         seeds = self._seeds(seeds)
 
         def make() -> dict[str, Any]:
-            value = self.value(game, seeds) if pretrained else None
+            value = self.value(game, seeds, settings) if pretrained else None
             curves, policy = self.setup(game, settings).train(self.start(game, seeds), value, seeds)
             return {"curves": curves, "policy": policy}
 

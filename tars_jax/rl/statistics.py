@@ -44,11 +44,10 @@ def token_std(values: ArrayLike, mask: ArrayLike) -> jax.Array:
       mask: the same shape, true at action tokens. What stands elsewhere is never read and may be NaN.
 
     Returns:
-      A scalar; 0 for an empty mask.
+      A scalar; 0 for an empty mask, and exactly 0 where all values are equal.
     """
     chex.assert_equal_shape([values, mask])
-    difference = jnp.where(jnp.asarray(mask, bool), jnp.asarray(values) - token_mean(values, mask), 0)
-    variance = token_mean(jnp.square(difference), mask)
+    variance = token_mean(jnp.square(_centred(values, jnp.asarray(mask, bool))), mask)
     # The root has no finite gradient at 0.
     return jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
 
@@ -61,13 +60,13 @@ def whiten(values: ArrayLike, mask: ArrayLike, eps: float = 1e-6) -> jax.Array:
     Args:
       values: any shape.
       mask: the same shape, true at action tokens. What stands elsewhere is never read and may be NaN.
-      eps: keeps a batch whose values are all equal at 0.
+      eps: bounds what a batch whose values hardly differ is scaled up by.
 
     Returns:
-      The same shape, 0 outside the mask.
+      The same shape; 0 outside the mask, and everywhere if all values are equal.
     """
-    difference = jnp.where(jnp.asarray(mask, bool), jnp.asarray(values) - token_mean(values, mask), 0)
-    return difference / (token_std(values, mask) + eps)
+    chex.assert_equal_shape([values, mask])
+    return _centred(values, jnp.asarray(mask, bool)) / (token_std(values, mask) + eps)
 
 
 def sequence_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:
@@ -105,11 +104,8 @@ def explained_variance(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | 
     chex.assert_equal_shape([returns, values])
     mask = jnp.ones(jnp.shape(returns), bool) if mask is None else jnp.asarray(mask, bool)
     chex.assert_equal_shape([returns, mask])
-    # Measured from their maximum, equal returns are exact zeros, and so is their variance.
-    r = jnp.where(mask, returns, 0.0)
-    highest = jax.lax.stop_gradient(jnp.where(mask, r, -jnp.inf).max(initial=-jnp.inf))
-    variance = _masked_variance(jnp.where(mask, r - highest, 0.0), mask)
-    error = _masked_variance(r - jnp.where(mask, values, 0.0), mask)
+    variance = token_mean(jnp.square(_centred(returns, mask)), mask)
+    error = token_mean(jnp.square(_centred(jnp.where(mask, returns, 0) - jnp.where(mask, values, 0), mask)), mask)
     return jnp.where(variance > 0, 1 - error / jnp.where(variance > 0, variance, 1), 0.0)
 
 
@@ -139,13 +135,10 @@ def correlation(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | None = 
 
 def _centred(x: ArrayLike, mask: jax.Array) -> jax.Array:
     """Minus its mean, 0 outside the mask. Measured from the maximum first, so that equal numbers are exact zeros."""
-    x = jnp.where(mask, x, -jnp.inf)
-    x = jnp.where(mask, x - x.max(initial=-jnp.inf), 0.0)
+    x = jnp.where(mask, x, 0.0)
+    highest = jax.lax.stop_gradient(jnp.where(mask, x, -jnp.inf).max(initial=-jnp.inf))
+    x = jnp.where(mask, x - highest, 0.0)
     return jnp.where(mask, x - token_mean(x, mask), 0.0)
-
-
-def _masked_variance(x: jax.Array, mask: jax.Array) -> jax.Array:
-    return token_mean(jnp.square(x - token_mean(x, mask)), mask)
 
 
 def entropy(logits: ArrayLike, mask: ArrayLike) -> jax.Array:

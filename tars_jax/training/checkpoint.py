@@ -112,8 +112,9 @@ def save_parameters(
     """Export weights as the folder `path`, whole or not at all; replaces what `save_parameters` wrote there before.
 
     `parent` is the export that they were trained from, whose model and files beside it they inherit; `model` says of
-    which model they are where that is another. Raises InputError if `parent` is no export.
+    which model they are where that is another. Raises InputError if `parent` is no export or `path` is something else.
     """
+    require_replaceable(pathlib.Path(path))
     extra = {} if parent is None else {**descent(_all_of(lineage(parent))), **inherited(parent)}
     extra |= {} if model is None else of_model(model)
     _write(pathlib.Path(path), parameters, extra, () if parent is None else files_beside(parent))

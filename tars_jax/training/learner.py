@@ -15,6 +15,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
 from tars_jax.training.gallery import Gallery
+from tars_jax.training.metrics import require_finite
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser, without_vision
 from tars_jax.training.packing import Packer, free_routes, map_rows, with_features
 from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn, value_batch
@@ -72,7 +73,7 @@ class PPOLearner:
 
         `value` is a TrainState. With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head,
         and `value` comes back as it was; so it does, None or not, where advantages come from groups. `watch` is entered
-        around each part, by its name: `log_probs`, `values`, `minibatches`.
+        around each part, by its name: `log_probs`, `values`, `minibatches`. Raises InputError if the update diverges.
         """
         config = self._config
         separate = config.uses_values and not self._model.scalar_head
@@ -113,6 +114,7 @@ class PPOLearner:
             # Fetched first: numpy, waiting for a device array in a list, makes a ValueError of Ctrl-C.
             fetched = jax.device_get(collected)
             means = {name: float(np.mean([each[name] for each in fetched])) for name in fetched[0]}
+        require_finite("ppo", version + 1, means)
         return policy, value, {**describe(trajectories, version, self._rewards, config), **prepared, **means}
 
 

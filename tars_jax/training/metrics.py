@@ -24,6 +24,7 @@ from tensorboardX import SummaryWriter
 
 from tars_jax import InputError
 
+LEARNED_FROM = ("loss", "value_loss", "heldout_loss", "gradient_norm")  # numbers that are finite while weights are
 METRICS_FILE = "metrics.jsonl"
 TENSORBOARD_FOLDER = "tensorboard"
 
@@ -36,6 +37,16 @@ class MetricsRow:
     stage: str
     time: float  # seconds since 1970
     values: dict[str, float]  # not finite where the run computed no number
+
+
+def require_finite(stage: str, update: int, metrics: Mapping[str, Any]) -> None:
+    """Raises InputError if a loss or a gradient of the update is not finite: its weights are worth no checkpoint."""
+    broken = [name for name in LEARNED_FROM if name in metrics and not math.isfinite(float(metrics[name]))]
+    if broken:
+        raise InputError(
+            f"{stage}: {' and '.join(broken)} of update {update} became infinite or NaN: training diverged. It takes a "
+            "smaller learning rate; the newest checkpoint is from before."
+        )
 
 
 class MetricsWriter:

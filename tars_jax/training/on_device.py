@@ -19,7 +19,7 @@ from tars_jax.episodes import Episodes
 from tars_jax.model.policy import Inputs
 from tars_jax.rl import correlation, explained_variance, informative_group, soft_overlong_penalty, token_mean
 from tars_jax.training.packing import Rows
-from tars_jax.training.ppo import PPOBatch, advantages_of
+from tars_jax.training.ppo import PPOBatch, advantages_of, returns_of
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import Metrics
@@ -84,6 +84,7 @@ def action_tokens(episodes: Episodes) -> jax.Array:
 
 def ppo_batch(
     episodes: Episodes,
+    verdicts: jax.Array,
     rewards: jax.Array,
     values: jax.Array,
     config: PPOConfig,
@@ -91,16 +92,15 @@ def ppo_batch(
     reference_log_probs: jax.Array | None = None,
     proximal_log_probs: jax.Array | None = None,
 ) -> tuple[PPOBatch, Metrics]:
-    """Shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
+    """Verdicts and shaped rewards [E, S] and values [R, T] to a batch for `policy_update`, and what it looks like.
 
+    Which episodes succeeded the verdicts say alone, as everywhere; advantages come from the shaped rewards.
     Without `proximal_log_probs` [R, T] the policy that sampled is the proximal policy: nothing is stale, and nothing is
     scored a second time. `groups` [E] are equal for episodes of one level. Values are 0 where there is no value model.
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
-    steps = jnp.broadcast_to(jnp.arange(rewards.shape[1])[:, None], episodes.action_mask.shape[1:]).ravel()
-    steps = jnp.broadcast_to(steps, valid.shape)
-    found = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid, steps, groups)
+    found = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups)
     metrics = {"advantage_std": found.deviation}
     if config.uses_values:
         returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
@@ -113,7 +113,7 @@ def ppo_batch(
     def by_row(of_tokens: jax.Array) -> jax.Array:
         return jnp.where(valid, of_tokens, 0.0).reshape(rows.action_mask.shape)
 
-    positive = jnp.broadcast_to((rewards.sum(1) > 0)[:, None], valid.shape).reshape(rows.action_mask.shape)
+    positive = jnp.broadcast_to((verdicts.sum(1) > 0)[:, None], valid.shape).reshape(rows.action_mask.shape)
     lengths = jnp.maximum(valid.sum(1, keepdims=True), 1)
     weights = by_row(jnp.broadcast_to(1 / lengths, valid.shape)) if config.aggregation == "sequence" else None
     batch = PPOBatch(
@@ -135,12 +135,18 @@ def informative(rewards: jax.Array, groups: jax.Array) -> jax.Array:
     return jax.vmap(informative_group, (None, 0))(outcomes, groups[:, None] == groups)
 
 
-def return_batch(episodes: Episodes, rewards: jax.Array) -> ValueBatch:
-    """For value pretraining: at each action token the undiscounted rest of the episode's rewards [E, S]."""
-    to_go = jax.vmap(_to_go)(rewards)
+def return_batch(episodes: Episodes, rewards: jax.Array, config: PPOConfig) -> ValueBatch:
+    """For value pretraining: at each action token the rest of the episode's rewards [E, S], discounted."""
     rows = rows_of(episodes)
-    targets = jnp.where(rows.action_mask, to_go.reshape(-1, 1), 0.0)
+    returns = returns_of(config)(token_rewards(episodes, rewards), action_tokens(episodes), _steps(episodes))
+    targets = jnp.where(rows.action_mask, returns.reshape(rows.action_mask.shape), 0.0)
     return ValueBatch(rows, targets, targets)
+
+
+def _steps(episodes: Episodes) -> jax.Array:
+    """[E, S * T]: the step of each token."""
+    numbers = jnp.arange(episodes.played.shape[1])[None, :, None]
+    return jnp.broadcast_to(numbers, episodes.action_mask.shape).reshape(episodes.played.shape[0], -1)
 
 
 def _to_go(rewards: jax.Array) -> jax.Array:

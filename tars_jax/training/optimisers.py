@@ -84,10 +84,16 @@ def without_vision(optimiser: optax.GradientTransformation) -> optax.GradientTra
 
 
 def _frozen(optimiser: optax.GradientTransformation, stays: Callable[[str], bool]) -> optax.GradientTransformation:
-    def parts(parameters: Parameters) -> Parameters:
-        return {name: jax.tree.map(lambda _, name=name: stays(name), tree) for name, tree in parameters.items()}
+    """What stays has no moments and no part in the gradient's norm."""
 
-    return optax.chain(optimiser, optax.masked(optax.set_to_zero(), parts))
+    def where(chosen: Callable[[str], bool]) -> Callable[[Parameters], Parameters]:
+        def mask(parameters: Parameters) -> Parameters:
+            return {name: jax.tree.map(lambda _, name=name: chosen(name), tree) for name, tree in parameters.items()}
+
+        return mask
+
+    learns = optax.masked(optimiser, where(lambda name: not stays(name)))
+    return optax.chain(learns, optax.masked(optax.set_to_zero(), where(stays)))
 
 
 def _is_matrix(tree: Any) -> Any:

@@ -12,6 +12,7 @@ One update:
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -89,6 +90,9 @@ def advantages_of(config: PPOConfig) -> Callable[..., Advantages]:
     Rewards, values and valid are [N, A]. "turn" reads `steps` [N, A], the step of each action token, from 0 on.
     "group" reads `groups` [N], equal for trajectories of one task, and no values, which may be None: a trajectory's
     outcome is the sum of its rewards, its tokens share one advantage, and value targets are 0.
+
+    Nothing is bootstrapped: an episode that a limit cut off is worth what it brought until then. Remaining steps stand
+    in the prompt, so the limit is a part of the task.
     """
 
     def lambda_of(length: jax.Array) -> Any:
@@ -146,6 +150,20 @@ def advantages_of(config: PPOConfig) -> Callable[..., Advantages]:
 def make_advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
     """`advantages_of`, jitted."""
     return jax.jit(advantages_of(config))
+
+
+def returns_of(config: PPOConfig) -> Callable[[Any, Any, Any], jax.Array]:
+    """(rewards, valid, steps) [N, A] to Monte-Carlo returns, discounted as the update's own value targets are.
+
+    What a value model is pretrained to, so that PPO finds it right: the targets at lambda_critic = 1. Pure, to be
+    traced.
+    """
+    targets_of = advantages_of(dataclasses.replace(config, lambda_critic=1.0, normalise_advantages=False))
+
+    def returns(rewards: Any, valid: Any, steps: Any) -> jax.Array:
+        return targets_of(rewards, jnp.zeros(valid.shape, jnp.float32), valid, steps).targets
+
+    return returns
 
 
 def policy_update(

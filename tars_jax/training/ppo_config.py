@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import jax
 
@@ -10,13 +11,24 @@ from tars_jax import InputError
 
 ADVANTAGES = ("gae", "turn", "group")
 AGGREGATIONS = ("token", "sequence")
+# Field -> (lowest, highest), both taken, but for the lowest of those in `ABOVE`.
+RANGES = {
+    **dict.fromkeys(("gamma", "lambda_policy", "lambda_critic", "clip_low"), (0.0, 1.0)),
+    **dict.fromkeys(("alpha", "clip_high", "value_clip", "max_importance"), (0.0, math.inf)),
+    **dict.fromkeys(("kl_weight", "positive_weight", "entropy_bonus", "balance", "value_weight"), (0.0, math.inf)),
+    "dual_clip": (1.0, math.inf),
+    "epochs": (1, math.inf),
+    "minibatch_rows": (1, math.inf),
+}
+ABOVE = ("alpha", "clip_high", "value_clip", "max_importance", "dual_clip")
 
 
 @dataclasses.dataclass(frozen=True)
 class PPOConfig:
     """Every switch of the update. Sources in `tars_jax.rl`, which its README lists with what was measured here.
 
-    Numbers may be traced. Raises InputError for advantages and aggregations that do not exist.
+    Numbers may be traced, and are then not checked. Raises InputError for advantages and aggregations that do not exist
+    and for numbers that mean nothing.
     """
 
     advantages: str = "gae"  # of a token; "turn": of a ReAct step; "group": GRPO's, which needs no value model
@@ -47,6 +59,14 @@ class PPOConfig:
         for name, known in (("advantages", ADVANTAGES), ("aggregation", AGGREGATIONS)):
             if getattr(self, name) not in known:
                 raise InputError(f"ppo.{name} got {getattr(self, name)!r}; it takes one of {', '.join(known)}.")
+        for name, (low, high) in RANGES.items():
+            value = getattr(self, name)
+            if value is None or isinstance(value, jax.Array):
+                continue
+            if not low <= value <= high or (value == low and name in ABOVE):
+                least = f"{'more than' if name in ABOVE else 'at least'} {low:g}"
+                most = "" if high == math.inf else f" and at most {high:g}"
+                raise InputError(f"ppo.{name} got {value!r}; it takes a number of {least}{most}.")
 
     @property
     def uses_values(self) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tars_jax import InputError
 from tars_jax.rl import soft_overlong_penalty
 from tars_jax.training.packing import PackedBatch
 from tars_jax.trajectory import Trajectory
@@ -20,10 +21,19 @@ from tars_jax.trajectory import Trajectory
 
 @dataclasses.dataclass(frozen=True)
 class RewardConfig:
+    """Raises InputError for a `length_cache` below 1 and for penalties below 0."""
+
     format_penalty: float = 0.1  # taken for every response that does not parse
     length_penalty: float = 0.1  # taken for a response of `max_length` tokens or more
     max_length: int = 24  # tokens of one response
     length_cache: int = 6  # the penalty begins this many tokens before `max_length`
+
+    def __post_init__(self) -> None:
+        if self.length_cache < 1:
+            raise InputError(f"reward.length_cache got {self.length_cache}; it takes a whole number of at least 1.")
+        for name in ("format_penalty", "length_penalty"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"reward.{name} got {getattr(self, name)!r}; it takes a number of at least 0.")
 
 
 def step_rewards(trajectory: Trajectory, config: RewardConfig) -> np.ndarray:

@@ -55,8 +55,7 @@ def write_checkpoint(
         files = {str(path.relative_to(partial)): _seal(path) for path in sorted(partial.rglob("*")) if path.is_file()}
         content = {"format": FORMAT, "leaves": leaves, "files": files, "extra": extra}
         write_atomic(partial / MANIFEST, json.dumps({"content": content, "sha256": digest_of(content)}).encode())
-        for folder in [path for path in partial.rglob("*") if path.is_dir()]:
-            _sync(folder)
+        _sync_folders(partial)
         if target.exists():
             target.rename(replaced)
         partial.rename(target)
@@ -114,12 +113,21 @@ def is_complete(path: pathlib.Path) -> bool:
 
 
 def copy_checkpoint(source: pathlib.Path, target: pathlib.Path) -> None:
-    """To a new folder. Raises InputError as `read_manifest` and `require_undamaged` do."""
+    """To a new folder, whole or not at all. Raises InputError as `read_manifest` and `require_undamaged` do."""
     require_undamaged(source, read_manifest(source))
-    partial = _beside(target, "saving")
+    partial = _beside(target.absolute(), "saving")
     remove(partial)
-    shutil.copytree(source, partial)
-    partial.rename(target)
+    try:
+        shutil.copytree(source, partial)
+        for path in partial.rglob("*"):
+            if path.is_file():
+                _sync(path)
+        _sync_folders(partial)
+        partial.rename(target)
+    except BaseException:
+        remove(partial)
+        raise
+    _sync(partial.parent)
 
 
 def tidy(folder: pathlib.Path) -> None:
@@ -163,6 +171,11 @@ def _checksum(path: pathlib.Path) -> str:
     """SHA-256 of a file that may be larger than the memory."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync_folders(path: pathlib.Path) -> None:
+    for folder in [path, *(each for each in path.rglob("*") if each.is_dir())]:
+        _sync(folder)
 
 
 def _sync(path: pathlib.Path) -> None:

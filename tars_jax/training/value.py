@@ -96,11 +96,6 @@ def gather_actions(batch: PackedBatch, rows: np.ndarray) -> np.ndarray:
     return np.where(batch.action_valid, np.asarray(rows).ravel()[batch.action_index], 0.0).astype(np.float32)
 
 
-def monte_carlo_returns(rewards: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Undiscounted return from each action token on, [N, A]."""
-    return np.where(valid, np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1], 0.0).astype(np.float32)
-
-
 Known = Callable[[Mapping[str, Any], Step], Hashable]
 
 

@@ -19,8 +19,11 @@ import numpy as np
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import correlation, explained_variance, token_mean, value_loss
 from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.metrics import require_finite
 from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows, select_rows
-from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
+from tars_jax.training.ppo import returns_of
+from tars_jax.training.ppo_config import PPOConfig
+from tars_jax.training.rewards import RewardConfig, token_rewards
 from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import TrainState
 from tars_jax.training.value import (
@@ -29,7 +32,6 @@ from tars_jax.training.value import (
     StateBaseline,
     ValueBatch,
     gather_actions,
-    monte_carlo_returns,
     scatter_actions,
 )
 from tars_jax.trajectory import Trajectory
@@ -71,6 +73,7 @@ def pretrain_value(
     trajectories: Sequence[Trajectory],
     packer: Packer,
     rewards: RewardConfig,
+    ppo: PPOConfig,
     config: ValuePretrainingConfig,
     checkpoints: Checkpoints,
     *,
@@ -80,15 +83,16 @@ def pretrain_value(
 ) -> ValuePretrainingResult:
     """Fits a fresh value state, or goes on from the newest of `checkpoints`, which keep every evaluation.
 
-    `on_evaluation(updates, metrics)` sees each evaluation that is made, `known` is the baseline's.
+    `ppo` says how returns are discounted. `on_evaluation(updates, metrics)` sees each evaluation that is made, `known`
+    is the baseline's. Raises InputError if training diverges.
     """
     num_held_out = max(1, round(config.held_out * len(trajectories)))
     training, held_out = trajectories[num_held_out:], trajectories[:num_held_out]
-    batch, targets = _with_returns(training, packer, rewards, config.batch_rows)
-    check, check_targets = _with_returns(held_out, packer, rewards, config.batch_rows)
+    batch, targets = _with_returns(training, packer, rewards, ppo, config.batch_rows)
+    check, check_targets = _with_returns(held_out, packer, rewards, ppo, config.batch_rows)
     target_rows = scatter_actions(batch, targets)
-    baseline = StateBaseline(known, training, [_returns_of_steps(each, rewards) for each in training])
-    bound = baseline.explained_variance(held_out, [_returns_of_steps(each, rewards) for each in held_out])
+    baseline = StateBaseline(known, training, _at_steps(batch, targets, training))
+    bound = baseline.explained_variance(held_out, _at_steps(check, check_targets, held_out))
 
     best_parameters = state.parameters
     history: list[ValueEvaluation] = []
@@ -106,6 +110,7 @@ def pretrain_value(
             continue
         values = gather_actions(check, map_rows(value_fn, state.parameters, check.rows, config.batch_rows))
         found = evaluate_values(updates, check_targets, values, check.action_valid)
+        require_finite("value", updates, {**metrics, "heldout_loss": found.value_loss})
         if not history or found.explained_variance > best_of(history).explained_variance:
             best_parameters = jax.tree.map(jnp.copy, state.parameters)
         history.append(found)
@@ -152,11 +157,18 @@ def evaluate_values(updates: int, returns: np.ndarray, values: np.ndarray, valid
 
 
 def _with_returns(
-    trajectories: Sequence[Trajectory], packer: Packer, rewards: RewardConfig, rows: int
+    trajectories: Sequence[Trajectory], packer: Packer, rewards: RewardConfig, ppo: PPOConfig, rows: int
 ) -> tuple[PackedBatch, np.ndarray]:
     batch = packer.pack(trajectories, rows)
-    return batch, monte_carlo_returns(token_rewards(batch, trajectories, rewards), batch.action_valid)
+    of_tokens = token_rewards(batch, trajectories, rewards)
+    return batch, np.asarray(returns_of(ppo)(of_tokens, batch.action_valid, batch.action_step))
 
 
-def _returns_of_steps(trajectory: Trajectory, rewards: RewardConfig) -> np.ndarray:
-    return np.cumsum(step_rewards(trajectory, rewards)[::-1])[::-1]
+def _at_steps(batch: PackedBatch, returns: np.ndarray, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:
+    """Of returns [N, A] of action tokens those of each step, [S]: at its first token, or the next where it has none."""
+    found = []
+    for row, trajectory in enumerate(trajectories):
+        valid = batch.action_valid[row]
+        first = np.searchsorted(batch.action_step[row][valid], np.arange(len(trajectory.steps)))
+        found.append(np.append(returns[row][valid], 0.0)[first])
+    return found

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from experiments import rejection_sampling, reward_model, value_pretraining
 from experiments.agent_job import check, ppo_config
-from experiments.config import load_config
+from experiments.config import Rule, load_config
 from experiments.quickstart import RULES
 from tars_jax import InputError
 from tars_jax.training.ppo_config import PPOConfig
@@ -53,3 +54,29 @@ def test_what_does_not_go_together(fields: dict[str, Any], words: str) -> None:
         check(config(**fields))
     assert words in str(error.value)
     check(config(advantages="group", group_size=8, dynamic_sampling=True))
+
+
+def test_log_probabilities_among_well_formed_answers_take_the_decoupled_update() -> None:
+    flags = ["--config.agent.constrained=True", "--config.ppo.decoupled=False"]
+    check(load_config("quickstart", flags[:1], root=ROOT, rules=RULES))
+    with pytest.raises(InputError, match="ppo.decoupled is False, agent.constrained takes it to be True"):
+        check(load_config("quickstart", flags, root=ROOT, rules=RULES))
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "flag"),
+    [
+        ("quickstart", RULES, "value.evaluate_every=0"),
+        ("quickstart", RULES, "value.patience=0"),
+        ("quickstart", RULES, "value.batch_rows=0"),
+        ("quickstart", RULES, "supervised.weight_decay=-1"),
+        ("rejection_sampling", rejection_sampling.RULES, "tuning.optimiser=sgd"),
+        ("rejection_sampling", rejection_sampling.RULES, "tuning.save_every=0"),
+        ("reward_model", reward_model.RULES, "annotated.balance=-1"),
+        ("value_pretraining", value_pretraining.RULES, "ppo.advantages=group"),
+    ],
+)
+def test_what_would_fail_after_hours_is_refused_at_once(name: str, rules: dict[str, Rule], flag: str) -> None:
+    field = flag.partition("=")[0]
+    with pytest.raises(InputError, match=f"config.{field} got"):
+        load_config(name, [f"--config.{flag}"], root=ROOT, rules={field: rules[field]})

@@ -68,6 +68,7 @@ def test_overrides_are_read_by_the_type_of_the_field(root: pathlib.Path) -> None
         ("--config.value=3", "config.value is a group of fields; it takes one of config.value.width."),
         ("--config.ppo.epochs=two", "config.ppo.epochs got 'two'; it takes a whole number, for example 2."),
         ("--config.ppo.epochs=2.5", "config.ppo.epochs got 2.5; it takes a whole number, for example 2."),
+        ("--config.ppo.clip_high=inf", "config.ppo.clip_high got inf; it takes a number, for example 0.28."),
         ("--config.ppo.clip_high=nan", "config.ppo.clip_high got nan; it takes a number, for example 0.28."),
         ("--config.ppo.clip_high=-0.1", "config.ppo.clip_high got -0.1; it takes a value from 0 to 1."),
         ("--config.resume=maybe", "config.resume got 'maybe'; it takes true or false, for example True."),

@@ -56,6 +56,16 @@ def test_whiten() -> None:
     np.testing.assert_allclose(rl.token_std(np.array([1.0, np.nan, 3.0, 5.0]), np.array([1, 0, 1, 1])), (8 / 3) ** 0.5)
 
 
+@pytest.mark.parametrize(("value", "count"), [(0.1, 1000), (0.7, 777), (100.1, 1000), (-1e6, 3)])
+def test_equal_advantages_teach_nothing(value: float, count: int) -> None:
+    """Their mean in float32 is not exactly theirs: what is left of them is not to be scaled up to 1."""
+    equal = np.full(count, value, np.float32)
+    assert rl.token_std(equal, np.ones(count)) == 0
+    np.testing.assert_array_equal(rl.whiten(equal, np.ones(count)), 0)
+    gradient = jax.grad(lambda x: (rl.whiten(x, np.ones(count)) ** 2).sum())(jnp.asarray(equal))
+    assert np.isfinite(gradient).all()
+
+
 def test_explained_variance() -> None:
     # Var(R) = .25. R - V = .1, -.2, .2, -.3: mean -.05, variance .045 - .0025 = .0425; 1 - .0425 / .25 = .83.
     returns, values = np.array([1.0, 0, 1, 0]), np.array([0.9, 0.2, 0.8, 0.3])

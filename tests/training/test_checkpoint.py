@@ -21,6 +21,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.sealed import copy_checkpoint
 from tars_jax.training.state import TrainState, apply_gradients, start
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -123,6 +124,27 @@ def test_an_interrupted_replacement_leaves_the_old_one(
         assert again.latest() == 1
         assert again.restore(1, {"x": jnp.ones(3)})[0]["x"].tolist() == [1, 1, 1]
         assert [path.name for path in folder.iterdir()] == ["00000001"]
+
+
+def test_a_copy_is_durable_and_whole_or_not_at_all(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_parameters(tmp_path / "policy", {"x": jnp.ones(3)})
+    synced: list[pathlib.Path] = []
+    fsync = os.fsync
+
+    def recording(descriptor: int) -> None:
+        synced.append(pathlib.Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", recording)
+        copy_checkpoint(tmp_path / "policy", tmp_path / "copy")
+    copied = [tmp_path / "copy", *(tmp_path / "copy").rglob("*")]
+    under_way = {path.relative_to(tmp_path / ".copy.saving") for path in synced if path != tmp_path}
+    assert under_way == {path.relative_to(tmp_path / "copy") for path in copied} and synced[-1] == tmp_path
+
+    with pytest.raises(OSError, match="copy"):  # there is something
+        copy_checkpoint(tmp_path / "policy", tmp_path / "copy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "policy"]
 
 
 def files_of(folder: pathlib.Path) -> list[pathlib.Path]:

@@ -69,7 +69,7 @@ def test_a_verifier_errs_at_the_end(episodes: Episodes) -> None:
 def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
     config = PPOConfig(lambda_policy=0.5, lambda_critic=1.0, normalise_advantages=False)
     values = jnp.where(MASK, 0.2, 99.0).reshape(4, 4)
-    batch, metrics = ppo_batch(episodes, episodes.rewards, values, config, jnp.arange(2))
+    batch, metrics = ppo_batch(episodes, episodes.rewards, episodes.rewards, values, config, jnp.arange(2))
     # Errors 0, 0, 0, 0, .8 over five tokens, halved from each to the one before; the other episode has -.2 alone.
     expected = np.zeros((4, 4))
     expected[0, 1:3], expected[1, 1:], expected[2, 1] = [0.05, 0.1], [0.2, 0.4, 0.8], -0.2
@@ -82,14 +82,23 @@ def test_advantages_run_over_the_whole_episode(episodes: Episodes) -> None:
 def test_groups_are_compared_and_turns_are_one(episodes: Episodes) -> None:
     values = jnp.where(MASK, 0.2, 99.0).reshape(4, 4)
     grouped = PPOConfig(advantages="group", group_std=False, aggregation="sequence")
-    batch, metrics = ppo_batch(episodes, episodes.rewards, jnp.zeros((4, 4)), grouped, jnp.zeros(2, jnp.int32))
+    verdicts, groups = episodes.rewards, jnp.zeros(2, jnp.int32)
+    batch, metrics = ppo_batch(episodes, verdicts, verdicts, jnp.zeros((4, 4)), grouped, groups)
     np.testing.assert_allclose(batch.advantages, np.where(MASK, [[[0.5]], [[-0.5]]], 0).reshape(4, 4))
     np.testing.assert_allclose(np.asarray(batch.weights), np.where(MASK, [[[1 / 5]], [[1.0]]], 0).reshape(4, 4))
     assert float(metrics["informative_groups"]) == 1 and "explained_variance" not in metrics
     turns = PPOConfig(advantages="turn", lambda_policy=0.5, normalise_advantages=False)
-    batch, _ = ppo_batch(episodes, episodes.rewards, values, turns, jnp.arange(2))
+    batch, _ = ppo_batch(episodes, verdicts, verdicts, values, turns, jnp.arange(2))
     expected = np.where(MASK, np.array([[0.4, 0.8], [-0.2, 0]])[..., None], 0).reshape(4, 4)
     np.testing.assert_allclose(batch.advantages, expected, atol=1e-6)
+
+
+def test_who_succeeded_is_not_a_matter_of_shaping(episodes: Episodes) -> None:
+    """A solved episode whose penalties cost more than the verdict gave is imitated all the same."""
+    shaping = jnp.array([[-1.0, -1.0], [0.0, 0.0]])
+    config, values, verdicts = PPOConfig(), jnp.zeros((4, 4)), episodes.rewards
+    batch, _ = ppo_batch(episodes, verdicts, verdicts + shaping, values, config, jnp.arange(2))
+    np.testing.assert_array_equal(batch.positive[:, 0], [True, True, False, False])
 
 
 def test_a_group_of_equals_teaches_nothing() -> None:
@@ -100,7 +109,13 @@ def test_a_group_of_equals_teaches_nothing() -> None:
 def test_returns_are_the_rest_of_the_episode(episodes: Episodes) -> None:
     rewards = jnp.array([[0.5, 1.0], [-0.1, 0.0]])
     expected = np.where(MASK, np.array([[1.5, 1.0], [-0.1, 0.0]])[..., None], 0).reshape(4, 4)
-    np.testing.assert_allclose(return_batch(episodes, rewards).targets, expected)
+    np.testing.assert_allclose(return_batch(episodes, rewards, PPOConfig()).targets, expected)
+    # At the first answer's second token: its .5, and the 1 that comes three tokens later; before it, half of that.
+    halved = return_batch(episodes, rewards, PPOConfig(gamma=0.5)).targets
+    np.testing.assert_allclose(halved[0], [0, 0.3125, 0.625, 0])
+    # Once a turn where turns are discounted: .5 and half of 1.
+    turns = return_batch(episodes, rewards, PPOConfig(gamma=0.5, advantages="turn")).targets
+    np.testing.assert_allclose(turns[:2], np.where(MASK[0], [[1.0], [1.0]], 0))
 
 
 def test_what_was_not_played_is_padding(episodes: Episodes) -> None:

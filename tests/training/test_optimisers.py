@@ -9,7 +9,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.policy import Parameters
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser, only_value_head, without_vision
 from tars_jax.training.state import apply_gradients, start
 
 
@@ -49,6 +49,27 @@ def test_only_matrices_decay_and_large_gradients_are_clipped() -> None:
 
     _, norm = apply_gradients(state, jax.tree.map(lambda leaf: jnp.full_like(leaf, 100.0), state.parameters), optimiser)
     np.testing.assert_allclose(float(norm), 100 * np.sqrt(6), rtol=1e-6)  # reported as it was before clipping
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_is_frozen_has_no_moments_and_no_part_in_the_clipped_norm(algorithm: str) -> None:
+    """A value head alone, of gradient 0.5, beside a trunk of gradient 1000: it moves as if it were all there is."""
+    optimiser = make_optimiser(OptimiserConfig(0.1, algorithm, warmup=0))
+    parameters: Any = {"decoder": {"kernel": jnp.ones((100, 10))}, "scalar_head": jnp.ones(3)}
+    gradients = {"decoder": {"kernel": jnp.full((100, 10), 1e3)}, "scalar_head": jnp.full(3, 0.5)}
+    frozen = only_value_head(optimiser)
+    state = frozen.init(parameters)
+    assert sum(leaf.size for leaf in jax.tree.leaves(state)) < 20
+    change, _ = frozen.update(gradients, state, parameters)
+    head = {"scalar_head": gradients["scalar_head"]}
+    alone, _ = optimiser.update(head, optimiser.init({"scalar_head": jnp.ones(3)}), {"scalar_head": jnp.ones(3)})
+    np.testing.assert_array_equal(change["scalar_head"], alone["scalar_head"])
+    assert not change["decoder"]["kernel"].any()
+
+    vision: Any = {"vision": parameters["decoder"], "scalar_head": parameters["scalar_head"]}
+    state = without_vision(optimiser).init(vision)
+    change, _ = without_vision(optimiser).update({"vision": gradients["decoder"], **head}, state, vision)
+    assert not change["vision"]["kernel"].any() and change["scalar_head"].all()
 
 
 def test_unknown_algorithm() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import pathlib
+import shutil
 
 import chex
 import jax
 import numpy as np
 import pytest
 
+from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.inference import Engine, EngineConfig, Sampled
 from tars_jax.model.config import ModelConfig
@@ -17,6 +19,8 @@ from tars_jax.model.policy import Inputs, Parameters, forward
 from tars_jax.model.quantisation import quantise, quantised_forward
 from tars_jax.training.checkpoint import lineage, save_parameters
 from tars_jax.training.quantised import bytes_on_disk, load_quantised, save_quantised
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("kept", [("/router$",), ("^vision/", "/router$", "/attention/")])
@@ -80,3 +84,25 @@ def test_the_engine_samples_from_what_the_quantised_policy_says(
 def test_weights_of_an_unknown_kind(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     with pytest.raises(InputError, match="engine.weights is 'int3', it takes float or w4a8"):
         Engine(tiny_model, tiny_parameters, EngineConfig(weights="int3"), image=5, stop=3, seed=0)
+
+
+def test_the_command_replaces_no_folder_of_something_else(
+    tmp_path: pathlib.Path, tiny_parameters: Parameters, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_parameters(tmp_path / "float", tiny_parameters)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("...")
+    for output, words in (
+        ("mine", "mine holds something else; it takes a new folder or a checkpoint to replace."),
+        ("mine/thesis.tex/w4a8", "thesis.tex is a file; it takes a new folder."),
+        ("float", "the checkpoint or in it; it takes another folder."),
+        ("float/w4a8", "the checkpoint or in it; it takes another folder."),
+    ):
+        folders = f"--config.checkpoint={tmp_path / 'float'}", f"--config.output={tmp_path / output}"
+        assert main(["quantise", f"--config.run={tmp_path / 'run'}", *folders], ROOT) == 2
+        said = capsys.readouterr().err
+        assert words in said and len(said.splitlines()) == 1
+        shutil.rmtree(tmp_path / "run")
+    with pytest.raises(InputError, match="mine holds something else"):
+        save_parameters(tmp_path / "mine", tiny_parameters)
+    assert (tmp_path / "mine" / "thesis.tex").exists()

@@ -2,16 +2,18 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters
+from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.rl import group_advantages, reference_kl, turn_level_gae
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.optimisers import OptimiserConfig
@@ -20,6 +22,7 @@ from tars_jax.training.ppo import make_advantage_fn, make_score_fn
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig
+from tars_jax.training.value import value_model
 from tars_jax.trajectory import Trajectory
 
 Episode = Callable[..., Trajectory]
@@ -145,3 +148,36 @@ def test_a_switch_that_does_not_exist() -> None:
         PPOConfig(advantages="grpo")
     with pytest.raises(InputError, match="ppo.aggregation got 'row'; it takes one of token, sequence"):
         PPOConfig(aggregation="row")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "takes"),
+    [
+        ("gamma", 2.0, "at least 0 and at most 1"),
+        ("lambda_policy", math.nan, "at least 0 and at most 1"),
+        ("lambda_critic", -1.0, "at least 0 and at most 1"),
+        ("alpha", 0.0, "more than 0"),
+        ("clip_low", -1.0, "at least 0 and at most 1"),
+        ("dual_clip", 0.5, "more than 1"),
+        ("max_importance", 0.0, "more than 0"),
+        ("positive_weight", -0.1, "at least 0"),
+        ("epochs", 0, "at least 1"),
+        ("minibatch_rows", 0, "at least 1"),
+    ],
+)
+def test_a_number_that_means_nothing(field: str, value: Any, takes: str) -> None:
+    with pytest.raises(InputError, match=f"ppo.{field} got {value}; it takes a number of {takes}."):
+        PPOConfig(**{field: value})
+    PPOConfig(**{field: jnp.float32(value)})  # traced numbers have no value to check
+
+
+def test_an_update_that_diverges_says_so(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Callable[..., Trajectory]
+) -> None:
+    packer, rate = Packer(tiny_model, PackingConfig(16, 1), image=5), OptimiserConfig(1e-3)
+    learner = PPOLearner(tiny_model, packer, PPOConfig(minibatch_rows=2), REWARDS, rate, rate)
+    broken = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), tiny_parameters)
+    value = init_parameters(value_model(tiny_model), jax.random.key(0))
+    episodes = [episode([[(0, [8, 9])]], [float(won)]) for won in (0, 1)]
+    with pytest.raises(InputError, match="ppo: .*gradient_norm of update 4 became infinite or NaN: training diverged"):
+        learner.update(*learner.start(broken, value), episodes, version=3, seed=0)

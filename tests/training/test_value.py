@@ -1,15 +1,19 @@
 """The value model: where values are read, that it learns, and its yardstick."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.ppo import advantages_of, returns_of
+from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.state import start, value_parameters
 from tars_jax.training.value import (
     StateBaseline,
@@ -17,7 +21,6 @@ from tars_jax.training.value import (
     gather_actions,
     make_value_fn,
     make_value_update,
-    monte_carlo_returns,
     scatter_actions,
     shift_values,
     value_model,
@@ -33,8 +36,29 @@ def test_values_are_read_before_the_token() -> None:
 
 def test_returns_by_hand() -> None:
     valid = np.array([[True] * 4, [True, True, False, False]])
-    returns = monte_carlo_returns(np.array([[0.0, 1, 0, 2], [1, 0, 0, 0]]), valid)
-    np.testing.assert_array_equal(returns, [[3, 3, 2, 2], [1, 0, 0, 0]])
+    rewards, steps = np.array([[0, 1, 0, 2], [1, 0, 0, 0]], np.float32), np.array([[0, 0, 1, 1], [0, 0, 0, 0]])
+
+    def returns(**fields: Any) -> Any:
+        return returns_of(PPOConfig(**fields))(rewards, valid, steps)
+
+    np.testing.assert_array_equal(returns(), [[3, 3, 2, 2], [1, 0, 0, 0]])
+    # 1/8 of 2 and 1/2 of 1; then a half less each token on the way there.
+    np.testing.assert_allclose(returns(gamma=0.5), np.array([[0.75, 1.5, 1, 2], [1, 0, 0, 0]]))
+    # All of the first turn's tokens: its 1 and half of the second's 2.
+    np.testing.assert_allclose(returns(gamma=0.5, advantages="turn"), np.array([[2, 2, 2, 2], [1, 1, 0, 0]]))
+
+
+@pytest.mark.parametrize("advantages", ["gae", "turn"])
+@pytest.mark.parametrize("gamma", [1.0, 0.9])
+def test_a_perfectly_pretrained_value_model_is_right_for_the_update(advantages: str, gamma: float) -> None:
+    """Where its values are the returns of what came, the update finds no advantage and leaves its targets there."""
+    config = PPOConfig(advantages=advantages, gamma=gamma, normalise_advantages=False)
+    valid, steps = np.ones((1, 6), bool), np.array([[0, 0, 1, 1, 1, 2]])
+    rewards = np.array([[0, 0.5, 0, 0, -0.1, 1]], np.float32)  # each at its turn's end
+    values = returns_of(config)(rewards, valid, steps)
+    found = advantages_of(config)(rewards, values, valid, steps)
+    np.testing.assert_allclose(found.advantages, 0, atol=1e-6)
+    np.testing.assert_allclose(found.targets, values, atol=1e-6)
 
 
 def test_to_the_rows_and_back(tiny_model: ModelConfig, episode: Episode) -> None:

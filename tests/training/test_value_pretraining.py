@@ -12,6 +12,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.packing import Packer, PackingConfig, Rows
+from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import TrainState
 from tars_jax.training.value import ValueBatch
@@ -77,6 +78,7 @@ def test_a_killed_pretraining_goes_on_to_the_same_weights(
             episodes,
             Packer(tiny_model, PackingConfig(8, 1), image=5),
             RewardConfig(),
+            PPOConfig(),
             ValuePretrainingConfig(max_updates=12, batch_rows=4, evaluate_every=4, patience=8),
             Checkpoints(tmp_path / folder),
             known=lambda task, step: 0,
