@@ -16,9 +16,10 @@ from typing import Any
 
 from experiments.config import at_least, each, one_of
 from experiments.contestants import Contestant, open_contestant, scripted
+from tars_jax import InputError
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
-from tars_jax.evaluation.statistics import Estimate
+from tars_jax.evaluation.statistics import Estimate, wilson_interval
 from tars_jax.evaluation.suites import SUITES, suite_names, suite_tasks
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.rollout.workers import Rollouts
@@ -94,13 +95,13 @@ def play(
 
 
 def common(played: Episodes, references: Episodes) -> tuple[dict[str, list[Trajectory]], dict[str, list[Trajectory]]]:
-    """The episodes of both sides on the levels that both have."""
+    """The episodes of both sides on the levels that both have, in one order."""
     sides: tuple[dict[str, list[Trajectory]], dict[str, list[Trajectory]]] = ({}, {})
     for name in played:
-        ids = [{trajectory.task["id"] for trajectory in side[name]} for side in (played, references)]
-        both = ids[0] & ids[1]
-        for kept, side in zip(sides, (played, references), strict=True):
-            kept[name] = [trajectory for trajectory in side[name] if trajectory.task["id"] in both]
+        by_id = [{trajectory.task["id"]: trajectory for trajectory in side[name]} for side in (played, references)]
+        both = [each for each in by_id[0] if each in by_id[1]]
+        for kept, found in zip(sides, by_id, strict=True):
+            kept[name] = [found[each] for each in both]
     return sides
 
 
@@ -117,14 +118,29 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
     most = config.max_steps
     raw = {name: estimate_mean(scores(episodes, most)) for name, episodes in played.items()}
     solved = {name: sum(solved_within(episode, most) for episode in episodes) for name, episodes in played.items()}
+    result |= {
+        "raw": {name: each._asdict() for name, each in raw.items()},
+        "successes": {name: (solved[name], len(episodes)) for name, episodes in played.items()},
+        "lost_to_infrastructure": lost,
+    }
+    note = NOTE[config.suite]
     match config.suite:
         case "games15":
             reference = {name: scores(references[name], most) for name in played}
+            scaled = {name: each for name, each in played.items() if sum(reference[name]) > 0}
+            if not scaled:
+                write_json(run_directory.path / "result.json", result)
+                raise InputError(
+                    f"config.max_steps is {most}, in which no reference player scored: there is no scale; raw scores "
+                    f"are in {run_directory.path / 'result.json'}."
+                )
+            if without := [name for name in played if name not in scaled]:
+                note += f" Without a scale, as the reference scored nothing, and in no mean: {', '.join(without)}."
             curve = {
-                budget: normalise({name: scores(each, budget) for name, each in played.items()}, reference)[1]
+                budget: normalise({name: scores(each, budget) for name, each in scaled.items()}, reference)[1]
                 for budget in step_budgets(most)
             }
-            normal, mean = normalise({name: scores(each, most) for name, each in played.items()}, reference)
+            normal, mean = normalise({name: scores(each, most) for name, each in scaled.items()}, reference)
             table = games_table(raw, {name: estimate_mean(each) for name, each in reference.items()}, normal, mean)
             unit = "mean normalised score"
             result |= {"mean_normalised_score": mean._asdict()}
@@ -137,16 +153,10 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
             table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})
             curve = {budget: _success(played, budget) for budget in step_budgets(most)}
             unit = "success, %"
-    result |= {
-        "raw": {name: each._asdict() for name, each in raw.items()},
-        "successes": {name: (solved[name], len(episodes)) for name, episodes in played.items()},
-        "step_budgets": {str(budget): each._asdict() for budget, each in curve.items()},
-        "lost_to_infrastructure": lost,
-    }
+    result |= {"step_budgets": {str(budget): each._asdict() for budget, each in curve.items()}}
     write_json(run_directory.path / "result.json", result)
     draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}").savefig(run_directory.path / "budget.svg")
     steps = budget_table(curve, unit)
-    note = NOTE[config.suite]
     if lost:
         whole = f", among them all of {', '.join(missing)}" if missing else ""
         note += f" {lost} of {wanted} episodes were lost to the infrastructure and count nowhere{whole}."
@@ -171,5 +181,6 @@ def _mean_score(played: Episodes, budget: int) -> Estimate:
 
 
 def _success(played: Episodes, budget: int) -> Estimate:
-    solved = [100.0 * solved_within(episode, budget) for episodes in played.values() for episode in episodes]
-    return estimate_mean(solved)
+    solved = [solved_within(episode, budget) for episodes in played.values() for episode in episodes]
+    low, high = wilson_interval(sum(solved), len(solved))
+    return Estimate(100 * sum(solved) / len(solved), 100 * low, 100 * high)

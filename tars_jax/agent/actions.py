@@ -1,8 +1,8 @@
 """Typed actions: one frozen dataclass per call of the action grammars.
 
 Sources: the UI-TARS action spaces (computer, mobile, browser) and the tool form of UI-TARS-2. Points lie on a grid of
-0..1000 in both directions, whatever the size of the screen. A constructed action is always valid. `calls.py` makes
-actions from what policies write, and writes them down.
+0..1000 in both directions, whatever the size of the screen. An action is made with possible values or not at
+all; types are the type checker's. `calls.py` makes actions from what policies write, and writes them down.
 """
 
 from __future__ import annotations

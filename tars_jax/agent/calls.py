@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -19,10 +20,12 @@ from tars_jax.agent.actions import (
     Scroll,
     ToolCall,
 )
-from tars_jax.agent.keys import canonical_key, split_combination
+from tars_jax.agent.keys import canonical_key, join_combination, split_combination
 
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:[\s,]+{_NUMBER}){{1,3}}")
+_MARKER = r"(?:<\|box_(?:start|end)\|>|</?(?:point|bbox)>)"
+_MARKED = re.compile(rf"\s*(?:{_MARKER}\s*)?(.*?)\s*(?:{_MARKER}\s*)?", re.DOTALL)
 _MAX_POINT_CHARACTERS = 200
 _PARAMETER_OF_FIELD = {"keys": "key", "seconds": "time"}
 _POINT_FIELDS = frozenset({"point", "start_point", "end_point"})
@@ -124,10 +127,12 @@ def _value(name: str, field: str, value: Any, pixel_size: tuple[float, float] | 
 def _point(name: str, field: str, value: Any, pixel_size: tuple[float, float] | None) -> Point:
     if isinstance(value, Point):
         return value
-    try:
-        numbers = _point_numbers(value) if isinstance(value, str) else [float(number) for number in value]
-    except (TypeError, ValueError):
-        numbers = None
+    numbers = None
+    if isinstance(value, str):
+        numbers = _point_numbers(value)
+    elif isinstance(value, list | tuple):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            numbers = [float(number) for number in value]
     if numbers is None or len(numbers) not in (2, 4):
         raise BadArgument(f"{name}: {field} takes <point>x y</point>, got {str(value)[:80]!r}")
     if len(numbers) == 4:  # a box: its centre
@@ -137,13 +142,13 @@ def _point(name: str, field: str, value: Any, pixel_size: tuple[float, float] | 
 
 
 def _point_numbers(text: str) -> list[float] | None:
-    """The numbers of `<point>x y</point>`, `<bbox>x y x y</bbox>`, `<|box_start|>(x,y)<|box_end|>`, `[x, y]`, `x y`."""
-    if len(text) > _MAX_POINT_CHARACTERS:
+    """The numbers of `<point>x y</point>`, `<bbox>x y x y</bbox>`, `<|box_start|>(x,y)<|box_end|>`, `[x, y]`, `x y`.
+
+    A marker that is missing or of another kind, as models write them, changes nothing.
+    """
+    if len(text) > _MAX_POINT_CHARACTERS or not (marked := _MARKED.fullmatch(text)):
         return None
-    text = text.strip()
-    for opening, closing in (("<|box_start|>", "<|box_end|>"), ("<point>", "</point>"), ("<bbox>", "</bbox>")):
-        if text.startswith(opening) and text.endswith(closing):
-            text = text[len(opening) : -len(closing)].strip()
+    text = marked[1]
     if text[:1] + text[-1:] in ("()", "[]"):
         text = text[1:-1].strip()
     if not _NUMBERS.fullmatch(text):
@@ -159,10 +164,10 @@ def _key(name: str, value: Any) -> str:
 
 
 def _seconds(name: str, value: Any) -> float:
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        raise BadArgument(f"{name}: time takes a number of seconds, got {str(value)[:80]!r}") from None
+    seconds = math.nan
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            seconds = float(value)
     if not math.isfinite(seconds):
         raise BadArgument(f"{name}: time takes a number of seconds, got {str(value)[:80]!r}")
     return seconds
@@ -172,7 +177,7 @@ def _text(value: Any) -> str:
     if isinstance(value, Point):
         return f"<point>{_number_text(value.x)} {_number_text(value.y)}</point>"
     if isinstance(value, tuple):
-        return " ".join(value)
+        return join_combination(value)
     return value if isinstance(value, str) else _number_text(value)
 
 

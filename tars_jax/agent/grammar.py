@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tars_jax import InputError
 from tars_jax.agent.grammar_text import format_text, parse_text
 from tars_jax.agent.grammar_tool import format_tool, parse_tool
@@ -18,7 +20,7 @@ def parse_response(
     think_tag: str = "think",
     pixel_size: tuple[float, float] | None = None,
 ) -> Response | ParseError:
-    """Reads what a policy wrote. Never raises, whatever the text; linear in its length.
+    """Reads what a policy wrote. Whatever the text, it never raises; linear in its length.
 
     Args:
       text: the sampled text of one turn.
@@ -29,8 +31,10 @@ def parse_response(
         based on Qwen2.5-VL do (coordinates.py); the returned points lie on the grid of 0..1000.
 
     Raises:
-      InputError: there is no such grammar, or `think_tag` is no name.
+      InputError: there is no such grammar, `think_tag` is no name, or `pixel_size` are no sides of an image.
     """
+    if pixel_size is not None and not all(0 < side < math.inf for side in pixel_size):
+        raise InputError(f"pixel_size takes a width and height above 0, got {pixel_size}")
     if grammar == "text":
         return parse_text(text, tools=tools, pixel_size=pixel_size)
     if grammar == "tool":

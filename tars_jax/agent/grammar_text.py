@@ -12,7 +12,8 @@ Escapes. In a value: `\\`, `\'`, `\n`, `\r`, `\t` (and `\"` is read). In a thoug
 gets a backslash in front (`\Action:`), and one more if it has some already; everything else stands as it is.
 
 Also read: no thought, a missing or repeated `Action:`, a full-width colon, double quotes, no quotes, an unescaped quote
-inside a value (one closes only before `)` or before `, name=`), other spellings of points and parameters (actions.py).
+inside a value (one closes only before `)` or before `, name=`), other spellings of points and parameters (calls.py),
+and what some models put around an answer: `<think>`, `<Thought>`, `<computer_env>`, `</Output>`, an end of turn.
 
 All scans move forward only, so the time is linear in the length of the text.
 """
@@ -33,7 +34,8 @@ _ACTION_HERE = re.compile(rf"Action{_COLON}\s*", re.IGNORECASE)
 _ESCAPED_ACTION_LINE = re.compile(rf"^([ \t]*)(\\*)(Action{_COLON})", re.IGNORECASE | re.MULTILINE)
 _THOUGHT_LINE = re.compile(rf"^[ \t]*Thought{_COLON}", re.IGNORECASE | re.MULTILINE)
 _BARE_CALL = re.compile(rf"^[ \t]*(?:{'|'.join(sorted(FUNCTIONS))})\(", re.MULTILINE)
-_THINK_TAGS = re.compile(r"</?think>")
+_THINK_TAGS = re.compile(r"</?(?:think\w*|Thought)>|<computer_env>\s*$")
+_END = re.compile(r"(?:\s*(?:</\w+>|<\|im_end\|>|```))+\s*")
 
 _CALL = re.compile(rf"({NAME_PATTERN})[ \t]*\(")
 _SPACE = re.compile(r"\s*")
@@ -103,7 +105,7 @@ def _parse_calls(
         position = _skip_space(text, position)
         if actions and (marker := _ACTION_HERE.match(text, position)):
             position = marker.end()
-        if position == len(text) and actions:
+        if actions and (position == len(text) or _END.fullmatch(text, position)):
             return actions
         call = _CALL.match(text, position)
         if not call:

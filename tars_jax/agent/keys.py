@@ -6,6 +6,7 @@ A key is a single printable character in lower case ("c", "7", "+") or one of `N
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _ALIASES = {
     "ctrl": ("control", "ctl"),
@@ -28,11 +29,13 @@ _ALIASES = {
     "pageup": ("pgup",),
     "pagedown": ("pgdn", "pgdown"),
     "capslock": (),
+    "+": ("plus",),
     **{f"f{number}": () for number in range(1, 13)},
 }
 MODIFIERS = frozenset({"ctrl", "shift", "alt", "meta"})
-NAMED_KEYS = frozenset(_ALIASES)
+NAMED_KEYS = frozenset(_ALIASES) - {"+"}
 _CANONICAL = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
+_TWO_WORDS = re.compile(r"\b(page|arrow|caps)\s+(?=(?:up|down|left|right|lock)\b)", re.IGNORECASE)
 
 
 def is_key(key: str) -> bool:
@@ -49,5 +52,16 @@ def canonical_key(text: str) -> str | None:
 
 
 def split_combination(text: str) -> list[str]:
-    """The parts of a combination: separated by spaces, or by plus signs as models also write ("ctrl+shift+t")."""
-    return [part for word in text.split() for part in re.split(r"(?<=[^+])\+(?=.)", word)]
+    """The parts of a combination: separated by spaces, or by plus signs as models also write ("ctrl+t", "ctrl + t").
+
+    A plus sign between two keys separates them; as a key in that place it is written `plus`.
+    """
+    words = _TWO_WORDS.sub(r"\1", text).split()
+    keys = [word for place, word in enumerate(words) if word != "+" or place in (0, len(words) - 1)]
+    return [part for word in keys for part in re.split(r"(?<=[^+])\+(?=.)", word)]
+
+
+def join_combination(keys: Sequence[str]) -> str:
+    """The canonical text, which `split_combination` takes apart again."""
+    inside = range(1, len(keys) - 1)
+    return " ".join("plus" if key == "+" and place in inside else key for place, key in enumerate(keys))

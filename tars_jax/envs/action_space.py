@@ -70,8 +70,8 @@ def space_to_action(sample: Mapping[str, Any]) -> Action:
     Raises:
       InputError: the sample is not in the space.
     """
-    if not _SPACE.contains(dict(sample)):
-        raise InputError(f"the action takes a sample of tars_jax.envs.action_space(), got {dict(sample)!r}")
+    if not isinstance(sample, Mapping) or not _SPACE.contains(dict(sample)):
+        raise InputError(f"the action takes a sample of tars_jax.envs.action_space(), got {sample!r}")
     name = CALLS[int(sample["call"])]
     first, *others = (int(key) for key in sample["keys"])
     point = Point(*(float(number) for number in sample["point"]))

@@ -66,7 +66,9 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
     ) -> None:
         self._game = load_playable(game)
         own_width, own_height = self._game.page_size or (_SIDE, _SIDE)
-        width, height = width or own_width, height or own_height
+        width, height = own_width if width is None else width, own_height if height is None else height
+        if min(width, height) < 1:
+            raise InputError(f"width and height take 1 or more, got {width} and {height}")
         self._options = {**(options or {}), **({} if level is None else {"level": level})}
         self._game.check_options(self._options)
         if max_steps is not None and max_steps < 1:

@@ -14,6 +14,7 @@ from PIL import Image
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 MAX_STEPS = 24  # of one strip; of a longer episode the middle is left out
+MOST_CHARACTERS = 1200  # of a thought or an action
 IMAGE_BUDGET = 3_500_000  # characters of embedded screenshots in all
 _LAST_STEPS = 6  # shown of a longer episode's end
 _LARGE_WIDTH = 320  # wider screenshots are shrunk to this, smaller ones scaled up pixel by pixel
@@ -89,13 +90,17 @@ def _step_html(number: int, step: Step) -> str:
     if step.reward < 0:
         reward = f'<span class="reward negative">−{-step.reward:.3g}</span>'
     if step.valid:
-        action = html.escape(short_action(step.action))
-        words = f'<p class="thought">{html.escape(step.thought)}</p><p class="action">{action}</p>'
+        action = _escaped(short_action(step.action))
+        words = f'<p class="thought">{_escaped(step.thought)}</p><p class="action">{action}</p>'
     else:
-        words = f'<p class="unreadable">not readable: <code>{html.escape(step.response[:200])}</code></p>'
+        words = f'<p class="unreadable">not readable: <code>{_escaped(step.response, 200)}</code></p>'
     kind = "pixelated" if pixelated else "shrunk"
     picture = f'<img class="{kind}" src="{image}" alt="Screenshot of step {number}{marked}">'
     return f'<li><div class="screen">{picture}{mark}</div><p class="step"><span>{number}</span>{reward}</p>{words}</li>'
+
+
+def _escaped(text: str, most: int = MOST_CHARACTERS) -> str:
+    return html.escape(text if len(text) <= most else text[:most] + "…")
 
 
 def mark_svg(point: tuple[float, float]) -> str:

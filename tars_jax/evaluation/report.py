@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import math
 import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +61,7 @@ class ReportData:
     def __post_init__(self) -> None:
         for name in REQUIRED:
             value = self.result.get(name)
-            if isinstance(value, bool) or not isinstance(value, int | float):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InputError(f"result: field {name} is {value!r}, the report takes a number.")
         for name in ("score_before", "score_after"):
             if not 0 <= self.result[name] <= 1:
@@ -72,7 +73,7 @@ class ReportData:
 def write_report(run_path: str | os.PathLike[str], data: ReportData) -> pathlib.Path:
     """Writes report.html into the run directory, whole or not at all, and returns its path."""
     path = pathlib.Path(run_path) / REPORT_FILE
-    write_atomic(path, render_report(data).encode())
+    write_atomic(path, render_report(data).encode(errors="replace"))  # a policy may write half a surrogate pair
     return path
 
 

@@ -29,8 +29,10 @@ def solved_within(trajectory: Trajectory, budget: int) -> bool:
 
 
 def estimate_mean(scores: Sequence[float], seed: int = 0) -> Estimate:
-    """The mean of [N] scores, with the 95% interval of a percentile bootstrap."""
+    """The mean of [N] scores, with the 95% interval of a percentile bootstrap. Raises InputError without any."""
     x = np.asarray(scores, np.float64)
+    if not x.size:
+        raise InputError("a mean takes at least one score, got none.")
     rng = np.random.default_rng(seed)
     return _estimate(float(x.mean()), x[rng.integers(0, x.size, (RESAMPLES, x.size))].mean(1))
 
@@ -43,14 +45,17 @@ def normalise(
     (UI-TARS-2, table 2, where the reference is a human.) Intervals are percentile bootstraps, 95%, over the levels:
     the i-th scores of a game and of its reference belong to the same level.
 
-    Raises `InputError` where a reference scored nothing, as within a budget of very few steps.
+    Raises InputError where a reference scored nothing, as within a budget of very few steps, or where a game and its
+    reference have not equally many scores.
     """
     rng = np.random.default_rng(seed)
     games: dict[str, Estimate] = {}
     resampled = []
     for game, given in scores.items():
         x, y = np.asarray(given, np.float64), np.asarray(references[game], np.float64)
-        if not y.mean():
+        if not x.size or x.size != y.size:
+            raise InputError(f"{game}: a score takes one of the reference beside it, got {x.size} and {y.size}.")
+        if not y.mean() > 0:
             raise InputError(f"{game}: the reference player scored nothing, so there is no scale; it takes more steps")
         rows = rng.integers(0, x.size, (RESAMPLES, x.size))
         below = y[rows].mean(1)  # where a resample holds no score at all, the mean of all levels stands in

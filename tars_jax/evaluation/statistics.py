@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tars_jax import InputError
+
 
 class Estimate(NamedTuple):
     """A number with its confidence interval."""
@@ -27,7 +29,11 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
       successes: 0..n.
       n: episodes; without any, nothing is known: (0, 1).
       confidence: of the two-sided interval.
+
+    Raises InputError for other counts.
     """
+    if not 0 <= successes <= n:
+        raise InputError(f"successes got {successes}; of {n} episodes it takes 0 to {n}.")
     if n == 0:
         return 0.0, 1.0
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
@@ -41,7 +47,11 @@ def success_difference(before: tuple[int, int], after: tuple[int, int], confiden
     """After minus before, from (successes, episodes) of two independent evaluations that both hold episodes.
 
     Source: R. G. Newcombe, "Interval estimation for the difference between independent proportions", 1998, method 10.
+
+    Raises InputError where an evaluation holds none, or more successes than episodes.
     """
+    if not (before[1] and after[1]):
+        raise InputError(f"a difference takes episodes on both sides, got {before[1]} and {after[1]}.")
     p, q = before[0] / before[1], after[0] / after[1]
     p_low, p_high = wilson_interval(*before, confidence)
     q_low, q_high = wilson_interval(*after, confidence)
@@ -71,9 +81,14 @@ def bootstrap_difference(
       confidence: of the two-sided interval.
       resamples: how many bootstrap samples.
       seed: of the resampling; equal seeds give equal intervals.
+
+    Raises InputError where a side has no scores, or where sides that are paired have not equally many.
     """
     rng = np.random.default_rng(seed)
     x, y = np.asarray(before, np.float64), np.asarray(after, np.float64)
+    if not (x.size and y.size) or (paired and x.size != y.size):
+        how = "equally many scores" if paired else "scores"
+        raise InputError(f"a difference takes {how} on both sides, got {x.size} and {y.size}.")
     if paired:
         means = _resampled_means(y - x, resamples, rng)
     else:

@@ -13,6 +13,7 @@ def games_table(
 ) -> str:
     """Raw score of each game, the reference player's, the score with the reference as 100, and the uncapped mean.
 
+    A game that is not in `normal` has no scale.
     The columns to the right are the report's (table 2), normalised to its human player on its own games.
     """
     paper = published.GAMES15_AGENTS[1:]
@@ -22,7 +23,7 @@ def games_table(
             game,
             shown(raw[game]),
             f"{references[game].value:.1f}",
-            shown(normal[game]),
+            shown(normal[game]) if game in normal else "-",
             *(f"{score:.1f}" for score in published.normalised_to_human(game)[1:]),
         )
         for game in raw

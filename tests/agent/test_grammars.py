@@ -140,6 +140,10 @@ def test_no_mutation_of_a_valid_text_raises(response: Response, grammar: str, rn
         ("<think>", "<think>", ""),
         ("<think>", "<\\", "</think><seed:tool_call>"),
         ("<think>", "</think", ""),
+        ("", "<computer_env> ", "Action: wait()"),
+        ("Action: wait()", " </a>", "x"),
+        ("Action: hotkey(key='", " +", "')"),
+        ("Action: hotkey(key='", "page ", "')"),
         ("", "<seed:tool_call>", ""),
         ("<seed:tool_call>", "<function=wait>", ""),
         ("<seed:tool_call>", "<function=wait></function>", "</seed:tool_call>"),
@@ -206,6 +210,19 @@ HERE = Click(Point(100, 200))
         (r"Action: type(content='C:\dir')", Response("", (Type(r"C:\dir"),))),
         ("Action: type(content='a) b, c')", Response("", (Type("a) b, c"),))),
         ("Action: finished(content='two\nlines')", Response("", (Finished("two\nlines"),))),
+        ("Action: click(point='<point>100 200<point>')", Response("", (HERE,))),
+        ("Action: click(point='<point>100 200')", Response("", (HERE,))),
+        ("Action: click(start_box='(100,200)<|box_end|>')", Response("", (HERE,))),
+        ("Action: click(point='100 200')<|im_end|>", Response("", (HERE,))),
+        ("```\nAction: click(point='100 200')\n```", Response("```", (HERE,))),
+        ("<think_x1>b</think_x1>\n<computer_env>\nAction: wait()\n</computer_env>", Response("b", (Wait(),))),
+        ("<Thought>b</Thought>\nAction: wait()\n</Output>\n", Response("b", (Wait(),))),
+        ("Action: hotkey(key='Ctrl + C')", Response("", (Hotkey(("ctrl", "c")),))),
+        ("Action: hotkey(key='ctrl + shift+t')", Response("", (Hotkey(("ctrl", "shift", "t")),))),
+        ("Action: hotkey(key='ctrl +')", Response("", (Hotkey(("ctrl", "+")),))),
+        ("Action: hotkey(key='ctrl plus c')", Response("", (Hotkey(("ctrl", "+", "c")),))),
+        ("Action: hotkey(key='Page Down')", Response("", (Hotkey(("pagedown",)),))),
+        ("Action: hotkey(key='alt arrow left')", Response("", (Hotkey(("alt", "left")),))),
         ("Thought: a\nAction: scroll(point='1 2', direction='left')", Response("a", (Scroll(Point(1, 2), "left"),))),
     ],
 )
@@ -261,6 +278,7 @@ CALL = "<seed:tool_call>", "</seed:tool_call>"
         ("text", "Action: click(point=(1,2)", ErrorKind.UNBALANCED, 20),
         ("text", "Action: wait(", ErrorKind.UNBALANCED, 13),
         ("text", "Action: wait() and then?", ErrorKind.TRAILING_TEXT, 15),
+        ("text", "Action: wait()\n</Output> and then?", ErrorKind.TRAILING_TEXT, 15),
         ("tool", "  ", ErrorKind.EMPTY, 0),
         ("tool", "<think>a</think>", ErrorKind.NO_ACTION, 16),
         ("tool", "<think>a<seed:tool_call>", ErrorKind.UNBALANCED, 0),
@@ -297,6 +315,9 @@ def test_bad_arguments_of_the_caller() -> None:
         parse_response("Action: wait()", "json")
     with pytest.raises(InputError, match="grammar takes text or tool"):
         format_response(Response("", (Wait(),)), "json")
+    for size in ((0, 10), (10, -1), (float("nan"), 10), (float("inf"), 10)):
+        with pytest.raises(InputError, match="pixel_size takes a width and height above 0"):
+            parse_response("Action: wait()", pixel_size=size)
     with pytest.raises(InputError, match="think_tag"):
         parse_response("", "tool", think_tag="<>")
     with pytest.raises(InputError, match="at least one action"):

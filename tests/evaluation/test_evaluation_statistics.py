@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tars_jax import InputError
 from tars_jax.evaluation.statistics import (
     bootstrap_difference,
     mean_normalised_score,
@@ -43,6 +44,18 @@ def test_success_difference(after: tuple[int, int], before: tuple[int, int], low
     got = success_difference(before, after)
     assert got.value == pytest.approx(after[0] / after[1] - before[0] / before[1])
     assert (got.low, got.high) == pytest.approx((low, high), abs=1e-4)
+
+
+def test_counts_that_cannot_be_are_refused() -> None:
+    for successes in (-1, 4):
+        with pytest.raises(InputError, match=f"successes got {successes}; of 3 episodes it takes 0 to 3"):
+            wilson_interval(successes, 3)
+    with pytest.raises(InputError, match="takes episodes on both sides, got 0 and 2"):
+        success_difference((0, 0), (1, 2))
+    with pytest.raises(InputError, match="takes scores on both sides, got 0 and 1"):
+        bootstrap_difference([], [1.0])
+    with pytest.raises(InputError, match="takes equally many scores on both sides, got 1 and 3"):
+        bootstrap_difference([1.0], [1.0, 2.0, 3.0], paired=True)
 
 
 def test_bootstrap_difference_matches_the_normal_interval() -> None:

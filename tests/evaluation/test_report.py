@@ -248,6 +248,7 @@ def test_the_verdict_tells_the_difference_with_its_interval() -> None:
         ("minutes", "9", "result: field minutes is '9', the report takes a number."),
         ("score_before", 46.0, "result: field score_before is 46.0, it takes a success rate, 0..1."),
         ("episodes", 0, "result: field episodes is 0, it takes at least 1."),
+        ("episodes", float("inf"), "result: field episodes is inf, the report takes a number."),
     ],
 )
 def test_an_incomplete_result_is_refused(field: str, value: object, message: str) -> None:
@@ -317,6 +318,15 @@ def test_long_episodes_of_large_screens_stay_small() -> None:
     assert f"{100 - MAX_STEPS} more steps" in text
     assert len(text) < 5_000_000
     assert 1 <= text.count('class="level"') < 8  # the budget ended the list
+
+
+def test_what_an_agent_wrote_without_end_is_cut_and_what_is_no_text_replaced(tmp_path: pathlib.Path) -> None:
+    chatter = step(0, thought="é" * 10**6 + "\ud83d", action="type(content='" + "a" * 10**6 + "')")
+    half = step(1, thought="half a pair: \ud83d")
+    talkative = dataclasses.replace(episode(0), steps=(chatter, half))
+    path = write_report(tmp_path, dataclasses.replace(example(), before=[talkative], after=[talkative]))
+    page = path.read_text(encoding="utf-8")
+    assert len(page) < 300_000 and "half a pair: ?" in page and "é…" in page
 
 
 def test_scores_of_parts_say_what_is_shown_and_what_is_not() -> None:

@@ -45,6 +45,12 @@ def test_normalised_scores_by_hand() -> None:
     assert mean.value == mean_normalised_score({"a": 3, "b": 6}, {"a": 4, "b": 2})
     with pytest.raises(InputError, match="b: the reference player scored nothing"):
         normalise(scores, {**references, "b": [0.0, 0.0]})
+    with pytest.raises(InputError, match="b: the reference player scored nothing"):
+        normalise(scores, {**references, "b": [-1.0, 0.0]})
+    with pytest.raises(InputError, match="a: a score takes one of the reference beside it, got 2 and 3"):
+        normalise(scores, {**references, "a": [4.0, 4.0, 4.0]})
+    with pytest.raises(InputError, match="a mean takes at least one score"):
+        estimate_mean([])
 
 
 def test_a_reference_against_itself_is_100_for_sure() -> None:

@@ -93,6 +93,31 @@ def test_what_the_infrastructure_lost_is_said_and_never_a_number(
     assert not (tmp_path / "all" / "report.md").exists()
 
 
+def test_a_reference_that_scored_nothing_loses_its_game_alone(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One game without a scale: in no mean, and named. All without one: the raw scores are kept, and it says so."""
+
+    def episodes(score: int) -> list[Trajectory]:
+        final = {"final": {"verdict": {"score": score, "success": False}}}
+        return [Trajectory("0", {"id": str(level)}, (), (), Outcome.FINISHED, 0.0, final) for level in range(2)]
+
+    scored = {"played": [1, 3], "reference": [0, 4]}  # infinity_loop, maze_path_of_light
+
+    def play(config: Any, run_directory: Any, stage: str, *_: Any) -> dict[str, list[Trajectory]]:
+        return dict(zip(("infinity_loop", "maze_path_of_light"), map(episodes, scored[stage]), strict=True))
+
+    monkeypatch.setattr("experiments.evaluate.play", play)
+    result = evaluate(tmp_path / "one", checkpoint="random")
+    assert result["mean_normalised_score"]["value"] == 75 and list(result["normalised"]) == ["maze_path_of_light"]
+    assert "in no mean: infinity_loop." in (tmp_path / "one" / "report.md").read_text()
+    scored["reference"] = [0, 0]
+    with pytest.raises(InputError, match="config.max_steps is 6, in which no reference player scored"):
+        evaluate(tmp_path / "none", checkpoint="random")
+    kept = json.loads((tmp_path / "none" / "result.json").read_text())
+    assert kept["raw"]["maze_path_of_light"]["value"] == 3 and "step_budgets" not in kept
+
+
 @pytest.mark.browser
 def test_exported_weights_play(tmp_path: pathlib.Path) -> None:
     model = preset("nano", load_tokenizer().vocabulary)
