@@ -90,17 +90,17 @@ def _step_html(number: int, step: Step) -> str:
     if step.reward < 0:
         reward = f'<span class="reward negative">−{-step.reward:.3g}</span>'
     if step.valid:
-        action = _escaped(short_action(step.action))
-        words = f'<p class="thought">{_escaped(step.thought)}</p><p class="action">{action}</p>'
+        thought, action = html.escape(_cut(step.thought)), html.escape(short_action(_cut(step.action)))
+        words = f'<p class="thought">{thought}</p><p class="action">{action}</p>'
     else:
-        words = f'<p class="unreadable">not readable: <code>{_escaped(step.response, 200)}</code></p>'
+        words = f'<p class="unreadable">not readable: <code>{html.escape(_cut(step.response, 200))}</code></p>'
     kind = "pixelated" if pixelated else "shrunk"
     picture = f'<img class="{kind}" src="{image}" alt="Screenshot of step {number}{marked}">'
     return f'<li><div class="screen">{picture}{mark}</div><p class="step"><span>{number}</span>{reward}</p>{words}</li>'
 
 
-def _escaped(text: str, most: int = MOST_CHARACTERS) -> str:
-    return html.escape(text if len(text) <= most else text[:most] + "…")
+def _cut(text: str, most: int = MOST_CHARACTERS) -> str:
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def mark_svg(point: tuple[float, float]) -> str:
