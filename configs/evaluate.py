@@ -43,6 +43,7 @@ def get_config() -> ConfigDict:
             "browser": {"browsers": 2, "pages": 4},
             "agent": {  # where no run of a checkpoint and no server of ours says it
                 "grammar": "text",
+                "coordinates": "grid",  # 0..1000; or pixels of the image as Qwen2.5-VL resizes it: UI-TARS-1.5, for one
                 "show_budget": True,
                 "min_steps": 1,
                 "max_steps": 4,

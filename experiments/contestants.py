@@ -15,6 +15,7 @@ from PIL import Image
 from experiments.serve import fit_to, read_key
 from experiments.stages import agent_config, chat_format, engine_config, run_config, starting_point
 from tars_jax import InputError
+from tars_jax.agent.coordinates import smart_resize
 from tars_jax.agent.guide import action_guide
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
@@ -103,8 +104,9 @@ def remote(config: Any) -> Contestant:
         raise InputError(f"config.checkpoint got {config.checkpoint!r}, where no policy answers: {error}") from error
     known = told.get("agent")
     section = known or config.agent
-    agent = agent_config(section, None)
-    guide = [Message("system", (action_guide(agent.grammar),))] if config.guide and not known else []
+    in_pixels = section.get("coordinates") == "pixels"
+    agent = dataclasses.replace(agent_config(section, None), image_size=smart_resize if in_pixels else None)
+    guide = [Message("system", (action_guide(agent.grammar, pixels=in_pixels),))] if config.guide and not known else []
     screen = config.screen or (told.get("screenshot") or [SCREEN])[0]
 
     @contextlib.asynccontextmanager
@@ -136,4 +138,7 @@ def exported(folder: Path, config: Any) -> Iterator[Contestant]:
         ) as engine:
             fit = fit_to(model, (screen, screen))  # a benchmark's pages have sizes of their own
             player = resized_player(engine_player(engine, config.seed), lambda pixels: fit(Image.fromarray(pixels)))
-            yield Contestant(player, writer, agent_config(agent, engine.config), screen)
+            in_pixels = agent.get("coordinates") == "pixels"
+            loop = agent_config(agent, engine.config)
+            loop = dataclasses.replace(loop, image_size=(lambda *_: (screen, screen)) if in_pixels else None)
+            yield Contestant(player, writer, loop, screen)

@@ -38,6 +38,7 @@ RULES = {
     "seed": at_least(0),
     "screen": at_least(0),
     "agent.grammar": one_of("text", "tool"),
+    "agent.coordinates": one_of("grid", "pixels"),
     "browser.browsers": at_least(1),
     "browser.pages": at_least(1),
 }

@@ -32,16 +32,18 @@ _EXAMPLES: tuple[tuple[Action, str], ...] = (
 )
 
 
-def action_guide(grammar: str) -> str:
-    """The actions of a web page with an example of each, and a whole answer in `grammar`.
+def action_guide(grammar: str, *, pixels: bool = False) -> str:
+    """The actions of a web page with an example of each, and a whole answer in `grammar`; points are given on the grid
+    of 0..1000, or in `pixels` of the screenshot.
 
     Raises:
       InputError: there is no such grammar.
     """
     answer = format_response(Response("what you see and what you do next", (Click(Point(500, 120)),)), grammar=grammar)
     calls = "\n".join(f"{format_call(action)}  # {meaning}" for action, meaning in _EXAMPLES)
+    scale = "in pixels" if pixels else "on a grid from 0 to 1000 over the width and the height"
     return (
-        "You act on a screen that you see as a screenshot after every action. Points are x y on a grid from 0 to 1000 "
-        "over the width and the height of the screenshot. While you think, time stands still. Answer with one action, "
+        f"You act on a screen that you see as a screenshot after every action. Points are x y {scale} of the "
+        "screenshot. While you think, time stands still. Answer with one action, "
         f"in exactly this form:\n\n{answer}\n\nActions:\n{calls}"
     )

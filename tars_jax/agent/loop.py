@@ -7,7 +7,7 @@ policy does wrong is an outcome (blueprint, contract 3).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,6 +89,16 @@ class AgentConfig:
     memory: MemoryConfig = dataclasses.field(default_factory=MemoryConfig)
     max_malformed: int = 2  # this many unreadable responses in a row end the episode as rejected
     max_prompt: int | None = None  # tokens in a window before an answer; an episode that needs more is truncated
+    # From a screenshot's (height, width) to those of the image in whose pixels the policy points, as models based on
+    # Qwen2.5-VL do: `smart_resize`, for instance. None: it points on the grid of 0..1000.
+    image_size: Callable[[int, int], tuple[int, int]] | None = None
+
+    def pixel_size(self, frame: Frame) -> tuple[int, int] | None:
+        """What `parse_response` takes for an answer to `frame`."""
+        if self.image_size is None:
+            return None
+        height, width = self.image_size(*frame.pixels.shape[:2])
+        return width, height
 
 
 class _WindowBuilder:
@@ -182,7 +192,7 @@ async def play_episode(
         window.wrote(sampled, index)
 
         text = writer.read(sampled.tokens)
-        parsed = parse_response(text, grammar=config.grammar)
+        parsed = parse_response(text, grammar=config.grammar, pixel_size=config.pixel_size(frame))
         valid = not isinstance(parsed, ParseError)
         thought = "" if isinstance(parsed, ParseError) else parsed.thought
         actions = () if isinstance(parsed, ParseError) else parsed.actions

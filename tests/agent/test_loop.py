@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tars_jax.agent.actions import Action, Click, Finished, Wait
+from tars_jax.agent.actions import Action, Click, Finished, Point, Wait
 from tars_jax.agent.loop import AgentConfig, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
@@ -148,6 +148,15 @@ def texts(trajectory: Trajectory) -> list[str]:
 
 
 # Outcomes
+
+
+def test_who_points_in_pixels_of_what_it_saw_is_read_on_the_grid() -> None:
+    """Screenshots of 8 x 8 are seen 400 high and 200 wide."""
+    corridor, config = Corridor(exit=1), AgentConfig(image_size=lambda height, width: (50 * height, 25 * width))
+    script = Script("Action: click(start_box='(100,100)')")
+    told: Any = {"id": "a", "task": {}, "instruction": "", "max_steps": 2}
+    asyncio.run(play_episode(corridor, Shown(0), script, WRITER, config, **told))
+    assert corridor.seen == [(Click(Point(500, 250)),)]
 
 
 def test_finished_by_the_environment() -> None:

@@ -33,7 +33,7 @@ from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.training.checkpoint import save_parameters
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory import Outcome, Trajectory, load_trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
@@ -150,6 +150,25 @@ def test_an_endpoint_plays_by_messages(tmp_path: pathlib.Path) -> None:
     assert guide["role"] == "system" and "click(point='<point>500 120</point>')" in guide["content"]
     texts = "".join(part["text"] for part in question["content"] if part["type"] == "text")
     assert "Bring the light to the exit." in texts and "3 left" in texts
+
+
+@pytest.mark.browser
+def test_an_endpoint_may_point_in_pixels(tmp_path: pathlib.Path) -> None:
+    """As UI-TARS-1.5 does: in those of the image that Qwen2.5-VL makes of a screenshot, 308 pixels for 96."""
+    guides: list[str] = []
+
+    async def complete(request: Request) -> Response:
+        guides.append(json.loads(await request.body())["messages"][0]["content"])
+        answer = {"content": "Thought: a corner\nAction: click(start_box='(308,154)')"}
+        return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    more = {"names": "maze_path_of_light,", "max_steps": 1, "agent__coordinates": "pixels"}
+    with serving(app, ServerConfig(port=0)) as address:
+        evaluate(tmp_path / "run", checkpoint=f"{address}/v1", model="theirs", **more)
+    assert guides and all("Points are x y in pixels of the screenshot." in guide for guide in guides)
+    played = [load_trajectory(path) for path in (tmp_path / "run" / "trajectories" / "played-96x96").iterdir()]
+    assert len(played) == 2 and all(episode.steps[0].point == (1000, 500) for episode in played)
 
 
 @pytest.mark.browser
