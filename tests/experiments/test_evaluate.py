@@ -154,12 +154,12 @@ def test_an_endpoint_plays_by_messages(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.browser
 def test_an_endpoint_may_point_in_pixels(tmp_path: pathlib.Path) -> None:
-    """As UI-TARS-1.5 does: in those of the image that Qwen2.5-VL makes of a screenshot, 308 pixels for 96."""
+    """As UI-TARS-1.5 does: in those of the image that Qwen2.5-VL makes of a screenshot, 280 pixels for 96."""
     guides: list[str] = []
 
     async def complete(request: Request) -> Response:
         guides.append(json.loads(await request.body())["messages"][0]["content"])
-        answer = {"content": "Thought: a corner\nAction: click(start_box='(308,154)')"}
+        answer = {"content": "Thought: a corner\nAction: click(start_box='(280,140)')"}
         return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
 
     app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
