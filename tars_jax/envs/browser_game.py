@@ -6,6 +6,7 @@ settled, and the screenshot comes back with the game's state and its verifier's 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Awaitable, Sequence
 from typing import Any
@@ -85,7 +86,8 @@ class BrowserGame:
         held = self._episode.held if self._episode else {}
         self._episode = None
         if self._page is not None and held:
-            await self._guarded(self._page.act(list(held.values()), advance_ms=0))
+            with contextlib.suppress(PageError):  # closes the page, and the episode begins in another
+                await self._guarded(self._page.act(list(held.values()), advance_ms=0))
         if self._page is None:
             self._page = await self._manager.open_page(
                 Site(game.site_root, game.index, game.mounts), single_canvas=game.single_canvas

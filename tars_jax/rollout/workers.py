@@ -1,11 +1,12 @@
 """Workers on one machine: each drives one page of a browser through one episode after another.
 
-An infrastructure failure is retried in a fresh page, a few times; then it is recorded as FAILED, which carries no
-reward.
+An infrastructure failure, or a page whose own script fails, is retried in a fresh page, a few times; then it is
+recorded as FAILED, which carries no reward.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, Watched
 from tars_jax.rollout.sources import Assignment
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, OpensPages, SandboxFailure
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, OpensPages, PageError, SandboxFailure
 from tars_jax.sandbox.browser.service import BrowserClient, browsers
 from tars_jax.tasks.library import load_playable
 from tars_jax.trajectory import Outcome, Trajectory
@@ -65,7 +66,7 @@ class PageSeat:
         """Always: a page is opened when it is needed."""
 
     async def episode(self, assignment: Assignment, player: Player, record: Record) -> Trajectory:
-        """One episode, retried when the infrastructure fails: the same task from its beginning."""
+        """One episode, retried when infrastructure or page fail: the same task from its beginning."""
         task, failures = assignment.task, list[str]()
         id = f"{assignment.index:08d}-{task.id}"
         while len(failures) < ATTEMPTS:
@@ -93,6 +94,10 @@ class PageSeat:
                 )
             except SandboxFailure as failure:
                 failures.append(f"{failure.kind}: {failure}")
+            except PageError as error:  # the page's own fault, and nobody's merit: not a reward either
+                failures.append(f"page: {error}")
+                with contextlib.suppress(SandboxFailure):
+                    await self._game.close()
         return Trajectory(
             id=id,
             task=task.to_json(),

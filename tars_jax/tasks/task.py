@@ -29,7 +29,7 @@ class Task:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Task:
-        """Inverse of `to_json`. Raises `InputError` for a missing, unknown or ill-typed field."""
+        """Inverse of `to_json`. Raises `InputError` for a missing, unknown, ill-typed or impossible field."""
         kinds = {"id": str, "game": str, "seed": int, "options": dict, "max_steps": int}
         for name in [*kinds, *record]:
             if name not in record:
@@ -38,4 +38,7 @@ class Task:
                 raise InputError(f"task: unknown field {name}; a task takes {', '.join(kinds)}")
             if type(record[name]) is not kinds[name]:
                 raise InputError(f"task: field {name} takes {kinds[name].__name__}, got {record[name]!r}")
+        for name, least in (("seed", 0), ("max_steps", 1)):
+            if record[name] < least:
+                raise InputError(f"task: field {name} takes {least} or more, got {record[name]}")
         return cls(**record)

@@ -25,7 +25,7 @@ from tars_jax.rollout.players import Player, SeatLost, Watched, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.timeline import TIMELINE_FILE, Timeline
 from tars_jax.rollout.workers import ATTEMPTS, PageSeat, Rollouts
-from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
+from tars_jax.sandbox.browser import BrowserConfig, PageError, SandboxFailure
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
 from tars_jax.trajectory import Outcome, Trajectory, load_trajectory
@@ -140,6 +140,24 @@ def test_a_sandbox_that_never_works_carries_no_reward(
         assert pool.wait(10)
     assert pool.counts()["failed"] == 1 and pool.ready() == 2
     check_won(sorted(pool.take() or [], key=lambda each: each.id), [TASKS[0], TASKS[2]])
+
+
+def test_a_page_that_fails_by_itself_ends_no_run(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    """Once: the episode is played again. Always: it carries no reward, and the others' are played."""
+    times = 0
+
+    def fail(task: Task, turn: int) -> None:
+        nonlocal times
+        if task in (TASKS[1], TASKS[2]) and turn == 1 and not (task == TASKS[1] and times):
+            times += task == TASKS[1]
+            raise PageError("the page began an episode that nobody asked for")
+
+    check_won(rollouts.play(TASKS[:4], interrupted(reference, fail), tmp_path), [TASKS[0], TASKS[1], TASKS[3]])
+    again, failed = (load_trajectory(tmp_path / f"{index:08d}.trajectory") for index in (1, 2))
+    said = ["page: the page began an episode that nobody asked for"]
+    assert again.metadata["infrastructure_failures"] == said
+    assert (failed.outcome, failed.reward) == (Outcome.FAILED, 0.0)
+    assert failed.metadata["infrastructure_failures"] == ATTEMPTS * said
 
 
 def test_the_pool_is_filled_up_to_its_bound(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Page, SandboxFailure
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseMove, MouseUp, Page, SandboxFailure
 from tars_jax.sandbox.browser.processes import is_alive
 from tars_jax.sandbox.browser.reaper import marked_processes
 
@@ -49,6 +49,27 @@ def first_token(manager: BrowserManager) -> str:
 async def works(page: Page) -> None:
     observation = await page.act([MouseDown(5, 5), MouseUp(5, 5)], advance_ms=20, read="1 + 1")
     assert observation.data == 2 and observation.pixels.shape == (96, 96, 3)
+
+
+def test_time_that_was_asked_for_is_not_a_hang(laboratory: Any) -> None:
+    """3 s at rate 1 where a call may take 2; and times that cannot be are refused with their input undelivered."""
+    site = laboratory.site("<script>let ticks = 0, downs = 0; setInterval(() => ticks += 1, 100);"
+                           "addEventListener('mousedown', () => downs += 1);"
+                           "addEventListener('mousemove', (event) => held = event.buttons)</script>")  # fmt: skip
+
+    async def live() -> None:
+        async with BrowserManager(CONFIG) as manager:
+            page = await manager.open_page(site)
+            await page.start("0", seed=0)
+            assert (await page.act([], advance_ms=3000, rate=1, read="ticks")).data == 30
+            for advance_ms, rate in ((-1, 1), (float("nan"), 1), (float("inf"), 1), (100, 0)):
+                with pytest.raises(InputError, match="advance_ms|rate"):
+                    await page.act([MouseDown(5, 5)], advance_ms=advance_ms, rate=rate)
+            moved = await page.act([MouseMove(6, 6)], advance_ms=20, read="[downs, held]")
+            assert moved.data == [0, 0]
+            await page.close()
+
+    laboratory.run(live())
 
 
 async def fails(call: Awaitable[Any], kind: str, within_s: float) -> None:

@@ -77,6 +77,32 @@ def kinds(session: Session) -> list[str]:
     return [event.kind for event in session.events.after(0)]
 
 
+def test_a_session_that_ends_while_its_page_is_brought_back_leaks_none(laboratory: Any) -> None:
+    async def live() -> None:
+        async with Sessions(laboratory.manager, SessionsConfig(max_sessions=3)) as sessions:
+            session, _ = await sessions.lease(PageSpec(laboratory.site(MEMORY), 96, 96), "ann")
+            await session.evaluate("1")
+            opened, go_on, open_page = asyncio.Event(), asyncio.Event(), session._open_page
+
+            async def slow(*given: Any) -> Page:
+                page = await open_page(*given)
+                opened.set()
+                await go_on.wait()
+                return page
+
+            session._open_page = slow
+            page_of(session).fail("renderer", "for the test")
+            call = asyncio.ensure_future(session.evaluate("1"))
+            await opened.wait()
+            await sessions.release(session.id)
+            go_on.set()
+            with pytest.raises(SessionEnded):
+                await call
+            assert laboratory.manager.stats.pages_open == 0
+
+    laboratory.run(live())
+
+
 def test_leases_quotas_and_tokens(laboratory: Any) -> None:
     async def live() -> None:
         spec = PageSpec(laboratory.site(MEMORY), 96, 96)

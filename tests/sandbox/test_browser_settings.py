@@ -18,6 +18,7 @@ from tars_jax.sandbox.browser import (
     MouseDown,
     MouseMove,
     MouseUp,
+    Wheel,
     config,
     find_executable,
     is_key,
@@ -121,6 +122,10 @@ def test_what_no_device_can_do_is_an_input_error() -> None:
         devices.command(MouseDown(1, 1, "thumb"))
     with pytest.raises(InputError, match="mouse position"):
         devices.command(MouseMove(math.nan, 1))
+    with pytest.raises(InputError, match="the wheel turns by"):
+        devices.command(Wheel(1, 1, 0, math.inf))
+    with pytest.raises(InputError, match="mouse button is 'thumb'"):  # nothing of what came before it counts
+        devices.commands([MouseDown(1, 1), KeyDown("Shift"), MouseDown(1, 1, "thumb")])
     assert is_key("a") and is_key("F12") and not is_key("hyper") and not is_key("")
     assert devices.at_rest()[0][1]["type"] == "mouseMoved"  # what was refused is not held
 

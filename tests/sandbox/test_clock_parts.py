@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tars_jax.sandbox.browser import isolation
+
 pytestmark = pytest.mark.browser
 
 
@@ -278,3 +280,50 @@ def test_what_a_page_cannot_move_stands(laboratory: Any) -> None:
         return seen
 
     assert len(laboratory.run(pictures())) == 1
+
+
+def test_a_worker_that_throws_while_nothing_is_due_goes_on_with_the_clock(script: Callable[..., Any]) -> None:
+    assert script("""
+        const source = `onmessage = ({ data }) => {
+          if (data === 'throw') throw new Error('once');
+          setTimeout(() => postMessage(data), 40); };`;
+        const worker = new Worker(URL.createObjectURL(new Blob([source])));
+        worker.onerror = (event) => event.preventDefault();
+        worker.onmessage = ({ data }) => say(data);
+        worker.postMessage('throw'); await advance(10); worker.postMessage('go');
+        await advance(30); say('not yet'); await advance(30)""") == [[40, "not yet"], [50, "go"]]
+
+
+def test_children_are_numbered_by_the_page_and_not_by_when_they_arrive(
+    laboratory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chance of a worker and of two frames of other origins, and the order of what all three say at one time: the same
+    whether a frame or the script before the worker comes late."""
+    frames = "".join(f"<iframe sandbox=allow-scripts src={number}.html></iframe>" for number in (1, 2))
+    hear = "const log = [], hear = ({ data }) => log.push([performance.now(), ...data])"
+    site = laboratory.site(f"""<script>{hear}; addEventListener('message', hear)</script>{frames}
+      <script src=between.js></script><script>const worker = new Worker('3.js'); worker.onmessage = hear</script>""")
+    say = "setInterval(() => {}, 50); setTimeout(() => post([NAME, Math.random()]), 60)"
+    for number in (1, 2):
+        post = "const post = (said) => parent.postMessage(said, '*')"
+        script = f"<script>{post}; {say.replace('NAME', str(number))}</script>"
+        (site.root / f"{number}.html").write_text(script)
+    (site.root / "between.js").write_text("")
+    (site.root / "3.js").write_text(f"const post = postMessage; {say.replace('NAME', '3')}")
+    serve = isolation._serve
+
+    def said(late: str) -> Any:
+        async def serve_late(site: Any, hosts: Any, report: Any, route: Any) -> None:
+            if late and late in route.request.url:
+                await asyncio.sleep(0.7)
+            await serve(site, hosts, report, route)
+
+        monkeypatch.setattr(isolation, "_serve", serve_late)
+        page = laboratory.run(laboratory.manager.open_page(site))
+        laboratory.run(page.start("log.length = 0", seed=5))
+        laboratory.run(page.act([], advance_ms=30))
+        return laboratory.run(page.act([], advance_ms=100, read="log")).data
+
+    first = said("")
+    assert [entry[0] for entry in first] == [60, 60, 60] and len({entry[2] for entry in first}) == 3
+    assert said("1.html") == first and said("between.js") == first

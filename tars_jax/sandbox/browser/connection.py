@@ -56,6 +56,9 @@ class Connection(asyncio.Protocol):
         """From now on `heard` gets the events of a session."""
         self._listeners[session] = heard
 
+    def unlisten(self, session: str) -> None:
+        self._listeners.pop(session, None)
+
     async def send(
         self, method: str, params: dict[str, Any] | None = None, session: str | None = None
     ) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from typing import Any
 from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Session
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report
 from tars_jax.sandbox.browser.site import Site
+
+log = logging.getLogger(__name__)
 
 INCOMING = "incoming"
 MOST_FILES = 100
@@ -46,7 +49,11 @@ class Downloads:
         shutil.rmtree(folder / INCOMING, ignore_errors=True)  # of a browser that was killed
         (folder / INCOMING).mkdir(parents=True)
         while (words := folder / f"{len(self.kept) + 1}.json").exists():
-            self.kept.append(Download(**json.loads(words.read_bytes())))
+            try:
+                self.kept.append(Download(**json.loads(words.read_bytes())))
+            except (ValueError, TypeError) as error:  # what the disk lost; its number is given again
+                log.warning("%s is no record of a download: %s", words, error)
+                words.unlink()
 
     @property
     def room(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from tars_jax import InputError
@@ -57,6 +58,7 @@ class InsertText:
 InputEvent: TypeAlias = MouseMove | MouseDown | MouseUp | Wheel | KeyDown | KeyUp | InsertText
 Command: TypeAlias = tuple[str, dict[str, Any]]  # method and parameters of the debugging protocol
 
+LONGEST_CALL_S = 600  # of real time, that a caller may ask for
 OUTSIDE = -1.0  # a position beyond the viewport
 BUTTONS = {"left": 1, "right": 2, "middle": 4}
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
@@ -89,6 +91,24 @@ def is_key(key: str) -> bool:
     return key in NAMED_KEYS or key in CHARACTERS
 
 
+def real_seconds(advance_ms: float, rate: float) -> float:
+    """How long it takes to let virtual time pass at a rate, where the page is fast enough.
+
+    Raises InputError for a time or a rate that cannot be, and for more than a call may take.
+    """
+    if not rate > 0:
+        raise InputError(f"rate is {rate!r}; it takes virtual seconds per second, above 0")
+    if not 0 <= advance_ms < math.inf:
+        raise InputError(f"advance_ms is {advance_ms!r}; it takes milliseconds, 0 or more")
+    seconds = advance_ms / 1000 / rate
+    if seconds > LONGEST_CALL_S:
+        raise InputError(
+            f"advance_ms is {advance_ms!r} at a rate of {rate!r}, {seconds:.3g} s of real time; a call takes at most "
+            f"{LONGEST_CALL_S}"
+        )
+    return seconds
+
+
 class InputDevices:
     """The mouse and the keyboard of one page: which buttons and modifiers are down."""
 
@@ -96,8 +116,17 @@ class InputDevices:
         self._buttons: set[str] = set()
         self._down: set[str] = set()
 
+    def commands(self, events: Sequence[InputEvent]) -> list[Command]:
+        """The protocol commands for the next events. Raises InputError for one that cannot be, as if none had come."""
+        buttons, down = set(self._buttons), set(self._down)
+        try:
+            return [self.command(event) for event in events]
+        except InputError:
+            self._buttons, self._down = buttons, down
+            raise
+
     def command(self, event: InputEvent) -> Command:
-        """The protocol command for the next event. Raises InputError for an unknown key or button."""
+        """The protocol command for the next event. Raises InputError for one that cannot be."""
         match event:
             case MouseMove(x, y):
                 held = next(iter(sorted(self._buttons)), "none")
@@ -109,6 +138,8 @@ class InputDevices:
                 self._buttons.discard(_known_button(button))
                 return self._mouse("mouseReleased", x, y, button=button, clickCount=clicks)
             case Wheel(x, y, dx, dy):
+                if not (math.isfinite(dx) and math.isfinite(dy)):
+                    raise InputError(f"the wheel turns by ({dx}, {dy}); it takes two finite numbers of pixels")
                 return self._mouse("mouseWheel", x, y, deltaX=dx, deltaY=dy)
             case KeyDown(key):
                 return self._key_down(key)
@@ -123,7 +154,7 @@ class InputDevices:
         """What brings the devices back to how a page first finds them: nothing held, the mouse outside."""
         held: list[InputEvent] = [KeyUp(key) for key in sorted(self._down)]
         held += [MouseUp(OUTSIDE, OUTSIDE, button) for button in sorted(self._buttons)]
-        return [self.command(event) for event in [*held, MouseMove(OUTSIDE, OUTSIDE)]]
+        return self.commands([*held, MouseMove(OUTSIDE, OUTSIDE)])
 
     def _mouse(self, kind: str, x: float, y: float, **values: Any) -> Command:
         if not (math.isfinite(x) and math.isfinite(y)):

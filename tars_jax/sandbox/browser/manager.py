@@ -254,15 +254,15 @@ class BrowserManager:
         return page
 
     async def _release(self, slot: _Slot, page: Page) -> None:
-        """Closes the page's context; a browser that cannot do even that is ended."""
+        """Closes the page's context; a browser that cannot do even that, and does not answer either, is ended."""
         launched = slot.launched
         slot.pages.discard(page)
         try:
             if launched is not None and page.context.browser is launched.browser and self._run is not None:
                 try:
                     await asyncio.wait_for(page.context.close(), self._close_timeout_s)
-                except TimeoutError:
-                    self._browser_ended(slot, launched, "browser")
+                except TimeoutError:  # of a browser that answers it is the machine that is slow
+                    await self._look_at(slot)
                 except (PlaywrightError, ConnectionError):
                     pass  # it died meanwhile, which is news that arrives by itself
         finally:

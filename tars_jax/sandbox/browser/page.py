@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
-from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent
+from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, real_seconds
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
@@ -82,16 +82,17 @@ class Page:
 
         Time moves as fast as the page can, or by `rate` seconds a second; what the page shows after it is the same.
 
-        Raises InputError for an event or a rate that cannot be, otherwise as `start`.
+        Raises InputError for an event, a time or a rate that cannot be, and then nothing was delivered; otherwise as
+        `start`.
         """
-        commands = [self._devices.command(event) for event in events]
-        checked = _checked_rate(rate)
-
+        asked_s, checked = real_seconds(advance_ms, rate), _checked_rate(rate)
+        commands = self._devices.commands(events)
         return await self._guarded(
             self._step(
                 commands, lambda canvas: observe_expression(advance_ms, canvas=canvas, read=read, rate=checked), read
             ),
             "act",
+            asked_s=asked_s,
         )
 
     async def play(self, rate: float = 1.0) -> None:
@@ -139,7 +140,7 @@ class Page:
         for method, params in commands:
             await self._session.send(method, params)
             if params.get("type") == "mouseWheel":
-                await self._evaluate("__clock.settleScroll()")
+                await self._over_documents("__clock.settleScroll()", "0")
         canvas = self._camera.path == "canvas"
         value = await self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))
         return Observation(png=await self._camera.picture(value["image"]), data=value["data"])
@@ -170,20 +171,21 @@ class Page:
     async def _plain(self) -> bytes:
         return await self._page.screenshot(type="png", animations="allow", caret="initial", timeout=0)
 
-    async def _guarded(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """The result of `work`, unless the page ends or the time is over first."""
+    async def _guarded(self, work: Coroutine[Any, Any, T], name: str, *, asked_s: float = 0.0) -> T:
+        """The result of `work`, unless the page ends or the time is over first, to which `asked_s` are added."""
+        timeout_s = self._timeout_s + asked_s
         if self._end.done():
             work.close()
             raise self._end.result()
         task = asyncio.ensure_future(work)
         waiting: set[asyncio.Future[Any]] = {task, self._end}
         try:
-            await asyncio.wait(waiting, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not task.done():
                 task.cancel()
         if not task.done():
-            self.fail("timeout", f"{name} took longer than {self._timeout_s:g} s")
+            self.fail("timeout", f"{name} took longer than {timeout_s:g} s")
             raise self._end.result()
         try:
             return task.result()

@@ -1,13 +1,16 @@
 // Timelines of their own that follow this one: workers, and frames of another origin.
 //
-// A child hands its parent a port when it begins. Before time goes on, the parent tells each child the time and waits
-// until the child has run what was due, has handled the messages sent to it and has had its own messages handled here.
-// So messages between documents and workers have exact virtual times, and what a worker computes takes none.
+// A child tells its parent when it begins. Before time goes on, the parent tells each child the time and waits until the
+// child has run what was due, has handled the messages sent to it and has had its own messages handled here. So messages
+// between documents and workers have exact virtual times, and what a worker computes takes none.
+//
+// A worker has a port of its own for that, and messages are counted. A frame's words go the way that its page's own
+// messages go, as messages of windows, so that neither overtakes the other.
 (() => {
   'use strict';
   const clock = self.__clock;
   const { timeline, realm, native, inWindow, advanceTo, next, nextTask, reset } = clock;
-  const ATTACH = '__clock port', SENT = '__clock sent';
+  const ATTACH = '__clock port', SENT = '__clock sent', LINK = '__clock link';
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
   const LONGEST_START_MS = 5_000; // real; a worker that has not begun by then is not waited for
@@ -22,40 +25,50 @@
       due: () => Math.min(Infinity, ...[...children].map((child) => child.due)),
       async run() {}, // what was due runs as the children follow
       reset(now, seed) {
-        [...children].forEach((child, index) => child.reset(now, childSeed(seed, index), seed));
+        timeline.workers = 0;
+        for (const child of inOrder()) {
+          if (child.place >= 0) child.place = timeline.workers++;
+          child.reset(now, childSeed(seed, child.place), seed);
+        }
       },
     });
   }
-  const childSeed = (seed, index) => (seed ^ Math.imul(index + 1, 0x9e3779b9)) >>> 0;
-  const state = (index) => ({ now: timeline.now, seed: childSeed(timeline.seed, index) });
+  // Children are numbered by what the page did, not by when they arrived: workers 0, 1, ... as they were made since the
+  // last reset, frames -2, -3, ... by their place in the document.
+  timeline.workers ??= 0;
+  const inOrder = () => [...children].sort((one, other) => one.place - other.place);
+  const childSeed = (seed, place) => (seed ^ Math.imul(place + 1, 0x9e3779b9)) >>> 0;
+  const state = (place) => ({ now: timeline.now, seed: childSeed(timeline.seed, place) });
 
   async function followAll() {
     if (timeline.now === timeline.until) for (const child of children) child.asked ||= child.uncounted;
-    const behind = [...children].filter((child) => child.behind());
+    const behind = inOrder().filter((child) => child.behind());
     for (const child of behind) await child.follow();
     return behind.length > 0;
   }
   // `uncounted`: messages to and from it are not counted, so it is asked at each end of an advance.
   // `hears`: whether what it says is listened to, and so counted.
-  function createChild(alive, uncounted = false, hears = () => true) {
+  function createChild(place, alive, uncounted = false, hears = () => true) {
     let port = null, missed = null; // a reset before it had begun
     let wake = () => {}, reply = null, told = -1; // told: how many messages it had when it last answered
-    const since = native.now();
+    let since = null, over = false; // since: when it was first waited for
     const child = {
-      due: Infinity, sent: 0, received: 0, // messages to the child and from it
+      place, due: Infinity, sent: 0, received: 0, // messages to the child and from it
       uncounted, asked: true,
+      begun: () => port !== null,
       attach(given) {
         port = given;
         port.onmessage = ({ data }) => {
-          if (data.closed) children.delete(child);
+          if (data.closed) { child.end(); return; }
           reply = data;
           wake();
         };
         if (missed) port.postMessage(missed);
+        if (!over) children.add(child); // one that began late was given up
         wake();
       },
       heard() { child.received += 1; wake(); },
-      end() { children.delete(child); wake(); },
+      end() { over = true; children.delete(child); wake(); },
       reset(now, seed) {
         child.due = Math.max(0, child.due - now);
         missed = port ? null : { seed };
@@ -73,6 +86,7 @@
             });
           }
         };
+        since ??= native.now();
         if (!port) native.setTimeout(() => wake(), LONGEST_START_MS);
         await ready(() => port || native.now() - since > LONGEST_START_MS);
         if (!port || !alive()) children.delete(child);
@@ -119,16 +133,16 @@
   if (Worker) {
     self.Worker = class extends Worker {
       constructor(address, options = {}) {
-        const index = children.size;
-        super(clocked(address), { ...options, name: `${options.name ?? ''}\n${JSON.stringify(state(index))}` });
-        const child = createChild(realm.alive);
+        const place = timeline.workers++;
+        super(clocked(address), { ...options, name: `${options.name ?? ''}\n${JSON.stringify(state(place))}` });
+        const child = createChild(place, realm.alive);
         childOf.set(this, child);
         this.addEventListener('message', (event) => {
           if (!event.data?.[ATTACH]) { child.heard(); return; }
           event.stopImmediatePropagation();
           child.attach(event.data[ATTACH]);
         });
-        this.addEventListener('error', () => { if (child.due === Infinity) child.end(); }, { once: true });
+        this.addEventListener('error', () => { if (!child.begun()) child.end(); });
       }
       postMessage(data, ...values) {
         super.postMessage({ [SENT]: timeline.now, data }, ...values);
@@ -141,13 +155,21 @@
     };
     Object.defineProperty(self.Worker, 'name', { value: 'Worker' });
   }
-  self.addEventListener('message', (event) => {
-    if (!inWindow || !event.data?.[ATTACH]) return;
+  // What a port is to a worker, the windows' own messages are to a frame and its parent.
+  const linked = new WeakMap(); // window at the other end -> { child, port }
+  const linkTo = (other) => ({ onmessage() {}, postMessage(data) { other.postMessage({ [LINK]: data }, '*'); } });
+  if (inWindow) self.addEventListener('message', (event) => {
+    const data = event.data?.[LINK];
+    if (!data) return;
     event.stopImmediatePropagation();
-    const here = () => [...document.querySelectorAll('iframe')].some((one) => one.contentWindow === event.source);
-    const child = createChild(here, true);
-    child.attach(event.data[ATTACH]);
-    event.data[ATTACH].postMessage({ start: state(children.size - 1) });
+    if (!data.begins) { linked.get(event.source)?.port.onmessage({ data }); return; }
+    linked.get(event.source)?.child.end(); // of the document that was there before
+    const frames = () => [...document.querySelectorAll('iframe')].map((one) => one.contentWindow);
+    const place = -2 - frames().indexOf(event.source), port = linkTo(event.source);
+    const child = createChild(place, () => frames().includes(event.source), true);
+    linked.set(event.source, { child, port });
+    child.attach(port);
+    port.postMessage({ start: state(place) });
   }, true);
 
   // ---- the child's side ----
@@ -165,7 +187,8 @@
   clock.children = { ATTACH, SENT, createChild, clocked, start, unmark };
   const follows = inWindow ? timeline.first === realm && self.parent !== self : 'postMessage' in self;
   if (!follows) return;
-  const { port1: port, port2: handed } = new MessageChannel();
+  const { port1, port2: handed } = new MessageChannel();
+  const port = inWindow ? linkTo(self.parent) : port1;
   const post = inWindow ? null : self.postMessage.bind(self);
   let posted = 0, received = 0, wake = () => {};
   port.onmessage = async ({ data: { start: begun, seed, to, sent } }) => {
@@ -176,7 +199,8 @@
     port.postMessage({ due: next()?.time ?? Infinity, posted });
   };
   if (inWindow) {
-    self.parent.postMessage({ [ATTACH]: handed }, '*', [handed]);
+    linked.set(self.parent, { port });
+    port.postMessage({ begins: true });
     return;
   }
   const cut = self.name.lastIndexOf('\n');

@@ -24,7 +24,7 @@
         const { port } = this, { port1, port2 } = new MessageChannel();
         const started = { now: timeline.now, seed: timeline.seed };
         let hears = false; // the page listens
-        const child = createChild(realm.alive, true, () => hears);
+        const child = createChild(timeline.workers++, realm.alive, true, () => hears);
         const { reset: resetWith } = child;
         child.reset = (now, ofChild, seed) => resetWith(now, seed); // the same over each link
         port1.onmessage = () => child.attach(port1);

@@ -18,7 +18,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig
-from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.events import InputEvent, real_seconds
 from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
 from tars_jax.sandbox.browser.screenshots import Observation
@@ -117,18 +117,21 @@ class BrowserClient:
         self.stats.pages_open = len(self._pages)
         return page
 
-    async def request(self, method: str, path: str, body: Any = None) -> Any:
-        """The JSON of a response. Raises what the service says; SandboxFailure("service") when it is out of reach."""
-        received = await self.fetch(method, path, body)
+    async def request(self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0) -> Any:
+        """The JSON of a response, which may take `asked_s` longer than others.
+
+        Raises what the service says; SandboxFailure("service") when it is out of reach.
+        """
+        received = await self.fetch(method, path, body, asked_s=asked_s)
         return json.loads(received) if received else None
 
-    async def fetch(self, method: str, path: str, body: Any = None) -> bytes:
+    async def fetch(self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0) -> bytes:
         """As `request`, the body as it is."""
         sent = None if body is None else to_json(body)
-        until = time.monotonic() + self.patience_s
+        until = time.monotonic() + self.patience_s + asked_s
         for attempt in itertools.count():
             try:
-                async with asyncio.timeout(self._call_timeout_s):
+                async with asyncio.timeout(self._call_timeout_s + asked_s):
                     received = await self._connections.request(method, path, sent)
             except OSError as error:  # a timeout among them
                 if time.monotonic() > until:
@@ -137,12 +140,16 @@ class BrowserClient:
                 continue
             if received.status < 400:
                 return received.body
-            refusal = json.loads(received.body)["error"]
-            if refusal["code"] in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
+            try:
+                refusal = json.loads(received.body)["error"]
+                code, _, _ = (refusal[name] for name in ("code", "message", "param"))
+            except (ValueError, LookupError, TypeError):  # not the service's words: something that stands between
+                raise SandboxFailure("service", f"{method} {path} was answered {received.status}") from None
+            if code in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
                 await asyncio.sleep(PAUSE_S)
-                until = time.monotonic() + self.patience_s
+                until = time.monotonic() + self.patience_s + asked_s
                 continue
-            if method == "DELETE" and attempt and refusal["code"] == ENDED:
+            if method == "DELETE" and attempt and code == ENDED:
                 return b""
             raise _raised(refusal, path)
         raise AssertionError("the loop returns or raises")
@@ -210,8 +217,9 @@ class RemotePage:
         if self._closed:
             raise RuntimeError("the page is closed")
         body = {"call": call_to_json(call), "once": secrets.token_hex(8)}
+        asked_s = real_seconds(call.advance_ms, call.rate) if isinstance(call, Act) else 0.0
         try:
-            return await self._client.request("POST", f"/v1/sessions/{self.id}/call", body)
+            return await self._client.request("POST", f"/v1/sessions/{self.id}/call", body, asked_s=asked_s)
         except SessionEnded as error:
             self._client.stats.failures["service"] += 1
             raise SandboxFailure("service", str(error)) from error

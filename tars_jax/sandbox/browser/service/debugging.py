@@ -104,6 +104,8 @@ class _Debugger:
         for session in self._own:
             with contextlib.suppress(ConnectionError, ProtocolError):
                 await self._connection.detach(session)
+        for session in self._below:
+            self._connection.unlisten(session)
 
     async def _read(self) -> None:
         with contextlib.suppress(WebSocketDisconnect):

@@ -84,8 +84,7 @@ def call_from_json(value: Any) -> Call:
                 raise InputError(f"advance_ms is {advance_ms!r}; it takes 0 to {LONGEST_ADVANCE_MS:.0f}")
             read = [event_from_json(event, f"events[{index}]") for index, event in enumerate(events)]
             rate = math.inf if fields.get("rate") is None else _number(fields, "rate", "")
-            if rate <= 0:
-                raise InputError(f"rate is {rate!r}; it takes virtual seconds a second, above 0")
+            input_events.real_seconds(advance_ms, rate)
             return Act(tuple(read), advance_ms, _read(fields), rate)
         case "evaluate":
             _known(fields, "call", "expression")

@@ -212,8 +212,15 @@ class Session:
         self._began(self)
         self._page = None
         await page.close()
-        self._page = await self._open_page(self.journal.spec, self.events.append)
-        return self._page
+        return await self._take(await self._open_page(self.journal.spec, self.events.append))
+
+    async def _take(self, page: Page) -> Page:
+        """The session's page from now on, unless the session ended while it was opened."""
+        if self._ended:
+            await page.close()
+            raise SessionEnded(self.id)
+        self._page = page
+        return page
 
     # ---- the page below ----
 
@@ -228,8 +235,8 @@ class Session:
             return self._page
         if self._page is not None and (failure := self._page.failure) is not None:
             await self._lose(failure.kind, str(failure))
-        self._page = await replay(
-            self.journal, lambda spec: self._open_page(spec, self.events.append), heard=self._remember
+        page = await self._take(
+            await replay(self.journal, lambda spec: self._open_page(spec, self.events.append), heard=self._remember)
         )
         if self._opened:
             self.recoveries += 1
@@ -239,7 +246,7 @@ class Session:
             else:
                 self.events.append("recovered", {"calls": self.calls})
         self._opened = True
-        return self._page
+        return page
 
     async def bring_up(self) -> None:
         """Opens the page now rather than with the next call."""

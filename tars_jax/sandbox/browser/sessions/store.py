@@ -108,7 +108,7 @@ class Store:
                 continue
             try:
                 value: dict[str, Any] = json.loads((folder / SESSION).read_bytes())
-                lease = Lease(**value["lease"])
+                lease = Lease(**{**value["lease"], "seconds": float(value["lease"]["seconds"])})
                 file = folder / value["journal"]
                 journal = read_journal(file)
                 journal.write_to(file)  # without the line that a kill may have cut off
