@@ -104,9 +104,9 @@ def remote(config: Any) -> Contestant:
         raise InputError(f"config.checkpoint got {config.checkpoint!r}, where no policy answers: {error}") from error
     known = told.get("agent")
     section = known or config.agent
-    in_pixels = section.get("coordinates") == "pixels"
-    agent = dataclasses.replace(agent_config(section, None), image_size=smart_resize if in_pixels else None)
-    guide = [Message("system", (action_guide(agent.grammar, pixels=in_pixels),))] if config.guide and not known else []
+    agent = agent_config(section, None, smart_resize)
+    words = action_guide(agent.grammar, pixels=agent.image_size is not None)
+    guide = [Message("system", (words,))] if config.guide and not known else []
     screen = config.screen or (told.get("screenshot") or [SCREEN])[0]
 
     @contextlib.asynccontextmanager
@@ -138,7 +138,5 @@ def exported(folder: Path, config: Any) -> Iterator[Contestant]:
         ) as engine:
             fit = fit_to(model, (screen, screen))  # a benchmark's pages have sizes of their own
             player = resized_player(engine_player(engine, config.seed), lambda pixels: fit(Image.fromarray(pixels)))
-            in_pixels = agent.get("coordinates") == "pixels"
-            loop = agent_config(agent, engine.config)
-            loop = dataclasses.replace(loop, image_size=(lambda *_: (screen, screen)) if in_pixels else None)
+            loop = agent_config(agent, engine.config, lambda *_: (screen, screen))
             yield Contestant(player, writer, loop, screen)

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -122,11 +122,17 @@ def decaying(config: Any, updates: int) -> OptimiserConfig:
     )
 
 
-def agent_config(agent: Mapping[str, Any], engine: EngineConfig | None) -> AgentConfig:
-    """The loop that a config's section `agent` describes; `engine` bounds its prompts."""
+def agent_config(
+    agent: Mapping[str, Any],
+    engine: EngineConfig | None,
+    image_size: Callable[[int, int], tuple[int, int]] | None = None,
+) -> AgentConfig:
+    """The loop that a config's section `agent` describes; `engine` bounds its prompts. `image_size`: of the image that
+    a model sees, which may point in its pixels; who is none points on the grid."""
     memory = MemoryConfig(agent["min_steps"], agent["max_steps"], agent["max_summaries"])
     longest = None if engine is None else engine.max_length - engine.max_new_tokens
-    return AgentConfig(agent["grammar"], memory, max_prompt=longest)
+    in_pixels = agent.get("coordinates") == "pixels"
+    return AgentConfig(agent["grammar"], memory, max_prompt=longest, image_size=image_size if in_pixels else None)
 
 
 def rewards_of(config: Any, longest: int) -> RewardConfig:
@@ -337,12 +343,13 @@ def supervise(
     for number in range(done, updates):
         chosen = rows_of_update(number, num_rows, config.batch_rows, seed)
         state, metrics = update(state, select_rows(rows, chosen))
-        if (number + 1) % 20 == 0 or number + 1 == updates:
+        saves = (number + 1) % config.save_every == 0
+        if saves or (number + 1) % 20 == 0 or number + 1 == updates:
             values = {name: float(value) for name, value in metrics.items()}
             require_finite(stage, number + 1, values)
             lab.metrics.write(stage, number + 1, values)
             progress.update(number + 1, loss=values["loss"], accuracy=values["accuracy"])
-        if (number + 1) % config.save_every == 0:
+        if saves:
             checkpoints.save(number + 1, state, {})
     save_parameters(output, state.parameters, parent=parent, model=lab.model)
     lab.record(stage, {"updates": updates})

@@ -18,6 +18,7 @@ import math
 import os
 import pathlib
 import zipfile
+import zlib
 from typing import Any
 
 import numpy as np
@@ -180,8 +181,8 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {name: archive.read(name) for name in archive.namelist()}
         header = json.loads(members[_HEADER])
-        columns = {name: np.load(io.BytesIO(members[f"{name}.npy"]), allow_pickle=False) for name in _COLUMNS}
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+        columns = {name: _array(members[f"{name}.npy"], 1) for name in _COLUMNS}
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, RuntimeError) as error:  # of depth and methods, too
         raise InputError(f"{source}: not a trajectory file: {error}.") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         got = header.get("format") if isinstance(header, dict) else header
@@ -208,7 +209,7 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
         routes = None
         if record.get("routes"):
             try:
-                routes = np.load(io.BytesIO(members[_routes_name(index)]), allow_pickle=False)
+                routes = _array(members[_routes_name(index)], 3)
             except (KeyError, ValueError) as error:
                 raise InputError(f"{source}: field windows[{index}].routes: {error}.") from error
         windows.append(ContextWindow(**own, images=images, routes=routes))
@@ -227,6 +228,17 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
     trajectory = Trajectory(windows=tuple(windows), steps=tuple(steps), **fields)
     _check(trajectory, source)
     return trajectory
+
+
+def _array(data: bytes, dimensions: int) -> np.ndarray:
+    """Of an .npy file. Raises ValueError for anything else."""
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except EOFError as error:
+        raise ValueError("an array is empty") from error
+    if not isinstance(array, np.ndarray) or array.ndim != dimensions:
+        raise ValueError(f"an array takes {dimensions} dimensions in an .npy file")
+    return array
 
 
 def _window_record(window: ContextWindow) -> dict[str, Any]:

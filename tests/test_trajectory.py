@@ -233,6 +233,27 @@ def test_missing_members_are_refused() -> None:
             trajectory.decode_trajectory(sealed(fewer))
 
 
+def npz_of(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, x=array)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tokens.npy", b""),
+        ("tokens.npy", members_of(npz_of(np.array(3)))["x.npy"]),  # no dimension
+        ("tokens.npy", npz_of(np.arange(3))),
+        ("header.json", b"[" * 100_000),
+    ],
+)
+def test_members_of_other_kinds_are_refused(name: str, content: bytes) -> None:
+    members = members_of(trajectory.encode_trajectory(example()))
+    with pytest.raises(InputError, match="^f.npz: not a trajectory file"):
+        trajectory.decode_trajectory(sealed({**members, name: content}), "f.npz")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

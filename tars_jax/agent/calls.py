@@ -111,6 +111,8 @@ def _value(name: str, field: str, value: Any, pixel_size: tuple[float, float] | 
     if field in _POINT_FIELDS:
         return _point(name, field, value, pixel_size)
     if field == "keys":
+        if not isinstance(value, str | list | tuple):
+            raise BadArgument(f"{name} takes keys, got {type(value).__name__}")
         words = split_combination(value) if isinstance(value, str) else list(value)
         if len(words) > MAX_HOTKEY_KEYS:
             raise BadArgument(f"{name} takes at most {MAX_HOTKEY_KEYS} keys, got {len(words)}")

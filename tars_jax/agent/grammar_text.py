@@ -28,14 +28,17 @@ from tars_jax.agent.calls import action_from_call, call_of
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
 
 _COLON = r"[ \t]*[:\uff1a]"
+_CALL_FOLLOWS = rf"(?=\s*{NAME_PATTERN}[ \t]*\()"
 _ACTION_LINE = re.compile(rf"^[ \t]*Action{_COLON}", re.IGNORECASE | re.MULTILINE)
+_CALLING_LINE = re.compile(rf"{_ACTION_LINE.pattern}{_CALL_FOLLOWS}", re.IGNORECASE | re.MULTILINE)
 _ACTION_ANYWHERE = re.compile(rf"\bAction{_COLON}", re.IGNORECASE)
+_CALLING_ANYWHERE = re.compile(rf"{_ACTION_ANYWHERE.pattern}{_CALL_FOLLOWS}", re.IGNORECASE)
 _ACTION_HERE = re.compile(rf"Action{_COLON}\s*", re.IGNORECASE)
 _ESCAPED_ACTION_LINE = re.compile(rf"^([ \t]*)(\\*)(Action{_COLON})", re.IGNORECASE | re.MULTILINE)
 _THOUGHT_LINE = re.compile(rf"^[ \t]*Thought{_COLON}", re.IGNORECASE | re.MULTILINE)
 _BARE_CALL = re.compile(rf"^[ \t]*(?:{'|'.join(sorted(FUNCTIONS))})\(", re.MULTILINE)
 _THINK_TAGS = re.compile(r"</?(?:think\w*|Thought)>|<computer_env>\s*$")
-_END = re.compile(r"(?:\s*(?:</\w+>|<\|im_end\|>|```))+\s*")
+_END = re.compile(r"(?:\s*(?:</\w+>|<\|(?:im_end|endoftext|eot_id)\|>|```))+\s*")
 
 _CALL = re.compile(rf"({NAME_PATTERN})[ \t]*\(")
 _SPACE = re.compile(r"\s*")
@@ -79,13 +82,20 @@ def parse_text(
 
 
 def _calls_start(text: str) -> tuple[int, int]:
-    """Where the thought ends and where the calls begin; (-1, -1) if there are none."""
-    if marker := _ACTION_LINE.search(text):
+    """Where the thought ends and where the calls begin; (-1, -1) if there are none.
+
+    At the first line that begins with `Action:` and a call; else at the first `Action:` and call anywhere, or the first
+    line that is a call, whichever comes first. A marker without a call says at least where one is missing.
+    """
+    if marker := _CALLING_LINE.search(text):
+        return marker.start(), marker.end()
+    marker, bare = _CALLING_ANYWHERE.search(text), _BARE_CALL.search(text)
+    if bare and not (marker and marker.start() < bare.start()):
+        return bare.start(), bare.start()
+    if marker := marker or _ACTION_LINE.search(text):
         return marker.start(), marker.end()
     if markers := list(_ACTION_ANYWHERE.finditer(text)):
         return markers[-1].start(), markers[-1].end()
-    if bare := _BARE_CALL.search(text):
-        return bare.start(), bare.start()
     return -1, -1
 
 

@@ -92,10 +92,8 @@ class PageSeat:
                 return dataclasses.replace(
                     trajectory, metadata={**trajectory.metadata, "infrastructure_failures": failures}
                 )
-            except SandboxFailure as failure:
+            except (SandboxFailure, PageError) as failure:  # what the page itself did wrong is nobody's merit either
                 failures.append(f"{failure.kind}: {failure}")
-            except PageError as error:  # the page's own fault, and nobody's merit: not a reward either
-                failures.append(f"page: {error}")
                 with contextlib.suppress(SandboxFailure):
                     await self._game.close()
         return Trajectory(

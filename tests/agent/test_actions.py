@@ -109,6 +109,7 @@ def test_defaults() -> None:
         ("click", {"point": (10**400, 1)}, BadArgument, "<point>x y</point>"),
         ("click", {"point": b"ab"}, BadArgument, "<point>x y</point>"),
         ("click", {"point": {3: 1, 4: 2}}, BadArgument, "<point>x y</point>"),
+        ("hotkey", {"key": None}, BadArgument, "takes keys, got NoneType"),
         ("wait", {"time": 10**400}, BadArgument, "a number of seconds"),
         ("wait", {"time": True}, BadArgument, "a number of seconds"),
         ("wait", {"time": "1e9"}, BadArgument, "60 seconds"),

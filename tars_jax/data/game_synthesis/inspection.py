@@ -19,7 +19,7 @@ from tars_jax.sandbox.browser import PageError
 from tars_jax.tasks.games.catalog import load_game_at
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
-from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory import Trajectory, load_trajectory
 
 VERDICT: dict[str, tuple[type, ...]] = {
     "score": (int, float),
@@ -69,8 +69,9 @@ def inspect(folder: Path, play: Play, records: Path, config: InspectionConfig) -
             alone = play(player, tasks[:1], records / name)
             sides[name] = play(player, tasks, records / name) if alone else []
             if len(sides[name]) < len(tasks):
-                return Inspection((f"the page failed or hung while it was played ({name})",), {})
-    except (InputError, PageError, ExceptionGroup) as error:
+                said = _said_by_the_page(records / name)
+                return Inspection(said or (f"the page failed or hung while it was played ({name})",), {})
+    except (InputError, ExceptionGroup) as error:
         refused = _refusals(error)
         if not refused:
             raise
@@ -99,7 +100,15 @@ def _refusals(error: Exception) -> tuple[str, ...]:
     """What the game could not do, from an error or the group of the workers' errors."""
     if isinstance(error, ExceptionGroup):
         return tuple(dict.fromkeys(said for inner in error.exceptions for said in _refusals(inner)))
-    return (str(error)[:SAID],) if isinstance(error, InputError | PageError) else ()
+    return (str(error)[:SAID],) if isinstance(error, InputError) else ()
+
+
+def _said_by_the_page(records: Path) -> tuple[str, ...]:
+    """The errors of the game's own script, of which its episodes failed; none where they failed otherwise."""
+    played = [load_trajectory(path).metadata for path in sorted(records.glob("*.trajectory"))]
+    failures = [text for metadata in played for text in metadata["infrastructure_failures"]]
+    said = (text.partition(": ") for text in failures)
+    return tuple(dict.fromkeys(words[:SAID] for kind, _, words in said if kind == PageError.kind))
 
 
 def _tasks(folder: Path, config: InspectionConfig, levels: int) -> list[Task]:

@@ -19,6 +19,8 @@ class SandboxFailure(Exception):
 class PageError(Exception):
     """An expression raised in the page; the page itself is alive."""
 
+    kind = "page"
+
 
 class SessionEnded(Exception):
     """The session was released, or its lease ran out; or there never was one of this name."""
