@@ -9,10 +9,11 @@ from experiments.config import each, flatten, one_of
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.comparison import Run, draw_comparison, settings_of
+from tars_jax.evaluation.figures import save_figure
 from tars_jax.training.metrics import read_metrics
-from tars_jax.training.run_directory import read_json
+from tars_jax.training.run_directory import read_object
 
-NEEDED = {"score_before", "score_after", "episodes", "seed"}
+NEEDED = ("score_before", "score_after", "episodes", "seed")
 SECTIONS = tuple(dict.fromkeys(curve.section for curve in DEFAULT_CURVES))
 RULES = {"sections": each(one_of(*SECTIONS))}
 
@@ -22,10 +23,17 @@ def read_run(path: Path) -> Run:
     file = path / "result.json"
     if not file.exists():
         raise InputError(f"config.runs: {path} holds no result.json; it takes directories of finished runs.")
-    result = read_json(file)
-    if missing := sorted(NEEDED - set(result)):
-        raise InputError(f"config.runs: {file} has no {missing[0]}; it takes runs with scores before and after.")
-    return Run(flatten(read_json(path / "config.json")["config"]), read_metrics(path / "metrics.jsonl"), result)
+    result = read_object(file)
+    for name in NEEDED:
+        if not isinstance(result.get(name), int | float) or not result[name] >= 0:
+            raise InputError(
+                f"config.runs: {file} has {result.get(name, 'nothing')!r} as {name}; it takes runs with scores before "
+                "and after."
+            )
+    config = read_object(path / "config.json", "experiment", "config")["config"]
+    if not isinstance(config, dict):
+        raise InputError(f"config.runs: {path / 'config.json'} has {config!r} as config; it takes an object.")
+    return Run(flatten(config), read_metrics(path / "metrics.jsonl"), result)
 
 
 def run(config: Any, run_directory: Any) -> None:
@@ -34,7 +42,7 @@ def run(config: Any, run_directory: Any) -> None:
     runs = [read_run(Path(path)) for path in config.runs]
     curves = [curve for curve in DEFAULT_CURVES if curve.section in config.sections]
     path = Path(config.output) if config.output else run_directory.path / "comparison.svg"
-    draw_comparison(runs, curves, config.title).savefig(path, dpi=110)
+    save_figure(draw_comparison(runs, curves, config.title), path)
     for name, group in settings_of(runs).items():
         for member in group:
             result = member.result

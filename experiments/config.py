@@ -16,6 +16,7 @@ import difflib
 import math
 import pathlib
 import runpy
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ import ml_collections
 
 from tars_jax import InputError
 from tars_jax.training.run_directory import read_json
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +95,14 @@ def load_config(
         if not rule.accepts(values[field]):
             raise InputError(f"{_flag(field)} got {values[field]!r}; it takes {rule.takes}.")
     return unflatten(values)
+
+
+def command_of(experiment: str, config: Mapping[str, Any], root: pathlib.Path = ROOT) -> str:
+    """The command that repeats a run of `config` in another clone: what differs from the defaults, and the seed."""
+    usual = flatten(_read_python(root / "configs" / f"{experiment}.py"))
+    given = {field: value for field, value in flatten(config).items() if field != "run"}
+    flags = [f"--config.{field}={value}" for field, value in given.items() if field == "seed" or value != usual[field]]
+    return shlex.join(["./launch/local.sh", experiment, *flags])
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

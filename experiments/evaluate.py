@@ -18,6 +18,7 @@ from experiments.config import at_least, each, one_of
 from experiments.contestants import Contestant, open_contestant, scripted
 from tars_jax import InputError
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
+from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, wilson_interval
 from tars_jax.evaluation.suites import SUITES, suite_names, suite_tasks
@@ -156,7 +157,7 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
             unit = "success, %"
     result |= {"step_budgets": {str(budget): each._asdict() for budget, each in curve.items()}}
     write_json(run_directory.path / "result.json", result)
-    draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}").savefig(run_directory.path / "budget.svg")
+    save_figure(draw_budgets(curve, unit, f"{config.suite}, {config.checkpoint}"), run_directory.path / "budget.svg")
     steps = budget_table(curve, unit)
     if lost:
         whole = f", among them all of {', '.join(missing)}" if missing else ""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from experiments.agent_job import JOB_RULES, Evaluated, check, summary, train_agent
-from experiments.config import Rule, at_least, each
+from experiments.config import Rule, at_least, command_of, each
 from experiments.stages import Lab
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
@@ -164,7 +164,7 @@ def finish(lab: Lab, evaluated: Evaluated) -> None:
             after=evaluated.after,
             curves=[*game_curves(lab.config.games), *DEFAULT_CURVES],
             config=lab.config.to_dict(),
-            command=f"./launch/local.sh games --config.seed={lab.config.seed}",
+            command=command_of("games", lab.config),
         ),
     )
     print("\n".join(score.line() for score in scores))

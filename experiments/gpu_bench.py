@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.config import Rule, at_least, each, more_than, one_of
+from experiments.config import ROOT, Rule, at_least, each, more_than, one_of
 from experiments.gpu.entries import KINDS, Entry, entries
 from experiments.gpu.sizes import MODELS, shapes
 from experiments.gpu.table import as_markdown, derive, verdict
@@ -47,7 +47,6 @@ RULES: dict[str, Rule] = {
     },
     "batch.sampled": Rule(lambda value: 0 <= value <= 1, "a share from 0 to 1"),
 }
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKER = (sys.executable, "-P", "-m", "experiments.gpu.worker")
 POLL_SECONDS = 0.2
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from experiments.agent_job import UPDATE_RULES
-from experiments.config import at_least, between, more_than, one_of
+from experiments.config import at_least, between, command_of, more_than, one_of
 from experiments.on_device_job import SIDE_BY_SIDE, Curves, OnDevice
 from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, verdict, write_report
@@ -167,7 +167,7 @@ class Stages:
                 result=result,
                 metrics=read_metrics(self._path / "metrics.jsonl"),
                 config=self._config.to_dict(),
-                command=f"./launch/local.sh on_device --config={self._path}/config.json",
+                command=command_of("on_device", self._config),
             ),
         )
         print(verdict(result)[1])

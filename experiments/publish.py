@@ -6,14 +6,13 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from experiments.config import one_of
+from experiments.config import ROOT, one_of
 from tars_jax import InputError
 from tars_jax.evaluation.publishing import CHECKPOINTS, TRAJECTORIES, members_of_run
 from tars_jax.evaluation.publishing_readme import readme
 from tars_jax.training.archive import write_archive
 from tars_jax.training.run_directory import RunDirectory
 
-ROOT = Path(__file__).resolve().parent.parent
 POSITIONAL = "source"
 RULES = {"checkpoint": one_of(*CHECKPOINTS), "trajectories": one_of(*TRAJECTORIES)}
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.agent_job import JOB_RULES, Evaluated, check, summary, train_agent
-from experiments.config import at_least, between, each
+from experiments.config import at_least, between, command_of, each
 from experiments.stages import Lab
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
@@ -119,7 +119,7 @@ def finish(lab: Lab, evaluated: Evaluated) -> None:
             before=evaluated.before,
             after=evaluated.after,
             config=lab.config.to_dict(),
-            command=f"./launch/local.sh quickstart --config.seed={lab.config.seed}",
+            command=command_of("quickstart", lab.config),
         ),
     )
     print(verdict(result)[1])

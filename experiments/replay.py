@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from experiments.agent_job import learner_at_start
-from experiments.config import at_least, load_config, one_of
+from experiments.config import ROOT, at_least, load_config, one_of
 from experiments.stages import Lab, Workbench, start_from
 from tars_jax import InputError
 from tars_jax.evaluation.sameness import sameness
@@ -37,7 +37,6 @@ from tars_jax.training.recorded_updates import (
 from tars_jax.training.run_directory import RunDirectory, environment, read_object, write_json
 from tars_jax.trajectory import load_trajectory
 
-ROOT = Path(__file__).resolve().parent.parent
 POSITIONAL = "source"
 RULES = {
     "mode": one_of("train", "rollout"),

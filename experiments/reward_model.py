@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from experiments.agent_job import check, imitation_rules, learner_at_start, ppo_config
-from experiments.config import Rule, at_least, between, one_of
+from experiments.config import Rule, at_least, between, command_of, one_of
 from experiments.stage_job import WEIGHTS, rules_of
 from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError
@@ -187,7 +187,7 @@ def finish(lab: Lab, questions: Questions, before: Confusion, after: Confusion) 
             metrics=read_metrics(lab.path / "metrics.jsonl"),
             config=lab.config.to_dict(),
             curves=(*supervised_curves("annotated", "Annotated verdicts"), *DEFAULT_CURVES),
-            command=f"./launch/local.sh reward_model --config={lab.path}/config.json",
+            command=command_of("reward_model", lab.config),
             counted=counted,
         ),
     )

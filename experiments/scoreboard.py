@@ -17,6 +17,7 @@ from experiments.config import at_least, each, flatten, more_than
 from experiments.trends import TRENDS
 from experiments.trends.bench import Bench, Measured, Trend
 from tars_jax import InputError
+from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.trend_figures import draw_trend
 from tars_jax.evaluation.trends import overall
 from tars_jax.training.run_directory import RunDirectory, write_json
@@ -44,7 +45,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         began = time.monotonic()
         result = as_json(trend, trend.measure(bench), bench, (time.monotonic() - began) / 60)
         write_json(folder / f"{trend.name}.json", result)
-        draw_trend(result).savefig(folder / f"{trend.name}.svg")
+        save_figure(draw_trend(result), folder / f"{trend.name}.svg")
         run_directory.finish(trend.name, {"verdict": result["verdict"], "minutes": result["minutes"]})
         print(table_row(result), flush=True)
 

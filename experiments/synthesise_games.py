@@ -1,8 +1,8 @@
 """New games: written by an author, admitted only after they were played.
 
 For each game: the author writes it, it becomes a folder below RUN/attempts, the inspection plays it; an admitted one is
-copied to RUN/games, otherwise the author hears the complaints and may try again. Games that are there already are not
-written anew: a killed run goes on.
+copied to RUN/games, otherwise the author hears the complaints and may try again. Games with a result are not written
+anew: a killed run goes on.
 """
 
 from __future__ import annotations
@@ -72,6 +72,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 write_json(file, attempt(config, run_directory.path, author, number, play))
             made[number] = read_json(file)
+            if made[number]["admitted"]:
+                keep(made[number]["name"], file.parent / str(made[number]["attempts"]), run_directory.path / "games")
             print(f"game {number}: {said(made[number])}", flush=True)
     admitted = [each["name"] for each in made.values() if each["admitted"]]
     write_json(run_directory.path / "result.json", {"admitted": admitted, "games": made, "seed": config.seed})
@@ -101,10 +103,18 @@ def attempt(config: Any, path: Path, author: Author, number: int, play: Play) ->
         found = inspect(folder, play, place / "episodes", checks)
         complaints = found.complaints
         if found.admitted:
-            for part in ("kit", source.name):
-                shutil.copytree(place / part, path / "games" / part, dirs_exist_ok=True)
             return {"admitted": True, "name": source.name, "attempts": count, "success": dict(found.figures)}
     return {"admitted": False, "name": "", "attempts": config.attempts, "complaints": [*complaints, *unanswered]}
+
+
+def keep(name: str, place: Path, games: Path) -> None:
+    """Copies the admitted game in `place`, and its kit, to `games`, whole or not at all; after its result is written,
+    so that a run which is killed here finds the game's name free or taken by the game itself."""
+    if (games / name).exists():
+        return
+    shutil.copytree(place / "kit", games / "kit", dirs_exist_ok=True)
+    shutil.copytree(place / name, place / "copy", dirs_exist_ok=True)
+    (place / "copy").rename(games / name)
 
 
 def said(result: dict[str, Any]) -> str:

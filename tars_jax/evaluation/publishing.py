@@ -26,7 +26,7 @@ CHECKPOINTS = ("none", "policy", "all")
 TRAJECTORIES = ("none", "updates", "all")
 PATCH, LOCK = "changes.patch", "requirements.lock"
 _RECORDS = ("stages.json", "result.json", UPDATES_FILE)
-_TEXTS = (METRICS_FILE, "report.html")
+_TEXTS = (METRICS_FILE, "report.html", "report.md", "budget.svg")
 
 Members = dict[str, bytes | pathlib.Path]
 
@@ -76,7 +76,7 @@ def members_of_run(run: pathlib.Path, root: pathlib.Path, *, checkpoint: str, tr
     if {"score_before", "score_after", "episodes", "seed"} <= result.keys() and METRICS_FILE in members:
         members["figures/curves.png"] = _figure(Run({}, read_metrics(run / METRICS_FILE), result))
     updates = read_updates(run / UPDATES_FILE) if (run / UPDATES_FILE).exists() else None
-    members |= _episodes(run, trajectories, updates)
+    members |= _episodes(run, trajectories, updates, redact)
     members |= _weights(run, checkpoint, updates if trajectories != "none" else None)
     for name, member in members.items():
         redact.require_none(name, member if isinstance(member, bytes) else member.read_bytes())
@@ -98,27 +98,34 @@ def _weights(run: pathlib.Path, checkpoint: str, updates: RecordedUpdates | None
     }
 
 
-def _episodes(run: pathlib.Path, trajectories: str, updates: RecordedUpdates | None) -> Members:
+def _episodes(run: pathlib.Path, trajectories: str, updates: RecordedUpdates | None, redact: Redactor) -> Members:
     """Trajectories as they lie in the run, without the words of what failed while they were played."""
     if trajectories == "none":
         return {}
-    if updates is None:
-        raise InputError(f"config.trajectories got {trajectories!r}, and {run} has no {UPDATES_FILE}; it takes 'none'.")
-    folder = run / "trajectories" / "ppo"
-    paths = [folder / f"{index:08d}.trajectory" for batch in updates.episodes for index in batch]
-    if trajectories == "all":
-        paths = sorted((run / "trajectories").rglob("*.trajectory"))
-    return {path.relative_to(run).as_posix(): _publishable(path) for path in paths}
+    paths = sorted((run / "trajectories").rglob("*.trajectory"))
+    if trajectories == "updates":
+        if updates is None:
+            raise InputError(f"config.trajectories got 'updates', and {run} has no {UPDATES_FILE}; it takes 'all'.")
+        folder = run / "trajectories" / "ppo"
+        paths = [folder / f"{index:08d}.trajectory" for batch in updates.episodes for index in batch]
+    return {path.relative_to(run).as_posix(): _publishable(path, redact) for path in paths}
 
 
-def _publishable(path: pathlib.Path) -> bytes | pathlib.Path:
+def _publishable(path: pathlib.Path, redact: Redactor) -> bytes | pathlib.Path:
+    """The file, or what it holds with the machine's words replaced: a game may be given as a folder, for instance."""
     trajectory = load_trajectory(path)
-    failures = trajectory.metadata.get("infrastructure_failures", [])
-    if not failures:
+    kinds = [str(failure).partition(":")[0] for failure in trajectory.metadata.get("infrastructure_failures", [])]
+    failures = {"infrastructure_failures": kinds} if kinds else {}
+    cleaned = dataclasses.replace(
+        trajectory,
+        task=redact.value(trajectory.task),
+        steps=tuple(dataclasses.replace(step, info=redact.value(step.info)) for step in trajectory.steps),
+        metadata=redact.value({**trajectory.metadata, **failures}),
+    )
+    same = (cleaned.task, cleaned.metadata) == (trajectory.task, trajectory.metadata)
+    if same and all(new.info == old.info for new, old in zip(cleaned.steps, trajectory.steps, strict=True)):
         return path
-    kinds = [str(failure).partition(":")[0] for failure in failures]
-    cleaned = {**trajectory.metadata, "infrastructure_failures": kinds}
-    return encode_trajectory(dataclasses.replace(trajectory, metadata=cleaned), str(path))
+    return encode_trajectory(cleaned, str(path))
 
 
 def _figure(run: Run) -> bytes:

@@ -7,7 +7,7 @@ import html
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PIL import Image
 
@@ -17,6 +17,7 @@ MAX_STEPS = 24  # of one strip; of a longer episode the middle is left out
 MOST_CHARACTERS = 1200  # of a thought or an action
 IMAGE_BUDGET = 3_500_000  # characters of embedded screenshots in all
 _LAST_STEPS = 6  # shown of a longer episode's end
+_TITLE_CHARACTERS = 300
 _LARGE_WIDTH = 320  # wider screenshots are shrunk to this, smaller ones scaled up pixel by pixel
 
 
@@ -41,13 +42,15 @@ def replays_html(before: Sequence[Trajectory], after: Sequence[Trajectory], coun
 def _task_title(trajectory: Trajectory, index: int) -> str:
     task = trajectory.task
     words = [str(task["game"])] if "game" in task else []
-    options = task.get("options") or {}
+    options = task.get("options")
+    options = options if isinstance(options, Mapping) else {}
     for key, value in {"seed": task.get("seed"), **options, "at most": task.get("max_steps")}.items():
         if isinstance(value, list | tuple) and value:
             words.append(f"{key} {' to '.join(map(str, dict.fromkeys(value)))}")
         elif isinstance(value, str | int | float):
             words.append(f"{key} {value}" + (" steps" if key == "at most" else ""))
-    return f'Episode {index + 1} <span class="detail">{html.escape(", ".join(words).replace("_", " "))}</span>'
+    shown = _cut(", ".join(words).replace("_", " "), _TITLE_CHARACTERS)
+    return f'Episode {index + 1} <span class="detail">{html.escape(shown)}</span>'
 
 
 def _strip_html(side: str, label: str, trajectory: Trajectory) -> str:
@@ -83,7 +86,6 @@ def outcome_badge(trajectory: Trajectory) -> tuple[str, str]:
 
 
 def _step_html(number: int, step: Step) -> str:
-    image, pixelated = _data_uri(step.screenshot)
     marked = f", pointing at {_round(step.point[0])} {_round(step.point[1])}" if step.point else ""
     mark = mark_svg(step.point) if step.point else ""
     reward = f'<span class="reward">+{step.reward:.3g}</span>' if step.reward > 0 else ""
@@ -94,8 +96,13 @@ def _step_html(number: int, step: Step) -> str:
         words = f'<p class="thought">{thought}</p><p class="action">{action}</p>'
     else:
         words = f'<p class="unreadable">not readable: <code>{html.escape(_cut(step.response, 200))}</code></p>'
-    kind = "pixelated" if pixelated else "shrunk"
-    picture = f'<img class="{kind}" src="{image}" alt="Screenshot of step {number}{marked}">'
+    try:
+        image, pixelated = _data_uri(step.screenshot)
+    except (OSError, ValueError, Image.DecompressionBombError):  # one damaged file loses no page
+        picture, mark = '<p class="unreadable">the screenshot is damaged</p>', ""
+    else:
+        kind = "pixelated" if pixelated else "shrunk"
+        picture = f'<img class="{kind}" src="{image}" alt="Screenshot of step {number}{marked}">'
     return f'<li><div class="screen">{picture}{mark}</div><p class="step"><span>{number}</span>{reward}</p>{words}</li>'
 
 

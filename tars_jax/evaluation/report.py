@@ -13,7 +13,7 @@ import math
 import os
 import pathlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import tars_jax
 from tars_jax import InputError
@@ -61,7 +61,7 @@ class ReportData:
     def __post_init__(self) -> None:
         for name in REQUIRED:
             value = self.result.get(name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if not _is_number(value):
                 raise InputError(f"result: field {name} is {value!r}, the report takes a number.")
         for name in ("score_before", "score_after"):
             if not 0 <= self.result[name] <= 1:
@@ -151,7 +151,11 @@ def _headline_html(data: ReportData) -> str:
         (data.counted.items, f"{n:,}"),
         ("minutes", f"{data.result['minutes']:.3g}"),
         ("seed", str(data.result["seed"])),
-        *((name.replace("_", " "), f"{data.result[name]:,}") for name in OPTIONAL_FACTS if name in data.result),
+        *(
+            (name.replace("_", " "), f"{fact:,}")
+            for name in OPTIONAL_FACTS
+            if _is_number(fact := data.result.get(name))
+        ),
     ]
     items = "".join(f"<div><dt>{name}</dt><dd>{html.escape(value)}</dd></div>" for name, value in facts)
     return (
@@ -159,6 +163,10 @@ def _headline_html(data: ReportData) -> str:
         f'<div class="scores">{"".join(rows)}<p class="scale"><span>0%</span><span>success, with 95% intervals</span>'
         f"<span>100%</span></p></div><dl>{items}</dl></section>"
     )
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _replays_section(data: ReportData) -> str:

@@ -30,8 +30,9 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
       n: episodes; without any, nothing is known: (0, 1).
       confidence: of the two-sided interval.
 
-    Raises InputError for other counts.
+    Raises InputError for other counts, and for a confidence that is not between 0 and 1.
     """
+    _check_confidence(confidence)
     if not 0 <= successes <= n:
         raise InputError(f"successes got {successes}; of {n} episodes it takes 0 to {n}.")
     if n == 0:
@@ -82,8 +83,12 @@ def bootstrap_difference(
       resamples: how many bootstrap samples.
       seed: of the resampling; equal seeds give equal intervals.
 
-    Raises InputError where a side has no scores, or where sides that are paired have not equally many.
+    Raises InputError where a side has no scores, where sides that are paired have not equally many, and for a
+    confidence that is not between 0 and 1, or no resamples.
     """
+    _check_confidence(confidence)
+    if resamples < 1:
+        raise InputError(f"resamples got {resamples}; it takes at least 1.")
     rng = np.random.default_rng(seed)
     x, y = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if not (x.size and y.size) or (paired and x.size != y.size):
@@ -95,6 +100,11 @@ def bootstrap_difference(
         means = _resampled_means(y, resamples, rng) - _resampled_means(x, resamples, rng)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Estimate(float(y.mean() - x.mean()), float(low), float(high))
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence got {confidence}; it takes a number between 0 and 1, such as 0.95.")
 
 
 def _resampled_means(x: np.ndarray, resamples: int, rng: np.random.Generator) -> np.ndarray:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import pathlib
 import random
+import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -220,6 +221,23 @@ def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pat
     no_game, no_completion = games["0"]["complaints"]
     assert "no block" in no_game and "no chat completion" in no_completion
     assert [len(messages) for messages in asked] == [2, 2, 2, 4, 2]  # nobody is told to mend what the endpoint did
+    # killed after the result was written, before the game was copied
+    kept = sorted(path.relative_to(tmp_path) for path in (tmp_path / "run/games").rglob("*"))
+    shutil.rmtree(tmp_path / "run/games")
+    with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesise_games") as run_directory:
+        run(config, run_directory)
+    assert sorted(path.relative_to(tmp_path) for path in (tmp_path / "run/games").rglob("*")) == kept
+
+
+def test_an_answer_with_windows_line_ends_is_read() -> None:
+    source = TemplateAuthor(5).write(2)
+    assert read_answer(answer(source).replace("\n", "\r\n")) == read_answer(answer(source))
+
+
+@pytest.mark.parametrize("metadata", ["[" * 100_000, '{"levels": ' + "9" * 5000 + "}", "{"])
+def test_metadata_that_python_cannot_read_is_the_authors_to_mend(metadata: str) -> None:
+    with pytest.raises(InputError, match=r"metadata\.json is not JSON"):
+        read_answer(f"```json metadata.json\n{metadata}\n```")
 
 
 def test_the_form_shows_an_example_that_can_be_read_back() -> None:

@@ -12,6 +12,7 @@ from experiments.compare import read_run
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.comparison import draw_comparison, settings_of
+from tars_jax.evaluation.figures import save_figure
 from tars_jax.training.metrics import MetricsWriter
 
 
@@ -65,5 +66,34 @@ def test_a_run_that_has_not_finished(tmp_path: Path) -> None:
 
 def test_a_run_without_scores_before_and_after(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text('{"successes": {}, "seed": 0}')
-    with pytest.raises(InputError, match=r"result.json has no episodes; it takes runs with scores before and after"):
+    with pytest.raises(InputError, match="has 'nothing' as score_before; it takes runs with scores before and after"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "written", "words"),
+    [
+        ("result.json", "[]", "holds list; it takes a JSON object"),
+        ("result.json", '{"score_before": "high"}', "has 'high' as score_before"),
+        ("config.json", '{"experiment": "quickstart", "config": 3}', "has 3 as config"),
+        ("config.json", "{}", "lacks the field experiment"),
+    ],
+)
+def test_a_damaged_run_is_named(tmp_path: Path, file: str, written: str, words: str) -> None:
+    folder = finished(tmp_path / "a", 0, 0.28, (0.4, 0.6))
+    (folder / file).write_text(written)
+    with pytest.raises(InputError, match=words):
+        read_run(folder)
+
+
+def test_a_figure_is_the_same_bytes_again_and_names_what_it_cannot_be(tmp_path: Path) -> None:
+    run = read_run(finished(tmp_path / "a", 0, 0.28, (0.4, 0.6)))
+    for kind in ("svg", "png", "pdf"):
+        for name in ("one", "other"):
+            figure = draw_comparison([run], [], "again")
+            save_figure(figure, tmp_path / f"{name}.{kind}")
+        assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"other.{kind}").read_bytes()
+    with pytest.raises(InputError, match=r"one that ends in \.svg"):
+        save_figure(figure, tmp_path / "figure.doc")
+    with pytest.raises(InputError, match="cannot be written: No such file"):
+        save_figure(figure, tmp_path / "nowhere" / "figure.svg")

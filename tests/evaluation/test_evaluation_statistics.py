@@ -100,3 +100,16 @@ def test_mean_normalised_score(column: int, mean: float) -> None:
     assert mean_normalised_score({game: row[column] for game, row in TABLE_2.items()}, human) == pytest.approx(
         mean, abs=1e-4
     )
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
+def test_a_confidence_that_is_none_is_refused(confidence: float) -> None:
+    with pytest.raises(InputError, match="confidence got"):
+        wilson_interval(1, 2, confidence)
+    with pytest.raises(InputError, match="confidence got"):
+        bootstrap_difference([0.0], [1.0], confidence=confidence)
+
+
+def test_a_bootstrap_takes_resamples() -> None:
+    with pytest.raises(InputError, match="resamples got 0"):
+        bootstrap_difference([0.0], [1.0], resamples=0)

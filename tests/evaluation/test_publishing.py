@@ -50,7 +50,8 @@ def run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path
         path = run / "trajectories" / "ppo" / f"{index:08d}.trajectory"
         path.parent.mkdir(parents=True, exist_ok=True)
         failures = {"infrastructure_failures": [FAILURE] if index else []}
-        save_trajectory(path, Trajectory("a", {}, (), (), Outcome.FINISHED, 1.0, failures))
+        task = {"game": f"{pathlib.Path.home()}/games/own"} if index == 2 else {}
+        save_trajectory(path, Trajectory("a", task, (), (), Outcome.FINISHED, 1.0, failures))
     for name in ("supervised", "value", "policy"):
         (run / name).mkdir()
         (run / name / "checkpoint.json").write_text("{}")
@@ -95,6 +96,18 @@ def test_the_archive_is_whole_and_says_nothing_of_the_machine(run: pathlib.Path)
         assert expected in words
     assert "./launch/local.sh quickstart --config=quickstart-a/config.json" in words
     assert "./launch/local.sh replay quickstart-a.zip --config.mode=train" in words
+
+
+def test_all_trajectories_of_a_run_without_updates_say_nothing_of_the_machine(run: pathlib.Path) -> None:
+    (run / "updates.json").unlink()
+    (run / "report.md").write_text(f"played in {run}")
+    assert publish(run, "--config.checkpoint=none", "--config.trajectories=all") == 0
+    with zipfile.ZipFile(run.with_suffix(".zip")) as archive:
+        assert archive.read("report.md") == b"played in RUN"
+        episodes = [name for name in archive.namelist() if name.endswith(".trajectory")]
+        assert len(episodes) == 3
+        archive.extract(episodes[2], run.parent / "read")
+    assert load_trajectory(run.parent / "read" / episodes[2]).task == {"game": "HOME/games/own"}
 
 
 def test_the_same_run_gives_the_same_bytes(run: pathlib.Path) -> None:

@@ -329,6 +329,16 @@ def test_what_an_agent_wrote_without_end_is_cut_and_what_is_no_text_replaced(tmp
     assert len(page) < 300_000 and "half a pair: ?" in page and "é…" in page
 
 
+def test_what_is_damaged_in_an_episode_or_a_result_loses_no_page() -> None:
+    damaged = episode(0, 2)
+    steps = (dataclasses.replace(damaged.steps[0], screenshot=b"no picture"), damaged.steps[1])
+    damaged = dataclasses.replace(damaged, steps=steps, task={"game": "g" * 9999, "options": [1, 2], "seed": None})
+    result = {**RESULT, "parameters": math.nan, "environment_steps": "many", "training_episodes": 1234}
+    page = render_report(dataclasses.replace(example(), result=result, after=[damaged]))
+    assert page.count("the screenshot is damaged") == 1 and "1,234" in page
+    assert "g" * 299 in page and "g" * 301 not in page
+
+
 def test_scores_of_parts_say_what_is_shown_and_what_is_not() -> None:
     """Of 100 episodes, 40 to 70 is an improvement, 50 to 55 shows nothing, 80 to 40 is a loss."""
     scores = [Score("<up>", (40, 100), (70, 100)), Score("b", (50, 100), (55, 100)), Score("c", (80, 100), (40, 100))]

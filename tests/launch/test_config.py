@@ -1,9 +1,10 @@
 import json
 import pathlib
+import shlex
 
 import pytest
 
-from experiments.config import Rule, at_least, between, each, flatten, load_config, one_of
+from experiments.config import Rule, at_least, between, command_of, each, flatten, load_config, one_of
 from tars_jax import InputError
 
 CONFIG = """
@@ -106,6 +107,14 @@ def test_the_config_of_a_run_gives_the_same_config(root: pathlib.Path) -> None:
     again = load_config("dummy", [f"--config={stored}"], root=root, rules=RULES)
     assert again == config
     assert isinstance(again.ppo.distance, tuple)
+
+
+def test_the_command_that_repeats_a_run_gives_its_config_in_another_clone(root: pathlib.Path) -> None:
+    flags = ["--config.ppo.names=down,up", "--config.ppo.clip_high=0.3", "--config.resume=false"]
+    config = load_config("dummy", [*flags, "--config.run=here"], root=root, rules=RULES)
+    command = shlex.split(command_of("dummy", config, root))
+    assert command[:2] == ["./launch/local.sh", "dummy"] and "--config.seed=0" in command and len(command) == 6
+    assert load(root, *command[2:]) == {**flatten(config), "run": ""}
 
 
 def test_the_config_is_locked(root: pathlib.Path) -> None:

@@ -53,10 +53,10 @@ class ModelAuthor:
 
 def read_answer(text: str) -> GameSource:
     """The game in a model's answer. Raises `InputError` that says what is missing."""
-    files = {name: body for name, body in _FENCE.findall(text)}
+    files = {name: body for name, body in _FENCE.findall(text.replace("\r\n", "\n"))}
     try:
         metadata = json.loads(files.pop("metadata.json", "null"))
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # no JSON, or numbers and nesting beyond what Python reads
         raise InputError(f"metadata.json is not JSON: {error}") from None
     if not isinstance(metadata, dict):
         raise InputError("the answer has no block ```json metadata.json with an object")

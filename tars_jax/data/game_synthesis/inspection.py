@@ -140,7 +140,8 @@ def _keeps_the_form(trajectory: Trajectory) -> list[str]:
     for info in infos:
         verdict, state = info["verdict"], info["state"]
         found += [
-            f"it tried to reach {where}; a game reaches nothing but its folder" for where in state.get("tried", ())
+            f"it tried to reach {where}; a game reaches nothing but its folder"
+            for where in state.get("tried to reach", ())
         ]
         for field, kinds in VERDICT.items():
             if type(verdict.get(field)) not in kinds:
