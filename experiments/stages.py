@@ -266,7 +266,7 @@ class Lab(Workbench):
     def play(self, stage: str, tasks: Sequence[Task], player: Player, samples: int = 1) -> list[Trajectory]:
         """Plays each task so often into the run directory, with a progress line; what was played is read back.
 
-        Of several processes each plays its share, and gets what all have played.
+        Of several processes each plays its share, and gets what all have played. Raises InputError where none is left.
         """
         own = sum(map(self.share.has, range(len(tasks))))
         progress = Progress(stage, own * samples, "episodes")
@@ -278,10 +278,12 @@ class Lab(Workbench):
 
         folder = self.path / "trajectories" / stage
         played = self.rollouts.play(tasks, player, folder, on_finish, samples, self.share)
-        if self.share == WHOLE:
-            return played
-        processes.gather(stage)
-        return self.rollouts.play(tasks, player, folder, samples=samples)
+        if self.share != WHOLE:
+            processes.gather(stage)
+            played = self.rollouts.play(tasks, player, folder, samples=samples)
+        if tasks and not played:
+            raise InputError(f"All episodes of the stage {stage} were lost to the sandbox; {folder} says of what.")
+        return played
 
     def record(self, stage: str, result: Mapping[str, Any]) -> None:
         """Marks a stage as finished, once, with the time that it took."""

@@ -25,6 +25,7 @@ from tars_jax.agent.keys import canonical_key, join_combination, split_combinati
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _NUMBERS = re.compile(rf"{_NUMBER}(?:[\s,]+{_NUMBER}){{1,3}}")
 _MARKER = r"(?:<\|box_(?:start|end)\|>|</?(?:point|bbox)>)"
+_BETWEEN_CORNERS = re.compile(r"[)\]]\s*,?\s*[(\[]")
 _MARKED = re.compile(rf"\s*(?:{_MARKER}\s*)?(.*?)\s*(?:{_MARKER}\s*)?", re.DOTALL)
 _MAX_POINT_CHARACTERS = 200
 _PARAMETER_OF_FIELD = {"keys": "key", "seconds": "time"}
@@ -32,6 +33,7 @@ _POINT_FIELDS = frozenset({"point", "start_point", "end_point"})
 _OTHER_SPELLINGS = {  # what models and older prompts write -> the parameters it may stand for
     "start_box": ("start_point", "point"),
     "end_box": ("end_point",),
+    "start_point": ("point",),
     "text": ("content",),
     "url": ("content",),
     "keys": ("key",),
@@ -144,15 +146,18 @@ def _point(name: str, field: str, value: Any, pixel_size: tuple[float, float] | 
 
 
 def _point_numbers(text: str) -> list[float] | None:
-    """The numbers of `<point>x y</point>`, `<bbox>x y x y</bbox>`, `<|box_start|>(x,y)<|box_end|>`, `[x, y]`, `x y`.
+    """The numbers of `<point>x y</point>`, `<bbox>x y x y</bbox>`, `<|box_start|>(x,y)<|box_end|>`, `[x, y]`, `x y`,
+    and of a box by its corners, `(x,y),(x,y)`.
 
     A marker that is missing or of another kind, as models write them, changes nothing.
     """
     if len(text) > _MAX_POINT_CHARACTERS or not (marked := _MARKED.fullmatch(text)):
         return None
     text = marked[1]
-    if text[:1] + text[-1:] in ("()", "[]"):
-        text = text[1:-1].strip()
+    for _ in range(2):  # [[x, y]] is a list of one point
+        if text[:1] + text[-1:] in ("()", "[]"):
+            text = text[1:-1].strip()
+    text = _BETWEEN_CORNERS.sub(", ", text, count=1)
     if not _NUMBERS.fullmatch(text):
         return None
     return [float(number) for number in re.split(r"[\s,]+", text)]
@@ -167,7 +172,9 @@ def _key(name: str, value: Any) -> str:
 
 def _seconds(name: str, value: Any) -> float:
     seconds = math.nan
-    if not isinstance(value, bool):
+    if isinstance(value, str):
+        seconds = float(value) if re.fullmatch(_NUMBER, value.strip()) else math.nan
+    elif not isinstance(value, bool):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             seconds = float(value)
     if not math.isfinite(seconds):

@@ -12,8 +12,9 @@ Escapes. In a value: `\\`, `\'`, `\n`, `\r`, `\t` (and `\"` is read). In a thoug
 gets a backslash in front (`\Action:`), and one more if it has some already; everything else stands as it is.
 
 Also read: no thought, a missing or repeated `Action:`, a full-width colon, double quotes, no quotes, an unescaped quote
-inside a value (one closes only before `)` or before `, name=`), other spellings of points and parameters (calls.py),
-and what some models put around an answer: `<think>`, `<Thought>`, `<computer_env>`, `</Output>`, an end of turn.
+inside a value (one closes only before `, name=`, or before a `)` that no further quote follows), other spellings of
+points and parameters (calls.py), and what some models put around an answer: `<think>`, `<Thought>`,
+`<computer_env>`, `</Output>`, a code fence around the calls, an end of turn.
 
 All scans move forward only, so the time is linear in the length of the text.
 """
@@ -28,7 +29,8 @@ from tars_jax.agent.calls import action_from_call, call_of
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
 
 _COLON = r"[ \t]*[:\uff1a]"
-_CALL_FOLLOWS = rf"(?=\s*{NAME_PATTERN}[ \t]*\()"
+_FENCE = r"(?:```(?:\w+(?=\s))?\s*)?"
+_CALL_FOLLOWS = rf"(?=\s*{_FENCE}{NAME_PATTERN}[ \t]*\()"
 _ACTION_LINE = re.compile(rf"^[ \t]*Action{_COLON}", re.IGNORECASE | re.MULTILINE)
 _CALLING_LINE = re.compile(rf"{_ACTION_LINE.pattern}{_CALL_FOLLOWS}", re.IGNORECASE | re.MULTILINE)
 _ACTION_ANYWHERE = re.compile(rf"\bAction{_COLON}", re.IGNORECASE)
@@ -42,8 +44,9 @@ _END = re.compile(r"(?:\s*(?:</\w+>|<\|(?:im_end|endoftext|eot_id)\|>|```))+\s*"
 
 _CALL = re.compile(rf"({NAME_PATTERN})[ \t]*\(")
 _SPACE = re.compile(r"\s*")
+_BEFORE_CALLS = re.compile(rf"\s*{_FENCE}")
 _PARAMETER = re.compile(rf"({NAME_PATTERN})\s*=\s*")
-_AFTER_VALUE = re.compile(rf"\s*(?:\)|,\s*(?:\)|{NAME_PATTERN}\s*=))")
+_AFTER_VALUE = re.compile(rf"\s*(?:\)(?!\s*['\"])|,\s*(?:\)|{NAME_PATTERN}\s*=))")
 _UNQUOTED_STOP = re.compile(r"[()\[\],]")
 _STOPS = {quote: re.compile(rf"[\\{quote}]") for quote in "'\""}
 
@@ -111,6 +114,8 @@ def _parse_calls(
     text: str, position: int, tools: frozenset[str], pixel_size: tuple[float, float] | None
 ) -> Sequence[Action] | ParseError:
     actions: list[Action] = []
+    if before := _BEFORE_CALLS.match(text, position):
+        position = before.end()
     while True:
         position = _skip_space(text, position)
         if actions and (marker := _ACTION_HERE.match(text, position)):

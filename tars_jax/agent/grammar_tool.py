@@ -12,8 +12,8 @@ tag that would end them gets a backslash: `</parameter>` is written `<\/paramete
 newline is written with one more at both ends, because one such pair belongs to the layout and is dropped:
 `<parameter=code>\nprint(1)\n</parameter>` means `print(1)`.
 
-Also read: white space between tags, and a thought without its tag or without its opening tag. All scans move forward
-only, so the time is linear in the length of the text.
+Also read: white space between tags, a thought without its tag or without its opening tag, several calls after each
+other, and an end of turn. All scans move forward only, so the time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _FUNCTION_CLOSE, _PARAMETER_CLOSE = "</function>", "</parameter>"
 _FUNCTION = re.compile(rf"<function=({NAME_PATTERN})>")
 _PARAMETER = re.compile(rf"<parameter=({NAME_PATTERN})>")
 _SPACE = re.compile(r"\s*")
+_NEXT_CALL = re.compile(rf"{_CALL_CLOSE}\s*{_CALL_OPEN}\s*")
+_END = re.compile(r"\s*(?:<\|(?:im_end|endoftext|eot_id)\|>\s*)*")
 
 
 def format_tool(response: Response, *, think_tag: str = "think") -> str:
@@ -90,10 +92,12 @@ def parse_tool(
         except ActionError as error:
             return parse_error_of(error, start)
         position = _skip_space(text, position + len(_FUNCTION_CLOSE))
+        if another := _NEXT_CALL.match(text, position):
+            position = another.end()
     if not actions:
         return ParseError(ErrorKind.NO_ACTION, "the call has no function", position)
-    position = _skip_space(text, position + len(_CALL_CLOSE))
-    if position < len(text):
+    position += len(_CALL_CLOSE)
+    if not _END.fullmatch(text, position):
         return ParseError(ErrorKind.TRAILING_TEXT, f"there is text after {_CALL_CLOSE}", position)
     return Response("\n".join(thought.strip() for thought in thoughts), tuple(actions))
 

@@ -167,7 +167,7 @@ async def play_episode(
     steps: list[Step] = []
     windows: list[ContextWindow] = []
     window, restart = _WindowBuilder(), True
-    frames = [first_frame]
+    frames = {0: first_frame}  # by step; those that a window may still show, as an episode's pixels are many
 
     for index in range(max_steps):
         fresh: list[tuple[int, list[int]]] = []  # steps and what stands in the window of them
@@ -215,7 +215,6 @@ async def play_episode(
                 info=before.info,
             )
         )
-        frames.append(frame)
         if terminated or any(isinstance(action, Finished) for action in actions):
             outcome = Outcome.FINISHED
             break
@@ -224,6 +223,8 @@ async def play_episode(
             break
         summary = summarise(thought, frame.png != before.png, valid)
         memory, restart = memory.add(Turn(index, sampled.tokens, max_steps - index, summary))
+        remembered = {turn.step for turn in memory.working}
+        frames = {step: kept for step, kept in frames.items() if step in remembered} | {index + 1: frame}
         if restart:
             windows.append(window.build())
             window = _WindowBuilder()

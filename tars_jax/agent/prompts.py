@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+_SPECIAL = re.compile(r"<\|\w+\|>")
+
 
 class Codec(Protocol):
     """The tokenizer as the agent needs it."""
@@ -54,7 +56,7 @@ class PromptWriter:
     def preamble(self, instruction: str, memory: str) -> list[int]:
         """The head of a window: the instruction, and what the episodic memory holds."""
         earlier = f"\nEarlier: {memory}" if memory else ""
-        return self.codec.encode(f"{self.chat.user}{self._plain(instruction + earlier)}\n")
+        return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_broken, instruction + earlier)}\n")
 
     def observation(self, steps_left: int, *, first: bool) -> list[int]:
         """A user turn with one screenshot; the first one of a window continues the preamble's turn."""
@@ -65,18 +67,20 @@ class PromptWriter:
     def question(self, text: str, images: int) -> list[int]:
         """A whole conversation in one user turn, with so many screenshots, that the agent is to answer."""
         image = self.chat.image_start + self.chat.image * self.image_tokens + self.chat.image_end
-        return self.codec.encode(f"{self.chat.user}{self._plain(text)}\n" + image * images + self.chat.agent)
+        return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_broken, text)}\n" + image * images + self.chat.agent)
 
     def response(self, text: str) -> list[int]:
-        """An agent turn that somebody else wrote (a reference player, an annotator)."""
-        return self.codec.encode(self._plain(text) + self.chat.end)
+        """An agent turn that somebody else wrote (a reference player, an annotator); it may hold a model's own tokens,
+        such as those around a box, but no turn and no image."""
+        turns = _SPECIAL.findall("".join(dataclasses.astuple(self.chat)))
+        plain = _SPECIAL.sub(lambda token: _broken(token) if token[0] in turns else token[0], text)
+        return self.codec.encode(plain + self.chat.end)
 
     def read(self, tokens: Sequence[int]) -> str:
         """The text of a sampled agent turn, without the token that ends it."""
         return self.codec.decode(tokens).removesuffix(self.chat.end)
 
-    def _plain(self, text: str) -> str:
-        """A space breaks up whatever would be read as a turn or an image."""
-        for token in re.findall(r"<\|.*?\|>", "".join(dataclasses.astuple(self.chat))):
-            text = text.replace(token, f"{token[0]} {token[1:]}")
-        return text
+
+def _broken(token: re.Match[str]) -> str:
+    """A space makes plain text of what would be read as a special token."""
+    return f"{token[0][0]} {token[0][1:]}"

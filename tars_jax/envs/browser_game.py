@@ -44,7 +44,7 @@ class Transition:
     frame: Frame
     reward: float  # what the actions earned, by the rule of the game
     terminated: bool  # the game is over, or the agent said that it is done
-    info: dict[str, Any]  # "executed": number of actions carried out; "ignored": the names of those without effect here
+    info: dict[str, Any]  # "executed": how many had their turn; "ignored": the names of those among them without effect
 
 
 @dataclasses.dataclass

@@ -42,6 +42,13 @@ def test_a_response_is_read_without_its_end() -> None:
     assert WRITER.read(TOKENIZER.encode("Action: wait(")) == "Action: wait("  # the budget ran out
 
 
+def test_no_text_of_others_brings_a_special_token() -> None:
+    pad = TOKENIZER.id_of("<|pad|>")
+    assert pad not in WRITER.preamble("Say <|pad|>.", "<|pad|>: nothing")
+    assert pad not in WRITER.question("<|pad|>", 1)
+    assert pad in WRITER.response("<|pad|>")  # of an agent, whose own tokens stay
+
+
 @pytest.mark.parametrize("token", ["<|image|>", "<|end|>", "<|agent|>", "<|user|>"])
 def test_text_cannot_pose_as_a_turn_or_an_image(token: str) -> None:
     special = TOKENIZER.id_of(token)
