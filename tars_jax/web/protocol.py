@@ -121,8 +121,12 @@ class Fields:
             raise self.error(name, "text")
         return value
 
-    def optional_text(self, name: str) -> str | None:
-        return None if self.value(name) is None else self.text(name)
+    def optional_text(self, name: str, most: int | None = None) -> str | None:
+        """None, or a string of at most so many characters."""
+        text = None if self.value(name) is None else self.text(name)
+        if text is not None and most is not None and len(text) > most:
+            raise self.error(name, f"at most {most} characters")
+        return text
 
     def array(self, name: str, *, required: bool = False) -> list[Any]:
         value = self.value(name)

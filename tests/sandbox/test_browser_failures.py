@@ -14,7 +14,16 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseMove, MouseUp, Page, SandboxFailure
+from tars_jax.sandbox.browser import (
+    BrowserConfig,
+    BrowserManager,
+    MouseDown,
+    MouseMove,
+    MouseUp,
+    Page,
+    SandboxFailure,
+    find_executable,
+)
 from tars_jax.sandbox.browser.processes import is_alive
 from tars_jax.sandbox.browser.reaper import marked_processes
 
@@ -205,6 +214,24 @@ def test_a_program_that_is_no_chromium_is_an_input_error(tmp_path: Path) -> None
             await BrowserManager(BrowserConfig(executable=str(program), call_timeout_s=5)).start()
 
     asyncio.run(start())
+
+
+def test_a_launch_that_is_too_slow_costs_no_other_browser(laboratory: Any, tmp_path: Path) -> None:
+    program, launched = tmp_path / "chromium", tmp_path / "launched"
+    slow = f"[ -e {launched} ] && sleep 60; : >{launched}"
+    program.write_text(f'#!/bin/sh\n{slow}; exec {find_executable()} "$@"\n')
+    program.chmod(0o755)
+    config = BrowserConfig(browsers=2, pages_per_browser=1, call_timeout_s=2, executable=str(program))
+
+    async def launch() -> None:
+        async with BrowserManager(config) as manager:
+            page = await manager.open_page(laboratory.site("<body style='background: #124'>"))
+            await fails(manager.open_page(laboratory.site("")), "browser", 3 * 2 * 2)
+            await works(page)
+            assert manager.stats.driver_starts == 1 and manager.run is not None
+            assert not processes(manager.run.token, "sleep 60")
+
+    laboratory.run(launch())
 
 
 def test_a_closed_manager_lets_nobody_wait(laboratory: Any) -> None:

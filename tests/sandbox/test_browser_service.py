@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,9 @@ PAGE = """<body style="margin:0; background: #124"><script>let clicks = 0;
     console.log('click', clicks); });</script>"""
 CLICK = (MouseDown(30, 60), MouseUp(30, 60))
 ACT = {"call": "act", "events": [{"type": "MouseDown", "x": 3, "y": 4}], "advance_ms": 20}
+
+COOKIE = {"name": "a", "value": "b", "domain": "sandbox.invalid", "path": "/", "expires": -1, "sameSite": "Lax"}
+COOKIE |= {"httpOnly": False, "secure": False}
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +113,23 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
     assert http.delete(path).status_code == 204
     refused(http.delete(path), 404)
     assert http.get("/v1/stats").json()["browsers"]["browsers"] == 1
+
+
+def test_a_lease_that_is_asked_for_twice_is_one_session(http: httpx.Client, address: str, folder: Path) -> None:
+    one = leased(http, folder, once="w")
+    again = leased(http, folder, once="w")
+    assert (again["id"], again["token"]) == (one["id"], one["token"])
+    assert len(http.get("/v1/sessions").json()["sessions"]) == 1
+    assert leased(http, folder, once="v")["id"] != one["id"]
+    assert http.delete(f"/v1/sessions/{one['id']}").status_code == 204
+    assert leased(http, folder, once="w")["id"] != one["id"]  # the first is over
+    # A caller that goes away before the answer finds the page that is being opened.
+    both = [threading.Thread(target=leased, args=(http, folder), kwargs={"once": "u"}) for _ in range(3)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert len(http.get("/v1/sessions").json()["sessions"]) == 3
 
 
 def test_a_recording_that_cannot_be_packed_is_an_answer(http: httpx.Client, address: str, folder: Path) -> None:
@@ -187,6 +208,11 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
     for name, value in (
         ("storage", str(secret)),
         ("storage", {"origins": [{"origin": "file:///etc"}]}),
+        ("storage", {"cookies": [{"name": "a"}]}),
+        ("storage", {"cookies": [{**COOKIE, "sameSite": "Never"}]}),
+        ("storage", {"cookies": [{**COOKIE, "expires": "soon"}]}),
+        ("storage", {"origins": [{"origin": "http://a", "localStorage": [{"name": 1, "value": ""}]}]}),
+        ("storage", {"origins": [{"origin": "http://a", "localStorage": 5}]}),
         ("width", 10**7),
         ("height", 0),
         ("mounts", []),

@@ -55,7 +55,10 @@ class Launched:
 
 
 async def launch(playwright: Playwright, executable: Path, run: SandboxRun, number: int) -> Launched:
-    """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back."""
+    """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back.
+
+    What is given up, by a timeout for instance, is ended.
+    """
     folder = run.folder / f"browser-{number}"
     folder.mkdir()
     token = f"{run.token}.{number}"
@@ -75,9 +78,12 @@ async def launch(playwright: Playwright, executable: Path, run: SandboxRun, numb
             handle_sigint=False, handle_sigterm=False, handle_sighup=False, chromium_sandbox=os.geteuid() != 0,
             env={**os.environ, VARIABLE: token, "TMPDIR": str(run.folder)},
         )  # fmt: skip
+        await connection.ready
+    except BaseException:
+        run.kill(token)
+        raise
     finally:
         server.close()
-    await connection.ready
     return Launched(browser, connection, token, gate)
 
 

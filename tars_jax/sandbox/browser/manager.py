@@ -281,9 +281,20 @@ class BrowserManager:
                     return await self._launch(slot, driver)
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
                     problem = last_words(error)
-                    if attempt > 0 or isinstance(error, TimeoutError):
+                    if (attempt > 0 or isinstance(error, TimeoutError)) and not await self._serves_others(driver):
                         self._driver_lost(driver)
             raise SandboxFailure("browser", problem)
+
+    async def _serves_others(self, driver: _Driver) -> bool:
+        """Whether browsers live by this driver and it answers: then it is the machine that is slow to launch one."""
+        if not any(slot.launched for slot in self._slots):
+            return False
+        try:
+            async with asyncio.timeout(self.config.call_timeout_s):
+                await (await driver.playwright.request.new_context()).dispose()
+        except (PlaywrightError, ConnectionError, TimeoutError):
+            return False
+        return self._driver is driver
 
     async def _launch(self, slot: _Slot, driver: _Driver) -> Launched:
         self.stats.launches += 1

@@ -53,8 +53,8 @@ class BrowserClient:
     """Pages of a browser service; an async context manager.
 
     A service that is out of reach (it is started again, for instance) is asked again for `patience_s`; a call that had
-    reached it is not carried out twice. While the client lives it renews the leases of its pages, however long the
-    policy thinks; when it dies, the service collects them.
+    reached it is not carried out twice, and no page is opened twice. While the client lives it renews the leases of its
+    pages, however long the policy thinks; when it dies, the service collects them.
 
     Args:
         address: of the service, http://HOST:PORT.
@@ -109,7 +109,7 @@ class BrowserClient:
         body = {
             "site": {"root": folder_name(site.root), "index": site.index, "mounts": mounts},
             "width": width, "height": height, "single_canvas": single_canvas, "network": list(network),
-            "lease_seconds": self.lease_s, "record": record,
+            "lease_seconds": self.lease_s, "record": record, "once": secrets.token_hex(8),
         }  # fmt: skip
         opened = await self.request("POST", "/v1/sessions", body)
         page = self._pages[opened["id"]] = RemotePage(self, opened["id"], opened["token"])
@@ -164,7 +164,7 @@ class BrowserClient:
             for id in list(self._pages):
                 try:
                     await self.request("POST", f"/v1/sessions/{id}/renew", {})
-                except (SandboxFailure, SessionEnded) as error:  # its next call meets it, too
+                except (SandboxFailure, SessionEnded, InputError) as error:  # its next call meets it, too
                     log.warning("session %s: %s", id, error)
 
 

@@ -13,6 +13,7 @@ from tars_jax.web.protocol import RequestError
 PAGE_ERROR, FAILURE, QUOTA, BUSY, ENDED, HELD, ACCIDENT = (
     "page_error", "sandbox_failure", "quota", "busy", "session_not_found", "held", "accident",
 )  # fmt: skip
+LONGEST_WORD = 64  # characters of a word `once`
 FIELD = re.compile(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*")
 
 

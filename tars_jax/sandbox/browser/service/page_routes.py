@@ -15,13 +15,11 @@ from starlette.types import Receive, Scope, Send
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.service.access import Access
 from tars_jax.sandbox.browser.service.config import ServiceConfig
-from tars_jax.sandbox.browser.service.errors import HELD, typed_errors
+from tars_jax.sandbox.browser.service.errors import HELD, LONGEST_WORD, typed_errors
 from tars_jax.sandbox.browser.sessions import Session
 from tars_jax.sandbox.browser.sessions.calls import call_from_json
 from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
-
-LONGEST_WORD = 64
 
 
 class _WhileConnected(EventStream):
@@ -51,9 +49,7 @@ class PageRoutes:
         fields = Fields(await read_json(request))
         with typed_errors():
             call = call_from_json(fields.value("call"))
-        once = fields.optional_text("once")
-        if once is not None and len(once) > LONGEST_WORD:
-            raise fields.error("once", f"at most {LONGEST_WORD} characters")
+        once = fields.optional_text("once", LONGEST_WORD)
         person = fields.flag("person")
         fields.done()
         if not person:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from typing import IO, Any
 
 from starlette.requests import Request
@@ -13,10 +13,11 @@ from starlette.responses import Response, StreamingResponse
 
 from tars_jax.sandbox.browser.service.access import Access
 from tars_jax.sandbox.browser.service.config import ServiceConfig
-from tars_jax.sandbox.browser.service.errors import typed_errors
+from tars_jax.sandbox.browser.service.errors import LONGEST_WORD, typed_errors
 from tars_jax.sandbox.browser.sessions import Sessions
 from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
 from tars_jax.sandbox.browser.sessions.recording import Recording
+from tars_jax.sandbox.browser.sessions.session import Session
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
 from tars_jax.web.protocol import Fields, RequestError, busy, shown
 from tars_jax.web.responses import JsonResponse, read_json
@@ -27,26 +28,46 @@ PIECE = 1 << 20  # bytes of a recording that are in memory
 class SessionRoutes:
     def __init__(self, sessions: Sessions, config: ServiceConfig, access: Access) -> None:
         self._sessions, self._config, self._access = sessions, config, access
+        self._leasing: dict[tuple[str, str], asyncio.Task[tuple[Session, str]]] = {}  # owner and word -> its lease
 
     async def lease(self, request: Request) -> Response:
-        """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint} -> 201 {id, token, ...}"""
+        """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint} -> 201 {id, token, ...}
+
+        A request that comes again with the same word `once`, as its answer did not arrive, gets the same session.
+        """
         owner = self._access.owner(request)
         fields = Fields(await read_json(request))
         begin = self._begin(fields)
         seconds = fields.number("lease_seconds", self._sessions.config.lease_s, 0.1, self._sessions.config.max_lease_s)
-        record = fields.flag("record")
+        record, once = fields.flag("record"), fields.optional_text("once", LONGEST_WORD)
         fields.done()
+        leasing = self._sessions.lease(begin, owner.name, seconds=seconds, quota=owner.sessions)
         with typed_errors():
             try:
                 async with asyncio.timeout(self._config.open_seconds):
-                    session, token = await self._sessions.lease(
-                        begin, owner.name, seconds=seconds, quota=owner.sessions
-                    )
+                    session, token = await (leasing if once is None else self._once((owner.name, once), leasing))
             except TimeoutError as error:
                 raise busy(f"no page within {self._config.open_seconds:g} seconds; come again") from error
             if record:
                 self._sessions.record(session)
         return JsonResponse({**session.to_json(), "token": token}, status_code=201)
+
+    async def _once(
+        self, word: tuple[str, str], leasing: Coroutine[Any, Any, tuple[Session, str]]
+    ) -> tuple[Session, str]:
+        """The lease under this word: one that has begun, as long as its session lives, otherwise `leasing`."""
+        over = [key for key, task in self._leasing.items() if task.done() and not self._holds(task)]
+        for key in over:
+            del self._leasing[key]
+        if word in self._leasing:
+            leasing.close()
+        else:
+            self._leasing[word] = asyncio.create_task(leasing)
+        return await asyncio.shield(self._leasing[word])
+
+    def _holds(self, task: asyncio.Task[tuple[Session, str]]) -> bool:
+        failed = task.cancelled() or task.exception() is not None
+        return not failed and task.result()[0].id in self._sessions
 
     async def list(self, request: Request) -> Response:
         return JsonResponse({"sessions": [session.to_json() for session in self._access.visible(request)]})

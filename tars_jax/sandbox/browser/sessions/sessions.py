@@ -76,6 +76,9 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    def __contains__(self, id: str) -> bool:
+        return id in self._sessions
+
     async def open_page(
         self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
         network: Sequence[str] = (),

@@ -12,6 +12,12 @@ from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
 from tars_jax.web.protocol import Fields, RequestError, is_text
 
 MOST_MS = 2.0**53
+COOKIE: dict[str, tuple[type, ...]] = {
+    **{name: (str,) for name in ("name", "value", "domain", "path", "sameSite")},
+    **{name: (bool,) for name in ("httpOnly", "secure")},
+    "expires": (int, float),
+}
+SAME_SITE = ("Strict", "Lax", "None")
 
 
 def spec_to_json(spec: PageSpec) -> dict[str, Any]:
@@ -79,4 +85,17 @@ def _is_storage(value: Any) -> bool:
     for entries in value.values():
         if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
             return False
-    return all(str(each.get("origin")).startswith(("http://", "https://")) for each in value.get("origins", ()))
+    return all(map(_is_origin, value.get("origins", ()))) and all(map(_is_cookie, value.get("cookies", ())))
+
+
+def _is_origin(value: dict[str, Any]) -> bool:
+    pairs = value.get("localStorage", [])
+    return (
+        str(value.get("origin")).startswith(("http://", "https://"))
+        and isinstance(pairs, list)
+        and all(isinstance(each, dict) and is_text(each.get("name")) and is_text(each.get("value")) for each in pairs)
+    )
+
+
+def _is_cookie(value: dict[str, Any]) -> bool:
+    return all(type(value.get(name)) in kinds for name, kinds in COOKIE.items()) and value["sameSite"] in SAME_SITE
