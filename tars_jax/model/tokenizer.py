@@ -107,9 +107,13 @@ class Tokenizer:
 def load_tokenizer(path: Path = COMMITTED) -> Tokenizer:
     """Reads a tokenizer.json; raises InputError when it is missing or not one."""
     try:
-        return Tokenizer(_Tokenizer.from_file(str(path)))
+        tokenizer = _Tokenizer.from_file(str(path))
     except Exception as error:  # tokenizers raises bare Exception
         raise InputError(f"{path} is not a tokenizer file: {error}") from error
+    # Tools that fine-tune leave in the file what they last cut and filled texts to.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return Tokenizer(tokenizer)
 
 
 def train_tokenizer(corpus: Iterable[str], vocabulary: int) -> _Tokenizer:

@@ -22,8 +22,10 @@ from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
 
 Path = str | os.PathLike[str]
 DTYPES = ("float32", "bfloat16")
-# What goes with weights that are published: the tokenizer, how images are read, how answers are sampled.
+# What goes with weights that are published: the tokenizer, how images are read, how answers are sampled, and of the
+# config what the model itself does not read.
 BESIDE = (
+    "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.json",

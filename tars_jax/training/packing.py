@@ -81,14 +81,14 @@ class Packer:
         num_rows = 1 + max((row for row, _, _ in placed), default=0)
         num_rows = -(-num_rows // rows_multiple) * rows_multiple
         pictures = _decode_screenshots(trajectories)
-        size = next(iter(pictures.values())).shape if pictures else (1, 1, 3)
-        grid = self._model.vision.token_grid(*size[:2]) if pictures else (1, 1)
+        size = next(iter(pictures.values())).shape if pictures else (0, 0, 3)
+        grid = self._model.vision.token_grid(*size[:2]) if pictures else (0, 0)
         per_image = grid[0] * grid[1]
 
         shape = (num_rows, config.row_length)
         tokens, segments = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         positions = np.zeros((3, *shape), np.int32)
-        images = np.zeros((num_rows, config.images_per_row, *size), np.uint8)
+        images = np.zeros((num_rows, config.images_per_row if pictures else 0, *size), np.uint8)
         image_tokens = np.full(shape, -1, np.int32)
         action_mask = np.zeros(shape, bool)
         log_probs = np.zeros(shape, np.float32)

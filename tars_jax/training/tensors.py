@@ -174,13 +174,13 @@ def _metadata(shape: jax.ShapeDtypeStruct) -> dict[str, Any]:
 
 
 def piece_shape(shape: jax.ShapeDtypeStruct, limit: int) -> list[int]:
-    """The largest block of at most `limit` bytes that cuts a tensor along its first axes, as evenly as they divide."""
+    """A block of at most `limit` bytes along a tensor's first axes; as few blocks as there can be, about even ones."""
     sizes = list(shape.shape)
     for axis, size in enumerate(shape.shape):
         row = math.prod(sizes[axis + 1 :]) * shape.dtype.itemsize
-        fitting = [part for part in range(1, size + 1) if size % part == 0 and part * row <= limit]
-        sizes[axis] = max(fitting, default=1)
-        if fitting:
+        most = min(size, limit // max(row, 1))
+        sizes[axis] = -(-size // -(-size // most)) if most else 1
+        if most:
             break
     return sizes
 

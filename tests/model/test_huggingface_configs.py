@@ -39,7 +39,11 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
         (folder / "preprocessor_config.json").write_text(json.dumps(old))
         vision = read_config(folder).vision
         assert (vision.min_pixels, vision.max_pixels) == (100, 900)
-    (folder / "preprocessor_config.json").write_text('{"max_pixels": "many"}')
+    # Of two files the newer form, as in transformers; its other parts say nothing of images.
+    (folder / "processor_config.json").write_text(json.dumps({"image_processor": size}))
+    assert read_config(folder).vision.min_pixels == 65536
+    (folder / "processor_config.json").write_text('{"processor_class": "Qwen3VLProcessor"}')
+    assert read_config(folder).vision.min_pixels == 100
     for wrong, message in (
         ('{"max_pixels": "many"}', "max_pixels must be a positive integer, got 'many'"),
         ('{"min_pixels": 900, "max_pixels": 100}', "min_pixels 900 must be at most max_pixels 100"),
@@ -121,6 +125,43 @@ def test_configs_that_transformers_reads_in_another_way_than_they_are_written(tm
     assert (windows.whole_image_blocks, windows.window) == ((2,), 16)
     with pytest.raises(InputError, match="vision_config.window_size must be an integer of 8 or more, got 7"):
         read("vision_config", window_size=7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "above", "inside", "tied"),
+    [
+        ("qwen2_5_vl", False, True, True),
+        ("qwen2_5_vl", True, False, True),
+        ("qwen2_5_vl", None, True, True),
+        ("qwen3_vl", None, True, False),
+        ("qwen3_vl", False, True, False),
+        ("qwen3_vl", True, None, True),
+        ("qwen3_vl_moe", None, True, False),
+    ],
+)
+def test_which_section_ties_the_embeddings(
+    kind: str, above: bool | None, inside: bool | None, tied: bool, tmp_path: Path
+) -> None:
+    """As transformers 5.23 loads such files."""
+    folder = copied(tmp_path, kind)
+    config = json.loads((folder / "config.json").read_bytes())
+    for section, value in ((config, above), (config["text_config"], inside)):
+        section.pop("tie_word_embeddings", None)
+        if value is not None:
+            section["tie_word_embeddings"] = value
+    (folder / "config.json").write_text(json.dumps(config))
+    assert read_config(folder).tied_embeddings is tied
+
+
+def test_what_only_others_read_of_a_config_is_kept(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "qwen3_vl")
+    nested = json.loads((folder / "config.json").read_bytes())
+    nested["text_config"] |= {"max_position_embeddings": 262_144, "eos_token_id": 7}
+    flat = {**{name: each for name, each in nested.items() if name != "text_config"}, **nested["text_config"]}
+    for before in (nested | {"video_token_id": 9}, flat | {"video_token_id": 9}):
+        made = config_files(read_config(folder), "float32", before)["config.json"]
+        assert (made["text_config"]["max_position_embeddings"], made["text_config"]["eos_token_id"]) == (262_144, 7)
+        assert made["video_token_id"] == 9 and made["text_config"]["hidden_size"] == 32
 
 
 def test_yarn_where_files_write_it(tmp_path: Path) -> None:

@@ -56,6 +56,16 @@ def test_what_is_no_tokenizer(tmp_path: Path) -> None:
         load_tokenizer(tmp_path / "broken.json")
 
 
+def test_what_tools_left_in_the_file_cuts_and_fills_no_text(tmp_path: Path) -> None:
+    content = json.loads(COMMITTED.read_bytes())
+    content["truncation"] = {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+    content["padding"] = {"strategy": {"Fixed": 64}, "direction": "Right", "pad_to_multiple_of": None}
+    content["padding"] |= {"pad_id": 0, "pad_type_id": 0, "pad_token": "<|pad|>"}
+    (tmp_path / "left.json").write_text(json.dumps(content))
+    text = "Thought: 2 3 to 4 3, right right, right"
+    assert load_tokenizer(tmp_path / "left.json").encode(text) == TOKENIZER.encode(text)
+
+
 def test_training_keeps_words_and_numbers_apart() -> None:
     trained = Tokenizer(train_tokenizer(["12 away, right", "12 away, left"] * 50, vocabulary=360))
     assert trained.vocabulary <= 360

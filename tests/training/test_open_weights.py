@@ -54,6 +54,9 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
     monkeypatch.setattr(tensors, "PIECE_BYTES", 3000)
     source = pathlib.Path(shutil.copytree(GOLDENS / kind, tmp_path / "source"))
     shutil.copy(COMMITTED, source / "tokenizer.json")
+    written = json.loads((source / "config.json").read_bytes())
+    written["text_config"]["max_position_embeddings"] = 262_144
+    (source / "config.json").write_text(json.dumps(written))
     done: list[tuple[int, int]] = []
     config = import_weights(source, tmp_path / "ours", on_tensor=lambda *progress: done.append(progress))
     expected_config, expected = import_checkpoint(source, mesh())
@@ -63,10 +66,21 @@ def test_to_a_checkpoint_and_back(kind: str, tmp_path: pathlib.Path, monkeypatch
 
     export_weights(tmp_path / "ours", tmp_path / "theirs", dtype="bfloat16", shard_bytes=20_000)
     assert (tmp_path / "theirs" / "tokenizer.json").read_bytes() == COMMITTED.read_bytes()
+    exported = json.loads((tmp_path / "theirs" / "config.json").read_bytes())
+    assert exported["text_config"]["max_position_embeddings"] == 262_144
     assert len(list((tmp_path / "theirs").glob("*.safetensors"))) > 3
     again_config, again = import_checkpoint(tmp_path / "theirs", mesh())
     assert again_config == config
     chex.assert_trees_all_equal(again, expected)  # the golden files are in bfloat16
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(151_667, 149), (151_936, 149), (1, 1), (7, 1)])
+def test_a_tensor_is_cut_into_few_pieces_however_many_rows_it_has(rows: int, expected: int) -> None:
+    """16 MiB each, of rows of 16 KiB: 151,667 is what a vocabulary with two tokens more has, and a prime."""
+    shape = jax.ShapeDtypeStruct((rows, 4096), np.float32)
+    piece = tensors.piece_shape(shape, 16 * MEGABYTE)
+    assert piece[1] == 4096 and piece[0] <= 1024
+    assert len(list(tensors.pieces(shape.shape, tuple(piece)))) == expected
 
 
 def test_layers_of_several_types_keep_every_bit(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +166,7 @@ def test_what_is_trained_from_weights_inherits_their_model_and_tokenizer(
     merge_checkpoints([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
     for name in ("a", "merged"):
         assert recorded_model(tmp_path / name) == recorded_model(ours)
-        assert [file.name for file in files_beside(tmp_path / name)] == ["tokenizer.json"]
+        assert [file.name for file in files_beside(tmp_path / name)] == ["config.json", "tokenizer.json"]
     assert lineage(tmp_path / "merged").ancestors == (lineage(ours).id,)
     other = dataclasses.replace(recorded_model(ours), scalar_head=True)
     save_parameters(tmp_path / "a", parameters, parent=ours, model=other)

@@ -4,6 +4,7 @@ import dataclasses
 import io
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from tars_jax import InputError
 from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
+from tars_jax.model.policy import Parameters, forward
 from tars_jax.training.packing import PackedBatch, Packer, PackingConfig, select_rows
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
@@ -143,6 +145,20 @@ def test_nothing_is_lost_or_doubled(
     """Also for trajectories that share an id (several attempts at one task), and for those without any window."""
     trajectories = [trajectory(number, each, same_id) for number, each in enumerate(sizes)]
     check(packer.pack(trajectories, rows_multiple), trajectories, rows_multiple)
+
+
+def test_windows_without_a_screenshot_are_learnt_from(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    """And nothing at all, too: what is left of episodes that broke before their first answer."""
+    packer = Packer(tiny_model, CONFIG, image=IMAGE)
+    answered = ContextWindow(
+        np.array([1, 2, 3], np.int32), np.array([False, True, True]), np.zeros(3, np.float32),
+        np.zeros(3, np.int32), np.zeros(3, np.int32), (),
+    )  # fmt: skip
+    for windows, actions in (((answered,), 2), ((), 0)):
+        packed = packer.pack([Trajectory("a", {}, windows, (), Outcome.FINISHED, 1.0)], rows_multiple=1)
+        assert packed.action_valid.sum() == actions
+        output = jax.jit(lambda inputs: forward(tiny_model, tiny_parameters, inputs))(packed.rows.inputs)
+        assert np.isfinite(output.hidden[0, : 3 if windows else 0]).all()
 
 
 def test_a_window_as_long_as_a_row_fits(packer: Packer) -> None:

@@ -63,6 +63,10 @@ _TEXT: dict[str, dict[str, Any]] = {
     },
 }
 
+# What servers and tokenizers read of a config.json, and the model does not.
+_KEPT_ABOVE = ("video_token_id", "vision_start_token_id", "vision_end_token_id", "vision_token_id")
+_KEPT_OF_TEXT = ("max_position_embeddings", "bos_token_id", "eos_token_id", "pad_token_id")
+
 Config = TypeVar("Config", ModelConfig, VisionConfig)
 
 
@@ -101,7 +105,6 @@ def read_config(directory: Path) -> ModelConfig:
         text.require("use_sliding_window", False)
     width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
     head_dim = text.integer("head_dim") if "head_dim" in text.values else width // heads
-    tied = text.flag("tie_word_embeddings")
     experts = kind == "qwen3_vl_moe"
     return _made(
         path,
@@ -120,11 +123,18 @@ def read_config(directory: Path) -> ModelConfig:
         query_key_norm=kind != "qwen2_5_vl",
         rope_interleaved=kind != "qwen2_5_vl",
         norm_epsilon=text.number("rms_norm_eps", 1e-6),
-        tied_embeddings=Fields(path, top).flag("tie_word_embeddings", tied),
+        tied_embeddings=_is_tied(Fields(path, top), text, kind),
         vision=_read_vision(directory, json_object(path, top, "vision_config"), kind),
         image_token=Fields(path, top, {"image_token_id": 151_655}).integer("image_token_id", least=0),
         **read_rope(path, text.values, kind, head_dim),
     )
+
+
+def _is_tied(top: Fields, text: Fields, kind: str) -> bool:
+    """Where the two sections differ, transformers lets one of them count, and not the same one in every family."""
+    inner = text.flag("tie_word_embeddings")
+    outer = top.flag("tie_word_embeddings")
+    return outer or inner if kind == "qwen2_5_vl" else outer
 
 
 def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> VisionConfig:
@@ -175,12 +185,15 @@ def _made(path: Path, config: type[Config], **values: Any) -> Config:
 
 
 def _read_preprocessor(directory: Path) -> tuple[Path, dict[str, Any]]:
-    """The file that says how images are read, and what it says; nothing where there is none."""
-    path = directory / PREPROCESSOR_FILE
-    if path.exists():
-        return path, read_json(path)
+    """The file that says how images are read, and what it says; nothing where there is none.
+
+    Of two the newer form counts, as in transformers, which leaves the older one where it lies.
+    """
     path = directory / PROCESSOR_FILE
-    return path, json_object(path, read_json(path), "image_processor") if path.exists() else {}
+    if path.exists() and (pixels := json_object(path, read_json(path), "image_processor")):
+        return path, pixels
+    path = directory / PREPROCESSOR_FILE
+    return path, read_json(path) if path.exists() else {}
 
 
 def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
@@ -196,8 +209,12 @@ def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
     return bounds[0], bounds[1]
 
 
-def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
+def config_files(config: ModelConfig, dtype: str, before: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
     """File name to content of the JSON files from which `transformers` rebuilds model and image processor.
+
+    Args:
+        before: the config.json that the weights once came with; what others read of it and we do not, such as the
+            longest window, is kept.
 
     Raises InputError when the config is none of its architectures.
     """
@@ -249,6 +266,10 @@ def config_files(config: ModelConfig, dtype: str) -> dict[str, dict[str, Any]]:
     }
     if config.image_token is not None:
         main["image_token_id"] = config.image_token
+    if before is not None:
+        main |= {name: before[name] for name in _KEPT_ABOVE if name in before}
+        inner = before.get("text_config") or before
+        text |= {name: inner[name] for name in _KEPT_OF_TEXT if name in inner}
     preprocessor = {
         "image_processor_type": "Qwen2VLImageProcessor",
         "patch_size": vision.patch,

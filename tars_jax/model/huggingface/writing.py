@@ -19,6 +19,7 @@ from safetensors.numpy import save_file
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.huggingface.configuration import CONFIG_FILE, config_files, family
+from tars_jax.model.huggingface.fields import read_json
 from tars_jax.model.huggingface.files import INDEX_FILE, SINGLE_FILE
 from tars_jax.model.huggingface.names import Tensor, file_name, tensors
 from tars_jax.model.policy import Parameters
@@ -43,7 +44,8 @@ def export_checkpoint(
     Args:
         parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed.
         dtype: of the tensors; None keeps that of each parameter, and the wider where two make one tensor.
-        beside: further files to copy, such as a tokenizer; none takes the place of config.json.
+        beside: further files to copy, such as a tokenizer. A config.json among them is the one that the weights came
+            with: the new one keeps the fields of it that are not the model's.
         on_file: hears how many files of tensors are written, and of how many.
 
     Raises:
@@ -73,7 +75,8 @@ def export_checkpoint(
             weight_map |= dict.fromkeys(arrays, name)
             del arrays  # before the next file's are read
             on_file(number, len(shards))
-        contents = config_files(config, str(_widest(shapes, shapes)))
+        before = next((read_json(file) for file in beside if file.name == CONFIG_FILE), None)
+        contents = config_files(config, str(_widest(shapes, shapes)), before)
         if len(shards) > 1:
             total = sum(_bytes(tensor, shapes) for shard in shards for tensor in shard)
             contents[INDEX_FILE] = {"metadata": {"total_size": total}, "weight_map": weight_map}
