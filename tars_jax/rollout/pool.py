@@ -100,6 +100,7 @@ class RolloutPool:
         self._failed: set[int] = set()
         self._tasks: dict[int, dict[str, Any]] = {}  # of groups that no batch has taken
         self._consumed: list[list[int]] = []  # one list for each batch
+        self._groups_taken = 0
         self._filtered: list[list[int]] = []  # one list for each batch: those that it went without
         self._aside: dict[int, Trajectory] = {}  # those that the next batch goes without
         self._left_out: list[Trajectory] = []
@@ -147,6 +148,7 @@ class RolloutPool:
         trajectories = {index: load_trajectory(stored[index]) for index in waiting}
 
         pool._consumed, pool._filtered = consumed, filtered
+        pool._groups_taken = len({index // group_size for index in used})
         taken = {index // group_size for index in used | dropped}
         pool._tasks = {
             **({} if ledger is None else {int(group): task for group, task in ledger.get("tasks", {}).items()}),
@@ -173,12 +175,16 @@ class RolloutPool:
         `version` counts the updates made. As in AReaL (arXiv 2505.24298, section 5.1), an episode may start while
         started < (version + max_staleness + 1) * min_batch, counted in whole groups: a group that has started goes on.
         Failed episodes do not count as started. None, too, while no update will take another episode.
+
+        A batch that was taken counts as one on both sides, whatever part of it was this process's: a run that goes on
+        with other shares lacks nothing for its next one.
         """
         with self.changed:
             batches = version + self.max_staleness + 1
             if self._updates is not None:
                 batches = min(batches, self._updates)
-            room = len(self._started) < batches * (self.min_batch // self.group_size)
+            ahead = (batches - len(self._consumed)) * (self.min_batch // self.group_size)
+            room = len(self._started) - self._groups_taken < ahead
             candidates = [*self._requeued, self._next]
             index = next((index for index in candidates if room or self._group(index) in self._started), None)
             if index is None:
@@ -254,6 +260,7 @@ class RolloutPool:
             members = [index for group in groups for index in self._members(group) if index in self._ready]
             batch = [(index, self._ready.pop(index)) for index in members]
             self._consumed.append([index for index, _ in batch])
+            self._groups_taken += len(groups)
             self._filtered.append(list(self._aside))
             self._left_out, self._aside = list(self._aside.values()), {}
             self.changed.notify_all()

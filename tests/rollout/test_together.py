@@ -22,6 +22,7 @@ from tars_jax.rollout.pool import RolloutPool, trajectory_path
 from tars_jax.rollout.share import Share
 from tars_jax.rollout.sources import ListSource
 from tars_jax.tasks.task import Task
+from tars_jax.trajectory import Outcome
 from tests.rollout.test_pool import episode
 
 
@@ -161,3 +162,32 @@ def test_a_list_is_played_in_shares(tmp_path: pathlib.Path) -> None:
     whole = ListSource(tasks, tmp_path, lambda done, trajectory: None, samples=2)
     assert whole.exhausted() and sorted(whole.done) == list(range(10))
     assert trajectory_path(tmp_path, 9).exists()
+
+
+@hypothesis.given(st.integers(0, 10_000), st.lists(st.integers(1, 3), min_size=2, max_size=3), st.integers(0, 2))
+@hypothesis.settings(max_examples=20, deadline=None)
+def test_every_process_has_its_batch_whatever_the_processes_before_have_used(
+    seed: int, counts: list[int], max_staleness: int
+) -> None:
+    """Lives of so many processes, two updates each; an episode may fail, and any order of arrival is possible."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, rng, ledger, version = pathlib.Path(name), random.Random(seed), None, 0
+        for count in counts:
+            alive = [
+                RolloutPool.resume(
+                    folder, ledger, min_batch=6 // count, max_staleness=max_staleness, updates=2 * len(counts),
+                    share=Share(number, count),
+                )
+                for number in range(count)
+            ]  # fmt: skip
+            for _ in range(2):
+                for pool in alive:
+                    while claims := list(iter(functools.partial(pool.claim, version), None)):
+                        for index in rng.sample(claims, len(claims)):
+                            pool.task(index, lambda group: {"group": group})
+                            outcome = Outcome.FAILED if rng.random() < 0.2 else Outcome.FINISHED
+                            pool.finish(index, episode(index, outcome))
+                    assert pool.wait(0), "it would wait for ever, and the others for it"
+                in_all(count, functools.partial(take, alive))
+                ledger = in_all(count, functools.partial(ledger_of, alive))[0]
+                version += 1
