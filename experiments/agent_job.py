@@ -29,7 +29,6 @@ from tars_jax.inference.config import WEIGHTS
 from tars_jax.rollout import together
 from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.share import WHOLE
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
 from tars_jax.tasks.task import Task
@@ -321,7 +320,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
     extra: dict[str, Any] = {}
     if version:
         (policy, value), extra = checkpoints.restore(version, (policy, value))
-    digests = extra.get("digests") or _digests(policy, value)
+    digests = extra.get("digests", []) if version else _digests(policy, value)
     lab.metrics.truncate_after("ppo", version)
     tasks = work.training(extra.get("curriculum"))
     pool = RolloutPool.resume(
@@ -359,7 +358,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             # Before the checkpoint: what a killed run wrote of an update that it makes again is cut off.
             lab.metrics.write("ppo", version, metrics)
             with learning("checkpoint", version=version):
-                digests += _digests(policy, value)
+                digests = [*digests, *_digests(policy, value)] if len(digests) == version else []
                 ledger = together.ledger(pool, processes.gather)
                 kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state()}
                 checkpoints.save(version, (policy, value), kept)
@@ -367,7 +366,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
             shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *picked)
             progress.update(version, **{name: metrics[name] for name in shown})
     save_parameters(lab.path / "policy", policy.parameters, parent=start_at)
-    if lab.share == WHOLE:
+    if len(digests) == version + 1:  # one process made every update
         value_folder = None if value_at is None else str(value_at.relative_to(lab.path))
         started = Starts(str(start_at.relative_to(lab.path)), value_folder)
         write_updates(lab.path / UPDATES_FILE, started, pool.ledger()["consumed"], digests)

@@ -16,6 +16,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from experiments.config import Rule, at_least, each, one_of
@@ -26,6 +28,7 @@ from tars_jax.evaluation import bootstrap_difference
 from tars_jax.inference import Engine
 from tars_jax.model.policy import Parameters
 from tars_jax.model.quantisation import quantise, weight_errors
+from tars_jax.model.sharding import leaf_name
 from tars_jax.rollout.players import engine_player
 from tars_jax.training.checkpoint import load_parameters, require_replaceable
 from tars_jax.training.packing import select_rows
@@ -63,6 +66,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     require_replaceable(output)
     with Lab(config, run_directory) as lab:
         parameters = load_parameters(checkpoint, lab.parameters)
+        require_finite_weights(checkpoint, parameters)
         if lab.run.finished("w4a8") is None:
             save_quantised(output, quantise(lab.model, parameters, config.kept), parent=config.checkpoint)
             lab.record("w4a8", {"output": str(output)})
@@ -77,6 +81,13 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         ) as engine:
             after = play(lab, "quantised", engine)
         finish(lab, parameters, quantised, output, before, after)
+
+
+def require_finite_weights(path: Path, parameters: Parameters) -> None:
+    """Raises InputError for weights of a run that diverged: an integer cannot be NaN and would hide it."""
+    for where, leaf in jax.tree_util.tree_leaves_with_path(parameters):
+        if not bool(jnp.isfinite(leaf).all()):
+            raise InputError(f"{path}: {leaf_name(where)} holds numbers that are not finite; it takes finite ones.")
 
 
 def play(lab: Lab, stage: str, engine: Engine) -> list[Trajectory]:

@@ -45,6 +45,8 @@ class VisionConfig:
         for name in ("whole_image_blocks", "deepstack"):
             if any(not 0 <= block < self.depth for block in getattr(self, name)):
                 raise InputError(f"vision.{name} takes blocks 0 to {self.depth - 1}, got {getattr(self, name)}")
+        if len(set(self.deepstack)) < len(self.deepstack):
+            raise InputError(f"vision.deepstack takes each block once, got {self.deepstack}")
 
     def token_grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of decoder tokens for an image; raises InputError when the size does not divide."""

@@ -34,7 +34,7 @@ def rope_positions(
         InputError: an image is not whole, or there are more or fewer images than grids.
     """
     flags = np.fromiter(is_image, bool)
-    each = not isinstance(grid[0], int)
+    each = not (len(grid) and np.ndim(grid[0]) == 0)
     grids: Iterator[Any] = iter(grid) if each else itertools.repeat(grid)
     positions = np.empty((3, flags.size), np.int32)
     position, index = start, 0
@@ -74,7 +74,9 @@ def rotary(
     the last with columns. With YaRN, cosines and sines are larger, and attention grows by the square of that.
     """
     half = head_dim // 2
-    frequency = theta ** (-jnp.arange(half, dtype=jnp.float32) / half)
+    # Rounded as transformers does: at position 100,000 a frequency's last bit is the second digit of a cosine.
+    exponent = np.arange(half, dtype=np.float32) / np.float32(half)
+    frequency = np.float32(1) / np.power(theta, exponent.astype(np.float64)).astype(np.float32)
     if scaling is not None:
         frequency *= scaling.slowdown(head_dim, theta)
     if interleaved:

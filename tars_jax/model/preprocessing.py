@@ -33,8 +33,10 @@ def smart_size(
     ratio changes as little as that allows. (Qwen2-VL `smart_resize`.)
 
     Raises:
-        InputError: one side is more than 200 times the other.
+        InputError: one side is more than 200 times the other, or has no pixel.
     """
+    if min(height, width) < 1:
+        raise InputError(f"an image of {height}x{width} pixels: both sides take at least 1")
     if max(height, width) > LARGEST_RATIO * min(height, width):
         raise InputError(
             f"an image of {height}x{width} pixels: one side may be at most {LARGEST_RATIO} times the other"

@@ -124,6 +124,8 @@ class _RemoteSeat:
             self._ray.cancel(call)
             raise
         except self._ray.exceptions.RayActorError as error:
+            if isinstance(error, self._ray.exceptions.RayTaskError):  # of an actor that the host called: the policy's
+                raise
             self._away = True
             raise SeatLost(str(error)) from error
         for span in spans:

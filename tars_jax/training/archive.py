@@ -74,6 +74,8 @@ def _checked_members(source: pathlib.Path) -> Iterator[tuple[str, bytes]]:
                 yield name, data
     except FileNotFoundError as error:
         raise InputError(f"{source} does not exist; it takes an archive that `publish` made.") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{source} is a folder; it takes an archive that `publish` made.") from error
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, EOFError) as error:
         raise InputError(f"{source}: damaged, or no archive of a run ({error}).") from error
 

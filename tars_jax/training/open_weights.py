@@ -61,6 +61,7 @@ def import_weights(
     Raises InputError that names the file, field or tensors which cannot be used, OSError if the disk refuses.
     """
     directory, target = pathlib.Path(source), pathlib.Path(output)
+    _require_dtype(dtype)
     require_replaceable(target)
     weights = OpenWeights(directory)
     kept = jnp.dtype(dtype)
@@ -92,6 +93,10 @@ def export_weights(
     or of one that `transformers` has not; OSError if the disk refuses.
     """
     path = pathlib.Path(checkpoint)
+    if dtype is not None:
+        _require_dtype(dtype)
+    if pathlib.Path(output).absolute().is_relative_to(path.absolute()):
+        raise InputError(f"{output} lies in the checkpoint {path}; the export takes a directory of its own.")
     model, stored = recorded_model(path), StoredTensors(path)
     shapes = flatten_dict(parameter_shapes(model), sep="/")
     wrong = [leaf for leaf in {**shapes, **stored.leaves} if stored.leaves.get(leaf) not in _kinds(shapes.get(leaf))]
@@ -104,6 +109,11 @@ def export_weights(
     beside = files_beside(path)
     export_checkpoint(pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, beside=beside, on_file=on_file)
     return model
+
+
+def _require_dtype(dtype: str) -> None:
+    if dtype not in DTYPES:
+        raise InputError(f"dtype got {dtype!r}; it takes one of {', '.join(DTYPES)}.")
 
 
 def _kinds(shape: jax.ShapeDtypeStruct | None) -> set[str]:

@@ -110,7 +110,10 @@ class Packer:
             count[row] += 1
             tokens[row, span] = window.tokens
             segments[row, span] = count[row]
-            positions[:, row, span] = rope_positions(is_image, grid)[0]
+            try:
+                positions[:, row, span] = rope_positions(is_image, grid)[0]
+            except InputError as error:
+                raise InputError(f"trajectory {trajectory.id}: {error}") from error
             image_tokens[row, start + np.flatnonzero(is_image)] = first_image * per_image + np.arange(is_image.sum())
             for offset, step in enumerate(window.images):
                 images[row, first_image + offset] = pictures[number, step]
@@ -201,12 +204,18 @@ def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: 
 
 
 def _decode_screenshots(trajectories: Sequence[Trajectory]) -> dict[tuple[int, int], np.ndarray]:
-    """The pixels of (trajectory, step), both by their number: ids need not be unique in a batch."""
-    pictures = {
-        (number, step): np.asarray(Image.open(io.BytesIO(seen.screenshot)).convert("RGB"))
-        for number, trajectory in enumerate(trajectories)
-        for step, seen in enumerate(trajectory.steps)
-    }
+    """The pixels of (trajectory, step) that windows show, both by their number: ids need not be unique in a batch."""
+    pictures = {}
+    for number, trajectory in enumerate(trajectories):
+        for step in sorted({step for window in trajectory.windows for step in window.images}):
+            where = f"trajectory {trajectory.id}: a window shows the screenshot of step {step}"
+            if not 0 <= step < len(trajectory.steps):
+                raise InputError(f"{where}, and there are {len(trajectory.steps)} steps")
+            try:
+                with Image.open(io.BytesIO(trajectory.steps[step].screenshot)) as picture:
+                    pictures[number, step] = np.asarray(picture.convert("RGB"))
+            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+                raise InputError(f"{where}, which cannot be read: {error}") from error
     if len(sizes := {picture.shape[:2] for picture in pictures.values()}) > 1:
         raise InputError(f"screenshots of one batch must have one size, got {sorted(sizes)} (height, width)")
     return pictures

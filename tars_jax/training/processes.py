@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -40,7 +41,11 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
         raise InputError(f"{', '.join(names)} are set in part; all of them are needed, or none.")
     if any(number is not None and not number.isdecimal() for number in numbers):
         raise InputError(f"JAX_NUM_PROCESSES and JAX_PROCESS_ID got {numbers}; they take whole numbers.")
+    if address is not None and not re.fullmatch(r".+:[0-9]{1,5}", address):
+        raise InputError(f"JAX_COORDINATOR_ADDRESS is {address!r}; it takes HOST:PORT.")
     total, index = (None if number is None else int(number) for number in numbers)
+    if total == 0:
+        raise InputError("JAX_NUM_PROCESSES is 0; it takes at least 1.")
     if total is not None and index is not None and index >= total:
         raise InputError(f"JAX_PROCESS_ID is {index}; of {total} processes it takes at most {total - 1}.")
     jax.config.update("jax_enable_preemption_service", False)  # it would keep SIGTERM for itself

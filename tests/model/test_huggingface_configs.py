@@ -80,6 +80,11 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
         ({"head_dim": 16.0}, "config.json: head_dim must be a positive integer, got 16.0"),
         ({"num_key_value_heads": True}, "config.json: num_key_value_heads must be a positive integer, got True"),
         ({"num_key_value_heads": 3}, "config.json: query_heads 4 must be a multiple of kv_heads 3"),
+        ({"vision_config": {"num_position_embeddings": 35}}, "num_position_embeddings must be a square number"),
+        (
+            {"vision_config": {"deepstack_visual_indexes": [1, 1]}},
+            r"vision.deepstack takes each block once, got \(1, 1",
+        ),
         ({"vision_config": {"deepstack_visual_indexes": 2}}, "vision_config.deepstack_visual_indexes must be a list"),
         ({"vision_config": {"depth": 3}}, r"config.json: vision.deepstack takes blocks 0 to 2, got \(8, 16, 24\)"),
         ({"vision_config": {"rope_parameters": {"rope_type": "yarn"}}}, "rope_type must be default or axial"),
@@ -181,6 +186,10 @@ def test_yarn_where_files_write_it(tmp_path: Path) -> None:
         model = read_config(folder)
         assert model.rope_scaling == Yarn(factor, trained, 0.1 * math.log(factor) + 1)
         assert config_from_json(json.loads(json.dumps(config_to_json(model))), "here") == model
+        # Version 5 writes rope_parameters, and a user adds the other form to it: transformers lets that one count.
+        text["rope_parameters"] = rope
+        (folder / "config.json").write_text(json.dumps(config))
+        assert read_config(folder) == model
         exported = config_files(model, "float32")["config.json"]
         assert exported["text_config"]["max_position_embeddings"] == factor * trained
         (folder / "config.json").write_text(json.dumps(exported))

@@ -1,5 +1,7 @@
 """Golden positions and frequencies, derived by hand."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -43,6 +45,20 @@ def test_positions_go_on_where_the_last_run_ended(pieces: list[str], cut: int) -
     second, last = rope_positions(flags(pieces[cut:]), (2, 3), start=middle)
     np.testing.assert_array_equal(np.concatenate([first, second], axis=1), whole)
     assert last == end
+
+
+@pytest.mark.parametrize("theta", [1e6, 5e6])
+def test_far_positions_turn_as_far_as_in_transformers(theta: float) -> None:
+    """Where a frequency's last bit counts most; one of the 64 of 5e6 differs in it."""
+    with np.load(Path(__file__).parent / "goldens" / "frequencies.npz") as goldens:
+        frequency = goldens[f"{theta:.0f}"]
+    for position, within in ((4096, 1e-5), (32_768, 5e-5), (262_144, 3e-4)):
+        positions = jnp.full((3, 1, 1), position, jnp.int32)
+        turn = jax.jit(lambda positions: rotary(positions, head_dim=128, theta=theta, sections=(24, 20, 20)))
+        cosine, sine = turn(positions)
+        angle = np.float32(position) * frequency
+        np.testing.assert_allclose(cosine[0, 0], np.cos(angle), atol=within)
+        np.testing.assert_allclose(sine[0, 0], np.sin(angle), atol=within)
 
 
 def test_frequencies_are_dealt_to_time_row_and_column_in_turn() -> None:

@@ -139,6 +139,25 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return folder / "ours"
 
 
+def test_what_no_weights_can_be_is_refused(ours: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    for call in (import_weights, export_weights):
+        with pytest.raises(InputError, match="dtype got 'int8'; it takes one of float32, bfloat16"):
+            call(GOLDENS / "qwen2_5_vl" if call is import_weights else ours, tmp_path / "new", dtype="int8")
+    with pytest.raises(InputError, match="lies in the checkpoint"):
+        export_weights(ours, ours / "inner")
+
+
+def test_one_file_counts_and_not_the_index_beside_it(tmp_path: pathlib.Path) -> None:
+    """A fine-tune that was saved as one file into a copy of the published folder."""
+    source = pathlib.Path(shutil.copytree(GOLDENS / "qwen2_5_vl", tmp_path / "source"))
+    held = load_file(source / "model.safetensors")
+    old = "model-00001-of-00001.safetensors"
+    save_file({name: np.zeros_like(tensor) for name, tensor in held.items()}, source / old)
+    (source / "model.safetensors.index.json").write_text(json.dumps({"weight_map": dict.fromkeys(held, old)}))
+    _, expected = import_checkpoint(GOLDENS / "qwen2_5_vl", mesh())
+    chex.assert_trees_all_equal(import_checkpoint(source, mesh())[1], expected)
+
+
 def test_a_value_model_starts_from_an_imported_policy(ours: pathlib.Path) -> None:
     model = recorded_model(ours)
     policy = load_parameters(ours, parameter_shapes(model))

@@ -161,6 +161,25 @@ def test_windows_without_a_screenshot_are_learnt_from(tiny_model: ModelConfig, t
         assert np.isfinite(output.hidden[0, : 3 if windows else 0]).all()
 
 
+@pytest.mark.parametrize(
+    ("screenshot", "shown", "words"),
+    [
+        (b"no picture", 0, "trajectory a: a window shows the screenshot of step 0, which cannot be read"),
+        (png(0), 3, "trajectory a: a window shows the screenshot of step 3, and there are 1 steps"),
+    ],
+)
+def test_a_screenshot_that_is_not_there_is_named(packer: Packer, screenshot: bytes, shown: int, words: str) -> None:
+    windows = (window(7, [shown], [2]),)
+    with pytest.raises(InputError, match=words):
+        packer.pack([Trajectory("a", {}, windows, (step(screenshot),), Outcome.FINISHED, 1.0)], 1)
+
+
+def test_a_screenshot_that_no_window_shows_is_not_looked_at(packer: Packer) -> None:
+    steps = (step(png(0)), step(b"no picture"), step(png(0, (50, 50))))
+    packed = packer.pack([Trajectory("a", {}, (window(7, [0], [2]),), steps, Outcome.FINISHED, 1.0)], 1)
+    assert packed.action_valid.sum() == 2
+
+
 def test_a_window_as_long_as_a_row_fits(packer: Packer) -> None:
     exact = trajectory(0, [[CONFIG.row_length - 1 - PER_IMAGE]])
     check(packer.pack([exact], 1), [exact], 1)

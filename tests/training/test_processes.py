@@ -51,6 +51,14 @@ def test_one_process_needs_nobody() -> None:
             {"JAX_COORDINATOR_ADDRESS": "localhost:1", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "2"},
             "JAX_PROCESS_ID is 2; of 2 processes it takes at most 1",
         ),
+        (
+            {"JAX_COORDINATOR_ADDRESS": "localhost", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "0"},
+            "JAX_COORDINATOR_ADDRESS is 'localhost'; it takes HOST:PORT",
+        ),
+        (
+            {"JAX_COORDINATOR_ADDRESS": "localhost:1", "JAX_NUM_PROCESSES": "0", "JAX_PROCESS_ID": "0"},
+            "JAX_NUM_PROCESSES is 0; it takes at least 1",
+        ),
     ],
 )
 def test_processes_that_are_described_wrongly(environment: dict[str, str], message: str) -> None:

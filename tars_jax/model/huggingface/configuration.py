@@ -7,6 +7,7 @@ images are read with stands in a file of its own, preprocessor_config.json, or a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -149,7 +150,9 @@ def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> Visi
     mean, std = (CLIP_MEAN, CLIP_STD) if qwen25 else ((0.5,) * 3, (0.5,) * 3)
     preprocessor, pixels = _read_preprocessor(directory)
     smallest, largest = _pixel_bounds(preprocessor, pixels)
-    grid = 0 if qwen25 else round(vision.integer("num_position_embeddings") ** 0.5)
+    grid = 0 if qwen25 else math.isqrt(vision.integer("num_position_embeddings"))
+    if not qwen25 and grid**2 != vision.integer("num_position_embeddings"):
+        raise InputError(f"{path}: vision_config.num_position_embeddings must be a square number")
     patch, merge, depth = vision.integer("patch_size"), vision.integer("spatial_merge_size"), vision.integer("depth")
     unit = patch * merge
     return _made(

@@ -108,8 +108,9 @@ class OpenWeights:
 
 
 def _shard_files(directory: Path) -> list[Path]:
+    """The one file where there is one, as transformers has it: an index beside it is of the weights before."""
     index = directory / INDEX_FILE
-    if index.exists():
+    if index.exists() and not (directory / SINGLE_FILE).exists():
         weight_map = read_json(index).get("weight_map")
         if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
             raise InputError(f"{index}: weight_map must map tensors to files, got {type(weight_map).__name__}")

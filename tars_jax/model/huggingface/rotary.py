@@ -1,6 +1,7 @@
 """Rotary settings of a config.json: theta, the sections of time, row and column, and YaRN.
 
-They stand in `rope_scaling` (transformers 4, theta beside it) or in `rope_parameters` (5).
+They stand in `rope_scaling` (transformers 4, theta beside it) or in `rope_parameters` (5). Of both the first counts, as
+in transformers: users add it to what version 5 has saved, to stretch the context.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> 
 
     Raises InputError that names file and field.
     """
-    settings = {**json_object(path, text, "rope_scaling"), **json_object(path, text, "rope_parameters")}
-    rope = Fields(path, settings, {"rope_theta": text.get("rope_theta")})
+    scaling, parameters = json_object(path, text, "rope_scaling"), json_object(path, text, "rope_parameters")
+    said = text.get("rope_theta", parameters.get("rope_theta"))
+    rope = Fields(path, scaling or parameters, {"rope_theta": said})
     form = rope.values.get("rope_type", rope.values.get("type", "default"))
     if form not in ("default", "mrope", "yarn"):
         raise InputError(f"{path}: the rotary positions must be of type default, mrope or yarn, got {form!r}")

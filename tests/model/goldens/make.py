@@ -4,7 +4,7 @@
 
 Each KIND/ is what `save_pretrained` writes in bfloat16, with golden.npz: one context with images of several sizes, the
 patches that the image processor makes of them, and the float32 positions, hidden states and logits of the model.
-preprocessing.npz holds the sizes that images are read at, and two resized images.
+preprocessing.npz holds the sizes that images are read at, and two resized images; frequencies.npz those of positions.
 """
 
 from __future__ import annotations
@@ -171,7 +171,14 @@ def make_preprocessing() -> dict[str, Any]:
     return made
 
 
+def make_frequencies() -> dict[str, Any]:
+    """Rotary frequencies of heads of 128 by torch's float32 power, for the thetas of the families: 1e6 and 5e6."""
+    exponent = torch.arange(0, 128, 2, dtype=torch.int64).float() / 128
+    return {f"{theta:.0f}": (1.0 / (theta**exponent)).numpy() for theta in (1e6, 5e6)}
+
+
 def main() -> None:
+    np.savez(Path(__file__).with_name("frequencies.npz"), **make_frequencies())
     np.savez_compressed(Path(__file__).with_name("preprocessing.npz"), **make_preprocessing())
     for number, kind in enumerate(KINDS):
         folder = Path(__file__).with_name(kind)
