@@ -32,7 +32,7 @@ from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, SeatLost
 from tars_jax.rollout.sources import Assignment
 from tars_jax.rollout.workers import page_seats
-from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.sandbox.browser.service import browsers
 from tars_jax.trajectory import Trajectory, decode_trajectory, encode_trajectory
 
@@ -109,7 +109,7 @@ class _RemoteSeat:
             try:
                 await self._host.start.remote()
                 self._away = False
-            except self._ray.exceptions.RayActorError as error:
+            except (self._ray.exceptions.RayActorError, SandboxFailure) as error:
                 if time.monotonic() > deadline:
                     raise SeatLost(f"a host stayed away for {self._patience:.0f} seconds") from error
                 await asyncio.sleep(RETRY_SECONDS)
@@ -128,6 +128,9 @@ class _RemoteSeat:
                 raise
             self._away = True
             raise SeatLost(str(error)) from error
+        except SandboxFailure as failure:  # the host came back, and its browsers did not
+            self._away = True
+            raise SeatLost(str(failure)) from failure
         for span in spans:
             record(*span)
         return decode_trajectory(data)

@@ -55,13 +55,14 @@ class RolloutPool:
 
         `share` says which groups are this process's, where several fill one folder; `min_batch` is then its alone.
 
-        Raises InputError for impossible numbers and for a folder that already holds trajectories.
+        Raises InputError for impossible numbers and for a folder that already holds trajectories of this share.
         """
         self._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates, share)
         for path in folder.glob("*.trajectory"):
-            raise InputError(
-                f"{folder} holds {path.name}; a fresh pool takes an empty folder, RolloutPool.resume this."
-            )
+            if not path.stem.isdecimal() or share.has(int(path.stem) // group_size):
+                raise InputError(
+                    f"{folder} holds {path.name}; a fresh pool takes an empty folder, RolloutPool.resume this."
+                )
 
     def _set_up(
         self,

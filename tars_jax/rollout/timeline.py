@@ -103,20 +103,24 @@ class Timeline:
         """Goes on after the last whole event of the file; a fresh file has none."""
         self._named: set[tuple[Part, int]] = set()
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        size = os.fstat(self._file).st_size
-        self._size = max(size - _TAIL_BYTES, 0)
-        tail = os.pread(self._file, _TAIL_BYTES, self._size)
-        lines = tail.split(b"\n")
-        while lines and not _is_event(lines[-1]):
-            lines.pop()
-        whole = b"\n".join(lines).removesuffix(b",")
-        if whole:
-            self._size += len(whole)
-        else:
-            os.pwrite(self._file, b"[\n", 0)
-            self._size = 2
+        self._size = self._end_of_events()
+        if not self._size:
+            self._size = os.pwrite(self._file, b"[\n", 0)
         os.ftruncate(self._file, self._size)
         os.lseek(self._file, self._size, os.SEEK_SET)
+
+    def _end_of_events(self) -> int:
+        """Where the last whole event ends, 0 without one; what a power loss left after it may be long."""
+        end = os.fstat(self._file).st_size
+        while end > 0:
+            start = max(end - _TAIL_BYTES, 0)
+            lines = os.pread(self._file, end - start, start).split(b"\n")
+            while lines and not _is_event(lines[-1]):
+                lines.pop()
+            if lines:
+                return start + len(b"\n".join(lines).removesuffix(b","))
+            end = start and start + _TAIL_BYTES // 2  # an event may lie across the cut
+        return 0
 
 
 def read_timeline(path: str | os.PathLike[str]) -> list[dict[str, Any]]:

@@ -56,6 +56,20 @@ def test_a_killed_run_leaves_a_trace_and_its_next_start_goes_on(tmp_path: pathli
     assert spans(path) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("left", [bytes(200_000), b"\0" * 65_000 + b"{" * 70_000])
+def test_a_power_loss_costs_no_event_before_it(tmp_path: pathlib.Path, left: bytes) -> None:
+    for life in range(2):
+        with Timeline(tmp_path) as timeline:
+            for moment in range(2000):
+                timeline.span(Part.LEARNER, 0, f"{life}-{moment}", moment, moment + 1)
+        if not life:
+            with (tmp_path / TIMELINE_FILE).open("ab") as file:
+                file.write(left)
+    names = [f"{life}-{moment}" for life in range(2) for moment in range(2000)]
+    assert spans(tmp_path / TIMELINE_FILE) == names
+    assert json.loads((tmp_path / TIMELINE_FILE).read_text())
+
+
 def test_what_waits_is_bounded_in_number_and_time(tmp_path: pathlib.Path) -> None:
     timeline = Timeline(tmp_path)
     for number in range(1000):

@@ -81,6 +81,15 @@ def test_each_process_numbers_its_own_groups(tmp_path: pathlib.Path) -> None:
     assert second.claim(0) == 8
 
 
+def test_a_fresh_pool_looks_at_its_own_share(tmp_path: pathlib.Path) -> None:
+    fresh = functools.partial(RolloutPool, tmp_path, min_batch=1, max_staleness=1)
+    first = fresh(share=Share(0, 2))
+    play(first, first.claim(0) or 0)
+    assert fresh(share=Share(1, 2)).claim(0) == 1
+    with pytest.raises(InputError, match=r"holds 00000000\.trajectory"):
+        fresh(share=Share(0, 2))
+
+
 def test_all_take_the_same_batch(tmp_path: pathlib.Path) -> None:
     two = pools(tmp_path, 2, min_batch=2)
     assert together.take(two[0], lambda value: pytest.fail("who has no batch asks nobody")) is None
