@@ -4,9 +4,10 @@
 #     NODES=cloud.google.com/gke-tpu-accelerator=tpu-v5p-slice,cloud.google.com/gke-tpu-topology=4x4x4 \
 #     ./launch/gke.sh EXPERIMENT --config.run=/shared/RUN --config.mesh.fsdp=64 [...] | kubectl apply -f -
 #
-# IMAGE has this repository at /tars_jax, where ./launch/local.sh --help has set it up. VOLUME is a claim that all hosts
-# may write, mounted at /shared. RESOURCE is what a host takes (nvidia.com/gpu=8), NODES the labels of such hosts. A pod
-# that fails ends the others; the job starts all of them again, up to RESTARTS times (10), and --config.run goes on.
+# IMAGE has this repository at /tars_jax, where ./launch/local.sh --help has set it up, or ./launch/gpu.sh --help for GPUs.
+# VOLUME is a claim that all hosts may write, mounted at /shared. RESOURCE is what a host takes (nvidia.com/gpu=8), NODES
+# the labels of such hosts. A pod that fails ends the others; the job starts all of them again, up to RESTARTS times (10),
+# and --config.run goes on.
 set -euo pipefail
 : "${NAME:?}" "${IMAGE:?}" "${HOSTS:?}" "${VOLUME:?}"
 [ $# -ge 1 ] || { echo "usage: NAME=... IMAGE=... HOSTS=... VOLUME=... ./launch/gke.sh EXPERIMENT [...]" >&2; exit 2; }

@@ -3,17 +3,13 @@
 #   ./launch/gpu.sh on_device [--config.run=RUN] [--config.FIELD=VALUE ...]
 #
 # Makes .venv-gpu from requirements.lock and the extras gpu, quantisation and on_device of pyproject.toml, by pip's own
-# registry; nothing else is fetched. Two variables serve a machine that reaches no registry:
+# registry, and provides a Chromium as setup.sh does. Two variables serve a machine that reaches no registry:
 #   TARS_JAX_PYTHON=python3      an interpreter that has jax for GPU, flax, optax, numpy and pillow already
 #   TARS_JAX_WHEELS=DIRECTORY    wheels of what it lacks, such as ml_collections and qwix
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv-gpu"
-
-fail() {
-    printf '%s\n' "$1" >&2
-    exit 2
-}
+. "$root/launch/chromium.sh"
 
 find_python() {
     local candidate
@@ -62,11 +58,16 @@ if [ -n "${TARS_JAX_PYTHON:-}" ]; then
     python=$(command -v "$TARS_JAX_PYTHON") || fail "TARS_JAX_PYTHON is '$TARS_JAX_PYTHON', which is no program."
     [ -z "${TARS_JAX_WHEELS:-}" ] || install_wheels
 else
+    mkdir -p "$work"
+    exec 9>"$work/gpu.lock" # processes of one machine start together: one sets up, the others find it done
+    flock 9
     make_venv
+    (provide_driver && provide_chromium) || echo "setup: no Chromium; what plays on the device needs none" >&2
+    exec 9>&-
 fi
 
-# In a process of its own, which gives the device back.
-"$python" -P -c '
+# In a process of its own, which gives the device back. --help alone sets up where there is no device, for an image.
+[ "${1:-}" = --help ] || "$python" -P -c '
 import importlib, sys
 names = ("jax", "flax", "optax", "einops", "chex", "ml_collections", "yaml", "PIL")
 missing = []

@@ -13,7 +13,7 @@ if ! [[ $count =~ ^[1-9][0-9]*$ ]] || [ $# -lt 2 ]; then
 fi
 shift
 
-"$launch/local.sh" --help >/dev/null # sets up once, before all of them would
+"$launch/pod.sh" --help >/dev/null # sets up once, before all of them would
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("localhost", 0)); print(s.getsockname()[1])')
 export JAX_COORDINATOR_ADDRESS=localhost:$port JAX_NUM_PROCESSES=$count
 pids=()
