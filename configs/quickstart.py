@@ -113,7 +113,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.value = ml_collections.ConfigDict(
         {
             "episodes": 2000,
-            "max_updates": 400,
+            "max_updates": 300,
             "batch_rows": 64,
             "optimiser": "adamw",
             "learning_rate": 1e-3,
@@ -124,7 +124,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.ppo = ml_collections.ConfigDict(
         {
-            "updates": 18,
+            "updates": 16,
             "min_batch": 160,  # episodes
             "max_staleness": 1,
             "learning_rate": 1.5e-4,

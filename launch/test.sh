@@ -23,7 +23,7 @@ check "ruff format" ruff format --check .
 # Beside pytest, which leaves a part of two cores idle.
 "$python" -m mypy </dev/null >"$log" 2>&1 &
 types=$!
-check "pytest" pytest -n 2 --dist loadfile --no-loadscope-reorder "$@" # two cores are what CI has; a file stays in one process
+check "pytest" pytest -n 3 --dist loadfile --no-loadscope-reorder "$@" # one more than CI has cores: a third of the time they wait
 wait "$types" || failed+=("mypy")
 cat "$log"
 

@@ -118,6 +118,7 @@ def test_a_reference_that_scored_nothing_loses_its_game_alone(
     assert kept["raw"]["maze_path_of_light"]["value"] == 3 and "step_budgets" not in kept
 
 
+@pytest.mark.full
 @pytest.mark.browser
 def test_exported_weights_play(tmp_path: pathlib.Path) -> None:
     model = preset("nano", load_tokenizer().vocabulary)

@@ -149,6 +149,7 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(
     assert "policy/checkpoint.json is missing: the weights that played 'after'" in output
 
 
+@pytest.mark.full
 def test_browsers_killed_while_groups_train_cost_time_and_nothing_else(
     tmp_path: pathlib.Path, cache: pathlib.Path, kill_browsers: Callable[[int], list[int]]
 ) -> None:
@@ -184,8 +185,8 @@ def _consumed(run: pathlib.Path) -> list[int]:
     ("argument", "words"),
     [
         ("--config.ppo.clip_hihg=0.3", "clip_high"),
-        ("--config.ppo.epochs=0", "ppo.epochs"),
-        ("--config.seed=one", "seed"),
+        pytest.param("--config.ppo.epochs=0", "ppo.epochs", marks=pytest.mark.full),
+        pytest.param("--config.seed=one", "seed", marks=pytest.mark.full),
     ],
 )
 def test_bad_flags_stop_with_one_sentence(
@@ -198,6 +199,7 @@ def test_bad_flags_stop_with_one_sentence(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.full
 def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path, cache: pathlib.Path) -> None:
     run = tmp_path / "run"
     process = _start(*TINY, f"--config.run={run}", cache=cache)

@@ -29,6 +29,7 @@ def start(setup: OnDevice) -> Any:
     return jax.tree.map(lambda leaf: jax.random.normal(jax.random.key(leaf.size), leaf.shape), setup.shapes([3, 4])[0])
 
 
+@pytest.mark.full
 def test_two_updates_are_the_same_again_and_beside_other_seeds(setup: OnDevice, start: Any) -> None:
     first, policy = setup.train(start, None, [3, 4])
     again, _ = setup.train(start, None, [3, 4])

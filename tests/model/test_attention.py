@@ -181,6 +181,7 @@ def text_alone(rows: int, length: int) -> Inputs:
     return Inputs(zeros + 7, positions, zeros + 1, np.zeros((rows, 0, 1, 1, 3), np.uint8), zeros - 1)
 
 
+@pytest.mark.full
 def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """Gradients are equal, and what the layers keep for the way back is as the policy's name says."""
     rows, length = 3, 50  # too many tokens to go through all experts

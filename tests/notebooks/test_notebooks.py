@@ -14,10 +14,10 @@ TRAINING = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics", "value_pretra
 UNOPTIMISED = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 )
-# Four notebooks are made alike; one that trains three policies more than the others waits for --all.
-LONG = "ablate_clipping"
+# Four notebooks are made alike; two that train more policies than the others wait for --all.
+LONG = ("ablate_clipping", "ppo_vs_grpo")
 NOTEBOOKS = [
-    pytest.param(path, id=path.stem, marks=pytest.mark.full if path.stem == LONG else ())
+    pytest.param(path, id=path.stem, marks=pytest.mark.full if path.stem in LONG else ())
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))
 ]
 

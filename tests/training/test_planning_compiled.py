@@ -18,6 +18,7 @@ DEEP = 17  # layers: more than an engine holds apart
 
 
 pytestmark = [
+    pytest.mark.full,
     pytest.mark.multiprocess,
     pytest.mark.skipif(not compiler_installed(), reason="libtpu is not installed: pip install 'jax[tpu]==0.10.2'"),
 ]

@@ -23,7 +23,9 @@ from tars_jax.training.quantised import bytes_on_disk, load_quantised, save_quan
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("kept", [("/router$",), ("^vision/", "/router$", "/attention/")])
+@pytest.mark.parametrize(
+    "kept", [pytest.param(("/router$",), marks=pytest.mark.full), ("^vision/", "/router$", "/attention/")]
+)
 def test_round_trip(
     tmp_path: pathlib.Path, tiny_model: ModelConfig, tiny_parameters: Parameters, kept: tuple[str, ...]
 ) -> None:
