@@ -17,7 +17,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
 from tars_jax.inference.images import encode_image
-from tars_jax.inference.sampling import Sampled, Sampling
+from tars_jax.inference.sampling import Sampled, Sampling, seed_of
 from tars_jax.inference.turns import Message, Part, TurnFormat
 from tars_jax.web.connections import Connections, Received
 from tars_jax.web.protocol import to_json
@@ -157,6 +157,8 @@ class _ServerSession:
             "restart": restart,
             **_sampling_fields(sampling, "max_new_tokens"),
         }
+        if sampling is not None:  # its default is not the server's, which is the engine's
+            body["temperature"] = sampling.temperature
         answer = await self.connection.send("POST", f"{self.path}/respond", body)
         return Sampled(
             tuple(answer["tokens"]), tuple(answer["log_probs"]), tuple(answer["versions"]), finish=answer["finish"]
@@ -194,7 +196,8 @@ class ChatSession:
         messages = [*([] if restart else self._messages), *self._turns.messages(tokens, images)]
         sampling = sampling or Sampling()
         if sampling.seed is None:
-            sampling = dataclasses.replace(sampling, seed=(self._seed + len(messages)) % 2**31)
+            turn = sum(message.role == "assistant" for message in messages)
+            sampling = dataclasses.replace(sampling, seed=seed_of(self._seed, turn) % 2**31)
         reply = await self._client.chat([*self._guide, *messages], sampling)
         self._messages = [*messages, Message("assistant", (reply.text,))]
         written = self._turns.answer(reply.text)
@@ -235,11 +238,14 @@ async def _encoded(images: Sequence[np.ndarray]) -> list[str]:
 
 
 def _sampling_fields(sampling: Sampling | None, budget: str) -> dict[str, Any]:
-    """What differs from the defaults. Raises InputError for `until`, which is a function of this process."""
+    """What differs from the defaults. Raises InputError for `until`, which is a function of this process, and for
+    `alternatives`, which the answers of clients have no place for."""
     if sampling is None:
         return {}
     if sampling.until is not None:
         raise InputError("client.sampling: until cannot be sent to a server")
+    if sampling.alternatives:
+        raise InputError("client.sampling: alternatives come from an engine alone; a server takes 0")
     plain = Sampling()
     names = {"max_new_tokens": budget}
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import dataclasses
 import io
 from collections.abc import Callable, Sequence
@@ -87,14 +88,15 @@ def _opened(image_url: ImageUrl, max_pixels: int) -> Image.Image:
 
 
 def _unpacked(image: Image.Image, param: str, fit: Fit) -> np.ndarray:
-    try:
-        image.load()
-    except Exception as error:  # as above
-        raise RequestError(f"{param} is a damaged {image.format}: {error}", param) from error
-    try:
-        return fit(image)
-    except InputError as error:  # of a shape that the policy does not read
-        raise RequestError(f"{param}: {error}", param) from error
+    with contextlib.closing(image):  # one at a time is unpacked: a few bytes can be a great many pixels
+        try:
+            image.load()
+        except Exception as error:  # as above
+            raise RequestError(f"{param} is a damaged {image.format}: {error}", param) from error
+        try:
+            return fit(image)
+        except InputError as error:  # of a shape that the policy does not read
+            raise RequestError(f"{param}: {error}", param) from error
 
 
 def encode_image(pixels: np.ndarray) -> str:

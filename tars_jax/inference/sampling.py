@@ -91,6 +91,11 @@ class Sampling:
         check("max_new_tokens", self.max_new_tokens, (self.max_new_tokens or 0) >= 0, "0 or more")
 
 
+def seed_of(seed: int, index: int) -> int:
+    """The seed of answer `index` to one request: the request's own for the first, and no other's for the next ones."""
+    return seed % 2**32 if index == 0 else int(np.random.SeedSequence((seed % 2**32, index)).generate_state(1)[0])
+
+
 def check(field: str, got: Any, right: bool, takes: str) -> None:
     """Raises InputError unless `right`; NaN compares with nothing, so it is never right."""
     if not right:

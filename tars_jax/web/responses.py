@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from tars_jax.web.protocol import RequestError, from_json, to_json
 
 LONG = 1 << 20  # bytes; more are read in a thread, so that they hold nobody up
+LINGER_BYTES, LINGER_SECONDS = 1 << 28, 5.0  # of a body whose request has been refused
 
 
 class JsonResponse(Response):
@@ -25,6 +26,24 @@ class JsonResponse(Response):
 
 def error_response(error: RequestError) -> Response:
     return JsonResponse(error.body(), status_code=error.status, headers=error.headers)
+
+
+async def refuse(error: RequestError, receive: Receive, send: Send) -> None:
+    """Answers a request whose body may not have been read, and ends its connection.
+
+    The rest of the body is read and forgotten for a while: a client that writes all of it before it reads would find
+    its connection reset, and not the answer.
+    """
+    error.headers["Connection"] = "close"
+    response = error_response(error)
+    await send({"type": "http.response.start", "status": error.status, "headers": response.raw_headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
+    left = 0 if error.status == 408 else LINGER_BYTES  # whoever was too slow has been waited for
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while left > 0 and (message := await receive())["type"] == "http.request" and message.get("more_body"):
+                left -= len(message.get("body", b""))
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class EventStream(Response):

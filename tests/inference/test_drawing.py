@@ -13,6 +13,7 @@ from tars_jax import InputError
 from tars_jax.inference import Sampling, until_text
 from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.drawing import Draw, Drawing, chances_of, draw, pick, rows_of
+from tars_jax.inference.sampling import seed_of
 from tars_jax.model.policy import NEVER
 
 PROBABILITIES = (0.1, 0.4, 0.2, 0.3)
@@ -216,3 +217,9 @@ def test_stop_sequences_cut_before_their_first_token() -> None:
     assert [until(tokens) for tokens, _ in cases] == [kept for _, kept in cases]
     with pytest.raises(InputError, match=r"stop sequences are \[''\]"):
         until_text([""], decode)
+
+
+def test_no_two_answers_of_neighbouring_requests_share_a_seed() -> None:
+    seeds = [seed_of(seed, index) for seed in range(40) for index in range(16)]
+    assert len(set(seeds)) == len(seeds) and all(0 <= seed < 2**32 for seed in seeds)
+    assert [seed_of(seed, 0) for seed in (0, 7, 2**32 + 1)] == [0, 7, 1]  # one answer is what the seed says

@@ -71,3 +71,18 @@ def test_a_shape_that_the_policy_does_not_read() -> None:
 
     with pytest.raises(RequestError, match="here: too thin"):
         decoded("data:image/png;base64," + encoded("PNG"), fit)
+
+
+def test_one_image_at_a_time_is_unpacked() -> None:
+    """Sixty-four of 4096 x 4096 are 5 MB of base64, and three gigabytes of pixels."""
+    seen: list[Image.Image] = []
+
+    def fit(image: Image.Image) -> np.ndarray:
+        for earlier in seen:
+            with pytest.raises(ValueError, match="closed"):
+                earlier.getpixel((0, 0))
+        seen.append(image)
+        return exact(image)
+
+    urls = [ImageUrl("data:image/png;base64," + encoded("PNG"), "here")] * 3
+    assert len(asyncio.run(decode_images(urls, 1000, fit))) == len(seen) == 3

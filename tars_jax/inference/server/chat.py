@@ -26,7 +26,7 @@ from tars_jax.inference.chat_protocol import (
     usage_field,
 )
 from tars_jax.inference.images import decode_images
-from tars_jax.inference.sampling import Sampled, Sampling, Token
+from tars_jax.inference.sampling import Sampled, Sampling, Token, seed_of
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
 from tars_jax.inference.session import Session
@@ -118,7 +118,7 @@ class Chat:
         )
 
         def ask(session: Session, choice: int, until: StopText | None) -> Ask:
-            sampling = dataclasses.replace(base, seed=(seed + choice) % 2**32, until=until)
+            sampling = dataclasses.replace(base, seed=seed_of(seed, choice), until=until)
             tokens, images = prompt if len(untils) == 1 else ([], [])
             restart = len(untils) == 1
             return functools.partial(session.respond, tokens, images, restart=restart, sampling=sampling)

@@ -17,7 +17,7 @@ from tars_jax.inference.server.config import ServerConfig
 from tars_jax.inference.server.metrics import HttpMetrics
 from tars_jax.web.door import Body, is_loopback, require_local_name
 from tars_jax.web.protocol import RequestError, busy
-from tars_jax.web.responses import error_response
+from tars_jax.web.responses import refuse
 
 OPEN_PATHS = ("/health",)  # a load balancer has no key
 UNLIMITED_PATHS = ("/health", "/metrics")  # whoever watches a busy server gets an answer
@@ -42,16 +42,17 @@ class Gate:
                 status = message["status"]
             await send(message)
 
-        self._metrics.active += 1
         try:
-            self._admit(scope)
-            if not await self._run(scope, receive, watched_send):
-                status = 499  # as nginx counts clients that left
+            self._metrics.active += 1
+            try:
+                self._admit(scope)
+                if not await self._run(scope, receive, watched_send):
+                    status = 499  # as nginx counts clients that left
+            finally:
+                self._metrics.active -= 1
         except RequestError as error:
-            error.headers["Connection"] = "close"  # the body may not have been read
-            await error_response(error)(scope, receive, watched_send)
+            await refuse(error, receive, watched_send)
         finally:
-            self._metrics.active -= 1
             self._metrics.count(scope, status, time.perf_counter() - began)
 
     def _admit(self, scope: Scope) -> None:

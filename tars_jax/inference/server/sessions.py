@@ -154,8 +154,10 @@ class Sessions:
                         finish = ended.finish
                         yield {"finish": finish, "kept": len(ended.tokens)}
         finally:
-            await arriving.aclose()
-            self._rest(live)
+            try:
+                await arriving.aclose()
+            finally:  # also where a second cancellation comes
+                self._rest(live)
 
     def _read(self, body: Any) -> _Ask:
         """Raises RequestError that names the field."""

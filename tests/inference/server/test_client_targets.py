@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -51,6 +52,25 @@ def test_server_and_engine_give_the_same(
         np.testing.assert_allclose(here.log_probs, there.log_probs, atol=1e-5)
 
 
+def test_how_it_is_sampled_is_said_whatever_the_engine_s_own_temperature_is(
+    engine: Engine, other_server: OtherServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "config", dataclasses.replace(engine.config, temperature=0.0))
+
+    async def play(target: str) -> list[tuple[int, ...]]:
+        async with open_client(target, engine=engine) as client, client.session(1) as session:
+            hot = Sampling(temperature=1.0, seed=3, max_new_tokens=9)
+            return [
+                (await session.respond([1, 9, 2], [], restart=True, sampling=sampling)).tokens
+                for sampling in (hot, Sampling(temperature=0.0, max_new_tokens=9))
+            ]
+
+    here = asyncio.run(play("local"))
+    with other_server() as address:
+        there = asyncio.run(play(address))
+    assert here == there and here[0] != here[1]
+
+
 def test_a_cancelled_answer_frees_its_slot_and_the_session_goes_on(
     server: str, engine: Engine, idle: Callable[[], None]
 ) -> None:
@@ -91,6 +111,8 @@ def test_refusals_and_failures_are_told_apart(other_server: OtherServer, server:
                 await session.respond([1, 2], [PICTURE], restart=True)
             with pytest.raises(InputError, match="until cannot be sent"):
                 await session.respond([1], [], restart=True, sampling=Sampling(until=lambda tokens: None))
+            with pytest.raises(InputError, match="alternatives come from an engine alone"):
+                await session.respond([1], [], restart=True, sampling=Sampling(alternatives=2))
         with other_server(lease_seconds=0.2) as address:
             async with open_client(address) as client, client.session(1) as session:
                 await asyncio.sleep(1)

@@ -1,5 +1,6 @@
 """What the server refuses, in OpenAI's form of errors."""
 
+import asyncio
 import base64
 import contextlib
 import gzip
@@ -20,6 +21,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tars_jax import InputError
 from tars_jax.inference import Engine
 from tars_jax.inference.server import ServerConfig
+from tars_jax.web import responses
+from tars_jax.web.connections import Connections
 
 OtherServer = Callable[..., contextlib.AbstractContextManager[str]]
 CHAT = "/v1/chat/completions"
@@ -163,6 +166,39 @@ def test_large_bodies(http: httpx.Client) -> None:
     require_error(http.post(CHAT, content=b" " * (1 << 21), headers=headers), 413, words="1048576 bytes")
     require_error(http.post(CHAT, content=pieces(), headers=headers), 413, words="1048576 bytes")
     assert http.get("/health").status_code == 200
+
+
+def test_who_writes_all_before_reading_hears_why(server: str) -> None:
+    """As our own client and most others do; a connection closed at once would lose the answer to a reset."""
+
+    async def post(size: int) -> tuple[int, bytes]:
+        async with Connections(server, {}) as connections:
+            received = await connections.request("POST", CHAT, b" " * size)
+            return received.status, received.body
+
+    for size in (1 << 23, 1 << 26):
+        status, body = asyncio.run(post(size))
+        assert status == 413 and b"1048576 bytes" in body
+
+
+def test_a_refused_body_that_does_not_come_is_not_waited_for_long(
+    other_server: OtherServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(responses, "LINGER_SECONDS", 0.2)
+    with other_server() as address:
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
+            lines = [
+                f"POST {CHAT} HTTP/1.1",
+                f"Host: {host}",
+                "Content-Type: application/json",
+                "Content-Length: 9999999",
+            ]
+            connection.sendall("\r\n".join([*lines, "", "{"]).encode())
+            received = b""
+            while piece := connection.recv(65536):
+                received += piece
+        assert received.startswith(b"HTTP/1.1 413")
 
 
 def test_bodies_that_do_not_come(other_server: OtherServer) -> None:

@@ -23,7 +23,7 @@ from tars_jax.sandbox.browser.service.session_routes import SessionRoutes
 from tars_jax.sandbox.browser.sessions import Sessions
 from tars_jax.web.door import Body, require_local_name
 from tars_jax.web.protocol import RequestError
-from tars_jax.web.responses import JsonResponse, error_response
+from tars_jax.web.responses import JsonResponse, error_response, refuse
 
 LIVE = PACKAGE / "sandbox" / "browser" / "service" / "live"
 SHOWN = {"live.js": "text/javascript", "live.css": "text/css", "input.js": "text/javascript"}
@@ -115,8 +115,7 @@ class _Door:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008, "reason": error.message[:100]})
                 return
-            error.headers["Connection"] = "close"  # the body may not have been read
-            await error_response(error)(scope, receive, send)
+            await refuse(error, receive, send)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Start and end. What a user can mend about a failed start is told in a sentence, without a traceback."""
