@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "service")
+FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "restored", "service")
 
 
 class SandboxFailure(Exception):
