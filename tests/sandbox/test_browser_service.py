@@ -33,7 +33,15 @@ from tars_jax.sandbox.browser import (
     find_executable,
 )
 from tars_jax.sandbox.browser.failures import QuotaExceeded
-from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig, debugging, make_app, read_owners
+from tars_jax.sandbox.browser.service import (
+    BrowserClient,
+    Owner,
+    ServiceConfig,
+    debugging,
+    make_app,
+    read_owners,
+    session_routes,
+)
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.tasks.sampling import sample_task
@@ -130,6 +138,28 @@ def test_a_lease_that_is_asked_for_twice_is_one_session(http: httpx.Client, addr
     for each in both:
         each.join()
     assert len(http.get("/v1/sessions").json()["sessions"]) == 3
+
+
+def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that died while all places were taken keeps none from those that come after it."""
+    monkeypatch.setattr(session_routes, "COMES_BACK_S", 0.3)
+    (tmp_path / "index.html").write_text(PAGE)
+    config = ServiceConfig(OWNERS, port=0, roots=(tmp_path,), open_seconds=0.5)
+    manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1, call_timeout_s=60))
+    body = {"site": {"root": str(tmp_path)}}
+    with (
+        serving(make_app(config, Sessions(manager)), config, plain=True) as address,
+        httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
+    ):
+        first = http.post("/v1/sessions", json=body).json()
+        refused(http.post("/v1/sessions", json={**body, "once": "w"}), 429)
+        # Whoever comes back in time still waits for the same one.
+        refused(http.post("/v1/sessions", json={**body, "once": "w"}), 429)
+        time.sleep(0.6)
+        assert http.delete(f"/v1/sessions/{first['id']}").status_code == 204
+        time.sleep(0.3)
+        assert http.get("/v1/sessions").json() == {"sessions": []}
+        assert http.post("/v1/sessions", json={**body, "once": "w"}).status_code == 201
 
 
 def test_a_recording_that_cannot_be_packed_is_an_answer(http: httpx.Client, address: str, folder: Path) -> None:

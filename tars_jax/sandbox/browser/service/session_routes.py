@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import tempfile
 from collections.abc import AsyncIterator, Coroutine
 from typing import IO, Any
@@ -23,12 +24,39 @@ from tars_jax.web.protocol import Fields, RequestError, busy, shown
 from tars_jax.web.responses import JsonResponse, read_json
 
 PIECE = 1 << 20  # bytes of a recording that are in memory
+COMES_BACK_S = 5.0  # a client that was told to come again does so at once
+
+
+@dataclasses.dataclass
+class _Leasing:
+    """A lease that several requests may wait for, one after another; without any for a while it is given up."""
+
+    task: asyncio.Task[tuple[Session, str]]
+    waiting: int = 0
+
+    async def wait(self) -> tuple[Session, str]:
+        self.waiting += 1
+        try:
+            return await asyncio.shield(self.task)
+        finally:
+            self.waiting -= 1
+            asyncio.get_running_loop().call_later(COMES_BACK_S, self._give_up)
+
+    def _give_up(self) -> None:
+        if not self.waiting:
+            self.task.cancel()  # nothing happens to one that is done
+
+    def is_over(self, sessions: Sessions) -> bool:
+        """Whether it failed, or its session has ended."""
+        if not self.task.done():
+            return False
+        return self.task.cancelled() or bool(self.task.exception()) or self.task.result()[0].id not in sessions
 
 
 class SessionRoutes:
     def __init__(self, sessions: Sessions, config: ServiceConfig, access: Access) -> None:
         self._sessions, self._config, self._access = sessions, config, access
-        self._leasing: dict[tuple[str, str], asyncio.Task[tuple[Session, str]]] = {}  # owner and word -> its lease
+        self._leasing: dict[tuple[str, str], _Leasing] = {}  # by owner and word
 
     async def lease(self, request: Request) -> Response:
         """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint} -> 201 {id, token, ...}
@@ -56,18 +84,13 @@ class SessionRoutes:
         self, word: tuple[str, str], leasing: Coroutine[Any, Any, tuple[Session, str]]
     ) -> tuple[Session, str]:
         """The lease under this word: one that has begun, as long as its session lives, otherwise `leasing`."""
-        over = [key for key, task in self._leasing.items() if task.done() and not self._holds(task)]
-        for key in over:
+        for key in [key for key, each in self._leasing.items() if each.is_over(self._sessions)]:
             del self._leasing[key]
         if word in self._leasing:
             leasing.close()
         else:
-            self._leasing[word] = asyncio.create_task(leasing)
-        return await asyncio.shield(self._leasing[word])
-
-    def _holds(self, task: asyncio.Task[tuple[Session, str]]) -> bool:
-        failed = task.cancelled() or task.exception() is not None
-        return not failed and task.result()[0].id in self._sessions
+            self._leasing[word] = _Leasing(asyncio.create_task(leasing))
+        return await self._leasing[word].wait()
 
     async def list(self, request: Request) -> Response:
         return JsonResponse({"sessions": [session.to_json() for session in self._access.visible(request)]})
