@@ -112,7 +112,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.value = ml_collections.ConfigDict(
         {
-            "episodes": 2000,
+            "episodes": 1600,
             "max_updates": 300,
             "batch_rows": 64,
             "optimiser": "adamw",
@@ -124,7 +124,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.ppo = ml_collections.ConfigDict(
         {
-            "updates": 16,
+            "updates": 15,
             "min_batch": 160,  # episodes
             "max_staleness": 1,
             "learning_rate": 1.5e-4,
