@@ -112,19 +112,15 @@ def _episodes(run: pathlib.Path, trajectories: str, updates: RecordedUpdates | N
 
 
 def _publishable(path: pathlib.Path, redact: Redactor) -> bytes | pathlib.Path:
-    """The file, or what it holds with the machine's words replaced: a game may be given as a folder, for instance."""
+    """The file, or what it holds with the machine's words replaced: in its task, as a game may be given as a folder,
+    and in what failed. What a page said stays as it is: it sees nothing of the machine, and a replay compares it."""
     trajectory = load_trajectory(path)
-    kinds = [str(failure).partition(":")[0] for failure in trajectory.metadata.get("infrastructure_failures", [])]
-    failures = {"infrastructure_failures": kinds} if kinds else {}
-    cleaned = dataclasses.replace(
-        trajectory,
-        task=redact.value(trajectory.task),
-        steps=tuple(dataclasses.replace(step, info=redact.value(step.info)) for step in trajectory.steps),
-        metadata=redact.value({**trajectory.metadata, **failures}),
-    )
-    same = (cleaned.task, cleaned.metadata) == (trajectory.task, trajectory.metadata)
-    if same and all(new.info == old.info for new, old in zip(cleaned.steps, trajectory.steps, strict=True)):
+    failures = trajectory.metadata.get("infrastructure_failures", [])
+    task = redact.value(trajectory.task)
+    if not failures and task == trajectory.task:
         return path
+    kinds = {"infrastructure_failures": [str(failure).partition(":")[0] for failure in failures]} if failures else {}
+    cleaned = dataclasses.replace(trajectory, task=task, metadata={**trajectory.metadata, **kinds})
     return encode_trajectory(cleaned, str(path))
 
 
