@@ -247,6 +247,7 @@ def test_our_six_levels_of_sokoban_are_solved_within_the_benchmarks_budget(table
     assert score == 16 == state["score"]
 
 
+@pytest.mark.full
 def test_reference_players_beat_random_ones(table: Table) -> None:
     for name, moves, least in (("candy_crush", 12, 1.2), ("tetris", 80, 1.2)):
         playable, scores = load_playable(f"lmgame/{name}"), []

@@ -266,6 +266,7 @@ def test_a_second_click_begins_no_other_episode(player: Player) -> None:
     assert player.act(Finished()) == (0.0, True)
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_bytes_after_another_episode(player: Player) -> None:
     def frames(name: str) -> list[bytes]:
         task = sample_task(f"miniwob/{name}", "train", 3, 0, {})

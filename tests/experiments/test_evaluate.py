@@ -197,6 +197,7 @@ def test_our_server_says_how_its_policy_acts(tmp_path: pathlib.Path) -> None:
         assert "left" not in "".join(part.get("text", "") for part in each["messages"][0]["content"])
 
 
+@pytest.mark.full
 @pytest.mark.browser
 @pytest.mark.multiprocess
 def test_a_killed_evaluation_plays_what_it_lacks(tmp_path: pathlib.Path) -> None:

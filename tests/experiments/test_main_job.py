@@ -85,15 +85,9 @@ def _wait_for(path: pathlib.Path, process: subprocess.Popen[str], seconds: float
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(
-    "moments",
-    [("supervised/00000010", "ppo/00000002"), pytest.param(("ppo/00000001", "ppo/00000002"), marks=pytest.mark.full)],
-)
-def test_a_killed_run_resumes_and_uses_every_trajectory_once(
-    moments: tuple[str, ...], tmp_path: pathlib.Path, cache: pathlib.Path
-) -> None:
-    """Killed at random moments after these checkpoints."""
-    run = tmp_path / "run"
+def _killed_and_resumed(moments: tuple[str, ...], folder: pathlib.Path, cache: pathlib.Path) -> pathlib.Path:
+    """A run that was killed at random moments after these checkpoints, and came to its end."""
+    run = folder / "run"
     rng = random.Random(7)
     for moment in moments:
         process = _start(*TINY, f"--config.run={run}", cache=cache)
@@ -103,7 +97,17 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(
         process.wait()
     output, _ = _start(*TINY, f"--config.run={run}", cache=cache).communicate(timeout=400)
     assert (run / "result.json").exists(), output
+    return run
 
+
+@pytest.mark.parametrize(
+    "moments",
+    [("supervised/00000010", "ppo/00000002"), pytest.param(("ppo/00000001", "ppo/00000002"), marks=pytest.mark.full)],
+)
+def test_a_killed_run_resumes_and_uses_every_trajectory_once(
+    moments: tuple[str, ...], tmp_path: pathlib.Path, cache: pathlib.Path
+) -> None:
+    run = _killed_and_resumed(moments, tmp_path, cache)
     used = _consumed(run)
     stored = {int(path.stem) for path in (run / "trajectories" / "ppo").glob("*.trajectory")}
     assert len(set(used)) == len(used) == 4 * 6
@@ -125,8 +129,11 @@ def test_a_killed_run_resumes_and_uses_every_trajectory_once(
     assert {"score_before", "score_after", "episodes", "minutes", "seed"} <= set(result)
     assert "http://" not in (run / "report.html").read_text().replace("http://www.w3.org", "")
 
-    # What kills and resumes have made is made again from the record alone, and the same levels are played again; not
-    # so from a record in another order.
+
+@pytest.mark.full
+def test_what_kills_and_resumes_have_made_is_made_again(tmp_path: pathlib.Path, cache: pathlib.Path) -> None:
+    """From the record alone, and the same levels are played again; not so from a record in another order."""
+    run = _killed_and_resumed(("ppo/00000001",), tmp_path, cache)
     other = tmp_path / "other"
     shutil.copytree(run, other)
     record = json.loads((run / "updates.json").read_text())
@@ -214,6 +221,7 @@ def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path, cach
     assert "00000003.trajectory" in output.strip().splitlines()[-1]
 
 
+@pytest.mark.full
 def test_a_missing_chromium_stops_with_one_sentence(tmp_path: pathlib.Path) -> None:
     environment = {**os.environ, "TARS_JAX_CHROMIUM": str(tmp_path / "nowhere")}
     done = subprocess.run(

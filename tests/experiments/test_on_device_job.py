@@ -44,6 +44,7 @@ def test_two_updates_are_the_same_again_and_beside_other_seeds(setup: OnDevice, 
     assert {"success", "reward", "entropy", "think_tokens", "clip_low_fraction", "value_correlation"} <= set(first)
 
 
+@pytest.mark.full
 def test_seeds_in_turns_and_at_once_are_the_same(setup: OnDevice) -> None:
     ways = [_program(setup._design, way, "start_supervised")(np.array([3, 4])).parameters for way in SIDE_BY_SIDE]
     for other in ways[1:]:

@@ -248,7 +248,7 @@ def memory(model: ModelConfig, groups: int) -> tuple[int, dict[str, Any]]:
     return size, {name: program.memory_analysis() for name, program in found.items()}
 
 
-@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("together", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_the_cache_is_donated_and_never_copied(together: bool, tiny_model: ModelConfig) -> None:
     """With four times the layers, what is read and written needs no more room; a copy that of one slot at most."""
     depth = tiny_model.depth

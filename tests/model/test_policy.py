@@ -86,6 +86,7 @@ def test_an_image_stands_in_for_its_tokens(run: Any) -> None:
     assert np.abs(run(swapped).hidden[0, 2:8] - run(inputs).hidden[0, 2:8]).max() > 1e-2
 
 
+@pytest.mark.full
 def test_images_may_be_seen_beforehand(tiny_model: ModelConfig) -> None:
     """Shared by all rows, in any order: the same logits and gradients, but for those of the vision encoder."""
     model = dataclasses.replace(tiny_model, vision=dataclasses.replace(tiny_model.vision, deepstack=(0,)))

@@ -153,6 +153,7 @@ def test_images_may_be_seen_beforehand(tiny_model: ModelConfig, quantised: Param
     np.testing.assert_allclose(got, expected, atol=1e-5)
 
 
+@pytest.mark.full
 def test_a_tied_embedding_stays_as_it_is(tiny_model: ModelConfig) -> None:
     """It is the head, and tokens are read from it."""
     pytest.importorskip("qwix")

@@ -14,8 +14,8 @@ TRAINING = ("ablate_clipping", "ppo_vs_grpo", "training_dynamics", "value_pretra
 UNOPTIMISED = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false"
 )
-# Four notebooks are made alike; two that train more policies than the others wait for --all.
-LONG = ("ablate_clipping", "ppo_vs_grpo")
+# Four notebooks are made alike; of those that train policies the quickest one stands for all without --all.
+LONG = ("ablate_clipping", "ppo_vs_grpo", "value_pretraining")
 NOTEBOOKS = [
     pytest.param(path, id=path.stem, marks=pytest.mark.full if path.stem in LONG else ())
     for path in sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -91,6 +91,7 @@ def values(tiny_model: ModelConfig) -> Parameters:
     return parameters
 
 
+@pytest.mark.full
 def test_a_learner_leaves_the_encoders_as_they_are(
     tiny_model: ModelConfig, tiny_parameters: Parameters, values: Parameters, frozen: PPOLearner
 ) -> None:

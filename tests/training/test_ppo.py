@@ -201,6 +201,7 @@ def zeros_like_state(state: TrainState) -> TrainState:
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
 
 
+@pytest.mark.full
 def test_a_shared_trunk_learns_policy_and_value(tiny_model: ModelConfig, episode: Episode) -> None:
     model = dataclasses.replace(tiny_model, scalar_head=True)
     parameters = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(0))

@@ -171,6 +171,7 @@ def test_a_number_that_means_nothing(field: str, value: Any, takes: str) -> None
     PPOConfig(**{field: jnp.float32(value)})  # traced numbers have no value to check
 
 
+@pytest.mark.full
 def test_an_update_that_diverges_says_so(
     tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Callable[..., Trajectory]
 ) -> None:
