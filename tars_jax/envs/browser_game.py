@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,8 @@ class BrowserGame:
         """Starts the task's episode.
 
         Raises:
-          InputError: the task's game or options do not exist, or the game cannot start with them.
+          InputError: the task's game or options do not exist.
+          PageError: the game cannot start: its page raised, or what it shows is no verdict.
           SandboxFailure: the browser failed; reset again.
         """
         game = load_playable(task.game)
@@ -86,19 +87,20 @@ class BrowserGame:
         held = self._episode.held if self._episode else {}
         self._episode = None
         if self._page is not None and held:
-            with contextlib.suppress(PageError):  # closes the page, and the episode begins in another
-                await self._guarded(self._page.act(list(held.values()), advance_ms=0))
+            with contextlib.suppress(PageError):  # the episode begins in another page
+                async with self._whole_or_closed():
+                    await self._page.act(list(held.values()), advance_ms=0)
         if self._page is None:
             self._page = await self._manager.open_page(
                 Site(game.site_root, game.index, game.mounts), single_canvas=game.single_canvas
             )
             self._game = game
         try:
-            start = self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
-            observation = await self._guarded(start)
-            frame = _frame(observation)
+            async with self._whole_or_closed():
+                observation = await self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
+                frame = _frame(observation)
         except PageError as error:
-            raise InputError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
+            raise PageError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
         height, width, _ = frame.pixels.shape
         if game.page_size not in (None, (width, height)):
             asked = "x".join(map(str, game.page_size))
@@ -131,12 +133,11 @@ class BrowserGame:
                 continue
             height, width, _ = episode.frame.pixels.shape
             events, own_ms = to_events(action, width, height, episode.mouse)
-            observation = await self._guarded(self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ))
-            if observation.data.get("begun") != episode.begun:
-                name = self._game.name
-                await self.close()
-                raise PageError(f"{name} began an episode that nobody asked for: {observation.data.get('begun')}")
-            before, episode.frame = episode.frame.info["verdict"], _frame(observation)
+            async with self._whole_or_closed():
+                observation = await self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ)
+                if (begun := observation.data.get("begun")) != episode.begun:
+                    raise PageError(f"{self._game.name} began an episode that nobody asked for: {begun}")
+                before, episode.frame = episode.frame.info["verdict"], _frame(observation)
             episode.mouse = mouse_after(events, episode.mouse)
             episode.held = held_after(events, episode.held)
             verdict = episode.frame.info["verdict"]
@@ -151,10 +152,11 @@ class BrowserGame:
         if page is not None:
             await page.close()
 
-    async def _guarded(self, call: Awaitable[Observation]) -> Observation:
-        """Awaits a call of the page; a call that does not come back whole leaves a page that nobody may use again."""
+    @contextlib.asynccontextmanager
+    async def _whole_or_closed(self) -> AsyncIterator[None]:
+        """A page whose call does not come back whole, or not with what a game shows, is used by nobody again."""
         try:
-            return await call
+            yield
         except BaseException:
             await self.close()
             raise

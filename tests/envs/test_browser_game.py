@@ -36,13 +36,14 @@ class FakePage:
         self.moves = 0
         self.closed = 0
         self.begun = "0"
+        self.silent = False  # its verifier says nothing
 
     def _observation(self) -> Observation:
         picture = io.BytesIO()
         Image.fromarray(np.full((100, 200, 3), self.moves, np.uint8)).save(picture, "PNG")
         done = self.moves >= 3
         verdict = {"score": self.moves, "level": 1, "lives": 1, "done": done, "success": done}
-        data = {"state": {"moves": self.moves}, "verdict": verdict, "begun": self.begun}
+        data = {"state": {"moves": self.moves}, "verdict": None if self.silent else verdict, "begun": self.begun}
         return Observation(picture.getvalue(), data)
 
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
@@ -190,6 +191,23 @@ def test_a_page_that_begins_another_episode_earns_nothing() -> None:
 
     run(play())
     assert page.closed == 1
+
+
+def test_a_page_whose_verifier_says_nothing_is_used_by_nobody_again() -> None:
+    pages = [FakePage(), FakePage(), FakePage()]
+    game, manager = game_on(*pages)
+
+    async def play() -> None:
+        await game.reset(task())
+        pages[0].silent = pages[1].silent = True
+        with pytest.raises(PageError, match="no verdict"):
+            await game.step([CLICK])
+        with pytest.raises(PageError, match="task t: maze_path_of_light cannot start with .*no verdict"):
+            await game.reset(task())
+        await game.reset(task())
+
+    run(play())
+    assert ([page.closed for page in pages], len(manager.opened)) == ([1, 1, 0], 3)
 
 
 def test_a_step_that_is_cancelled_leaves_no_page_behind() -> None:
