@@ -15,8 +15,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.agent_job import FLEET_RULES
 from experiments.config import Rule, at_least, between, each, more_than
+from experiments.job_config import FLEET_RULES
 from experiments.stages import Lab, supervise
 from tars_jax import InputError
 from tars_jax.evaluation import success_difference, wilson_interval

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import UPDATE_RULES
 from experiments.config import at_least, between, command_of, more_than, one_of
+from experiments.job_config import UPDATE_RULES
 from experiments.on_device_job import SIDE_BY_SIDE, Curves, OnDevice
 from tars_jax.envs.on_device import GAMES
 from tars_jax.evaluation import ReportData, verdict, write_report

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import on_device_programs as programs
-from experiments.agent_job import ppo_config
+from experiments.job_config import ppo_config
 from experiments.on_device_programs import Actors, Design, Floats, Tables, without
 from experiments.stages import decaying, rewards_of, run_as
 from tars_jax import InputError

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import JOB_RULES, Evaluated, check, summary, train_agent
+from experiments.agent_job import Evaluated, summary, train_agent
 from experiments.config import at_least, between, command_of, each
+from experiments.job_config import JOB_RULES, check
 from experiments.stages import Lab
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum

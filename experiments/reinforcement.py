@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.agent_job import Work, check, improve
+from experiments.agent_job import Work, improve
 from experiments.config import Rule
+from experiments.job_config import check
 from experiments.quickstart import CURRICULUM_RULES
 from experiments.stage_job import WEIGHTS, rules_of, run_stage
 from experiments.stages import Lab

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from experiments.agent_job import Work, imitation_rules
+from experiments.agent_job import Work
 from experiments.config import at_least, one_of
+from experiments.job_config import imitation_rules
 from experiments.stage_job import WEIGHTS, rules_of, run_stage
 from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import check, imitation_rules, learner_at_start, ppo_config
+from experiments.agent_job import learner_at_start
 from experiments.config import Rule, at_least, between, command_of, one_of
+from experiments.job_config import check, imitation_rules, ppo_config
 from experiments.stage_job import WEIGHTS, rules_of
 from experiments.stages import Lab, start_from, supervise
 from tars_jax import InputError

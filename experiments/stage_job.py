@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import FLEET_RULES, JOB_RULES, Work, evaluate
+from experiments.agent_job import Work, evaluate
 from experiments.config import Rule, at_least, between, each, one_of
 from experiments.games import Games, is_game
+from experiments.job_config import FLEET_RULES, JOB_RULES
 from experiments.quickstart import Maze
 from experiments.stages import Lab, supervise
 from tars_jax import InputError

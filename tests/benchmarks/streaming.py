@@ -32,7 +32,7 @@ import jax
 import numpy as np
 
 from configs.quickstart import get_config
-from experiments.agent_job import ppo_config
+from experiments.job_config import ppo_config
 from experiments.stages import Lab
 from tars_jax.agent.loop import PolicySession, Sampled
 from tars_jax.model.sharding import make_mesh

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from experiments import rejection_sampling, reward_model, value_pretraining
-from experiments.agent_job import check, ppo_config
 from experiments.config import Rule, load_config
+from experiments.job_config import check, ppo_config
 from experiments.quickstart import RULES
 from tars_jax import InputError
 from tars_jax.training.ppo_config import PPOConfig

@@ -254,6 +254,12 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
     ):
         forged = {**place, "journal": [{**place["journal"][0], "page": {**place["journal"][0]["page"], name: value}}]}
         assert f"page.{name}" in refused(http.post("/v1/sessions", json={"checkpoint": forged}), 400, "checkpoint")
+    store = {"name": "s", "autoIncrement": False, "records": [{"key": {"no": "key"}, "value": 1}], "indexes": []}
+    for databases in (7, [{"name": "d", "version": 0, "stores": []}], [{"name": "d", "version": 1, "stores": [store]}]):
+        origins = [{"origin": "http://a", "localStorage": [], "indexedDB": databases}]
+        page = {**place["journal"][0]["page"], "storage": {"origins": origins}}
+        forged = {**place, "journal": [{**place["journal"][0], "page": page}]}
+        assert "storage" in refused(http.post("/v1/sessions", json={"checkpoint": forged}), 400)
     heads: tuple[dict[str, Any], ...] = ({"before": -1}, {"before": 10**400}, {"page": []})
     for head in heads:
         forged = {**place, "journal": [{**place["journal"][0], **head}]}

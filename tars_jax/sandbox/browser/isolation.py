@@ -15,10 +15,16 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, WORKER_MARK, WORKER_SCRIPT, resume_script
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.downloads import Downloader
+from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.launch import Launched
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
 from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, content_type
+
+_NO_STORAGE = (
+    "storageState.",
+    "Unable to restore",
+)  # of another form than Playwright's, or of values that no page keeps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,13 +44,20 @@ async def new_context(
     """A context with the virtual clock, whose requests the spec's site answers. Viewport at device scale 1.
 
     Requests to hosts of the spec's allow-list leave through the gate at `gate_port`; `report` hears of all others.
+
+    Raises SandboxFailure("storage") when the spec's storage is none that a page can be given.
     """
     gate = ProxySettings(server=f"http://{launched.gate}:{gate_port}", bypass="<-loopback>")
-    context = await launched.browser.new_context(
-        viewport={"width": spec.width, "height": spec.height}, device_scale_factor=1,
-        timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
-        storage_state=cast(StorageState, spec.storage), proxy=None if gate_port is None else gate,
-    )  # fmt: skip
+    try:
+        context = await launched.browser.new_context(
+            viewport={"width": spec.width, "height": spec.height}, device_scale_factor=1,
+            timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
+            storage_state=cast(StorageState, spec.storage), proxy=None if gate_port is None else gate,
+        )  # fmt: skip
+    except PlaywrightError as error:
+        if any(words in error.message for words in _NO_STORAGE):
+            raise SandboxFailure("storage", error.message[:LONGEST_TEXT]) from None
+        raise
     await context.add_init_script(script=CLOCK_SCRIPT)
     await context.route("**/*", partial(_serve, spec.site, Hosts(spec.network), report))
     return context

@@ -96,8 +96,9 @@ class Sessions:
         It begins as `begin` says, or at the place that a journal leads to: that of another session, whose way parts
         from this one's there.
 
-        Raises QuotaExceeded when the owner or all together have too many, InputError for a site without index,
-        SandboxFailure when no browser could be brought up, or the journal leads elsewhere.
+        Raises QuotaExceeded when the owner or all together have too many, InputError for a site without index or a
+        storage that no page can be given, SandboxFailure when no browser could be brought up, or the journal leads
+        elsewhere.
         """
         own = len(self.all_of(owner))
         most = self.config.per_owner if quota is None else quota
@@ -112,8 +113,10 @@ class Sessions:
         try:
             await session.bring_up()
             self._save(session, new_journal=True)
-        except BaseException:
+        except BaseException as error:
             await self._release(session)
+            if isinstance(error, SandboxFailure) and error.kind == "storage":
+                raise InputError(str(error)) from None
             raise
         return session, token
 
