@@ -12,8 +12,9 @@ from typing import Any
 import jax
 from PIL import Image
 
+from experiments.sections import agent_config, chat_format, engine_config
 from experiments.serve import fit_to, read_key
-from experiments.stages import agent_config, chat_format, engine_config, run_config, starting_point
+from experiments.starts import run_config, starting_point
 from tars_jax import InputError
 from tars_jax.agent.coordinates import smart_resize
 from tars_jax.agent.guide import action_guide

@@ -16,7 +16,7 @@ import numpy as np
 from experiments.agent_job import Evaluated, summary, train_agent
 from experiments.config import Rule, at_least, command_of, each
 from experiments.job_config import JOB_RULES, check
-from experiments.stages import Lab
+from experiments.lab import Lab
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
     Curve,

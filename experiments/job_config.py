@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from experiments.config import Rule, at_least, between, more_than, one_of, zero_or
-from experiments.stages import FROM_NANO
+from experiments.starts import FROM_NANO
 from tars_jax import InputError
 from tars_jax.inference.config import WEIGHTS
 from tars_jax.training import processes

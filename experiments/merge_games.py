@@ -17,7 +17,8 @@ from typing import Any
 
 from experiments.config import Rule, at_least, between, each, more_than
 from experiments.job_config import FLEET_RULES
-from experiments.stages import Lab, supervise
+from experiments.lab import Lab
+from experiments.stages import supervise
 from tars_jax import InputError
 from tars_jax.evaluation import success_difference, wilson_interval
 from tars_jax.rollout.players import reference_player

@@ -27,7 +27,7 @@ import numpy as np
 from experiments import on_device_programs as programs
 from experiments.job_config import ppo_config
 from experiments.on_device_programs import Actors, Design, Floats, Tables, without
-from experiments.stages import decaying, rewards_of, run_as
+from experiments.sections import decaying, rewards_of, run_as
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs.on_device import Game, make_game

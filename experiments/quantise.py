@@ -21,8 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.config import Rule, at_least, each, one_of
+from experiments.lab import Lab
 from experiments.quickstart import tasks
-from experiments.stages import Lab
 from tars_jax import InputError
 from tars_jax.evaluation import bootstrap_difference
 from tars_jax.inference import Engine

@@ -11,7 +11,7 @@ import numpy as np
 from experiments.agent_job import Evaluated, summary, train_agent
 from experiments.config import at_least, between, command_of, each
 from experiments.job_config import JOB_RULES, check
-from experiments.stages import Lab
+from experiments.lab import Lab
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
 from tars_jax.tasks.sampling import sample_task

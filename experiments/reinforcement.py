@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.agent_job import Work, improve
 from experiments.config import Rule
 from experiments.job_config import check
+from experiments.lab import Lab
 from experiments.quickstart import CURRICULUM_RULES
 from experiments.stage_job import WEIGHTS, rules_of, run_stage
-from experiments.stages import Lab
+from experiments.stages import improve
+from experiments.work import Work
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.training.run_directory import RunDirectory
 

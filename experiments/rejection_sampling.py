@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from experiments.agent_job import Work
 from experiments.config import at_least, one_of
 from experiments.job_config import imitation_rules
+from experiments.lab import Lab
 from experiments.stage_job import WEIGHTS, rules_of, run_stage
-from experiments.stages import Lab, start_from, supervise
+from experiments.stages import supervise
+from experiments.starts import start_from
+from experiments.work import Work
 from tars_jax import InputError
 from tars_jax.data.rejection_sampling import PREFERENCES, KeepRule, by_task, count_attempts, keep
 from tars_jax.evaluation import supervised_curves

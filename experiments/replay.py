@@ -15,9 +15,10 @@ from typing import Any
 
 import jax
 
-from experiments.agent_job import learner_at_start
 from experiments.config import ROOT, at_least, load_config, one_of
-from experiments.stages import Lab, Workbench, start_from
+from experiments.lab import Lab, Workbench
+from experiments.stages import learner_at_start
+from experiments.starts import start_from
 from tars_jax import InputError
 from tars_jax.evaluation.sameness import sameness
 from tars_jax.rollout.pool import trajectory_path

@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import learner_at_start
 from experiments.config import Rule, at_least, between, command_of, one_of
 from experiments.job_config import check, imitation_rules, ppo_config
+from experiments.lab import Lab
 from experiments.stage_job import WEIGHTS, rules_of
-from experiments.stages import Lab, start_from, supervise
+from experiments.stages import learner_at_start, supervise
+from experiments.starts import start_from
 from tars_jax import InputError
 from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, verdict_of
 from tars_jax.data.recorded import recorded_trajectories

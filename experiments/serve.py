@@ -18,7 +18,8 @@ import numpy as np
 from PIL import Image
 
 from experiments.config import Rule, at_least, more_than
-from experiments.stages import run_config, starting_point, well_formed
+from experiments.sections import well_formed
+from experiments.starts import run_config, starting_point
 from tars_jax import InputError
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference import Engine, EngineConfig

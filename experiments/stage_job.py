@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.agent_job import Work, evaluate
 from experiments.config import Rule, at_least, between, each, one_of
 from experiments.games import Games, is_game
 from experiments.job_config import FLEET_RULES, JOB_RULES
+from experiments.lab import Lab
 from experiments.quickstart import Maze
-from experiments.stages import Lab, supervise
+from experiments.stages import evaluate, supervise
+from experiments.work import Work
 from tars_jax import InputError
 from tars_jax.data.recorded import VERDICTS, recorded_trajectories, with_verdict
 from tars_jax.evaluation import Curve, ReportData, success_difference, supervised_curves, verdict, write_report

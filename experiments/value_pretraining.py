@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from experiments.agent_job import pretrain
 from experiments.config import one_of
 from experiments.job_config import JOB_RULES
+from experiments.lab import Lab
 from experiments.stage_job import WEIGHTS, rules_of, work_of
-from experiments.stages import Lab
+from experiments.stages import pretrain
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 PROCESSES = "many"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from tars_jax.sandbox.browser import ActsOnPage, InputEvent, Observation, OpensP
 from tars_jax.tasks.library import Playable, load_playable
 from tars_jax.tasks.task import Task
 
+_REFUSED = re.compile(r"RangeError: option \w+ takes ")  # a game's words for a value that no level has
 _READ = "({state: game.state(), verdict: window.verify(), begun: game.begun?.() ?? null})"
 
 
@@ -76,8 +78,8 @@ class BrowserGame:
         """Starts the task's episode.
 
         Raises:
-          InputError: the task's game or options do not exist.
-          PageError: the game cannot start: its page raised, or what it shows is no verdict.
+          InputError: the task's game or options do not exist, or the game takes others.
+          PageError: the game cannot start: it found no such level, its page raised, or what it shows is no verdict.
           SandboxFailure: the browser failed; reset again.
         """
         game = load_playable(task.game)
@@ -100,7 +102,8 @@ class BrowserGame:
                 observation = await self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
                 frame = _frame(observation)
         except PageError as error:
-            raise PageError(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
+            kind = InputError if _REFUSED.match(str(error)) else PageError
+            raise kind(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
         height, width, _ = frame.pixels.shape
         if game.page_size not in (None, (width, height)):
             asked = "x".join(map(str, game.page_size))

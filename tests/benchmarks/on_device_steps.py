@@ -26,8 +26,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs.quickstart import get_config
+from experiments.lab import Lab
 from experiments.quickstart import tasks
-from experiments.stages import Lab
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.envs.on_device import Act, make_game
 from tars_jax.episodes import Episodes

@@ -33,7 +33,7 @@ import numpy as np
 
 from configs.quickstart import get_config
 from experiments.job_config import ppo_config
-from experiments.stages import Lab
+from experiments.lab import Lab
 from tars_jax.agent.loop import PolicySession, Sampled
 from tars_jax.model.sharding import make_mesh
 from tars_jax.rollout.players import Player, Watched, engine_player

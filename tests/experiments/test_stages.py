@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import agent_job, stages
+from experiments import lab, stages
 from experiments.__main__ import main
 from experiments.config import load_config
 from tars_jax.agent.prompts import PromptWriter
@@ -97,13 +97,13 @@ def unmoved(*_: Any) -> Any:
 @pytest.fixture
 def nothing_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
     initial = functools.cache(lambda model, mesh: fresh_parameters(model, jax.random.key(0), mesh))
-    for module in (stages, agent_job):
+    for module in (lab, stages):
         monkeypatch.setattr(module, "fresh_parameters", lambda model, key, mesh: initial(model, mesh))
-    monkeypatch.setattr(stages, "Engine", Saying)
+    monkeypatch.setattr(lab, "Engine", Saying)
     monkeypatch.setattr(stages, "make_supervised_update", unmoved)
-    monkeypatch.setattr(agent_job, "make_value_update", unmoved)
-    monkeypatch.setattr(agent_job, "make_value_fn", lambda model: lambda weights, rows: np.zeros(rows.log_probs.shape))
-    monkeypatch.setattr(agent_job, "PPOLearner", Unmoved)
+    monkeypatch.setattr(stages, "make_value_update", unmoved)
+    monkeypatch.setattr(stages, "make_value_fn", lambda model: lambda weights, rows: np.zeros(rows.log_probs.shape))
+    monkeypatch.setattr(stages, "PPOLearner", Unmoved)
     monkeypatch.setattr(learner, "PPOLearner", Unmoved)
 
 
@@ -141,7 +141,7 @@ def test_the_chain(
 
     with monkeypatch.context() as patched:  # attempts that succeed now and then
         reference = players.reference_player(PromptWriter(TOKENIZER, 1), "text", 0.5)
-        patched.setattr(stages.Lab, "policy_player", lambda lab: reference)
+        patched.setattr(lab.Lab, "policy_player", lambda _: reference)
         sampling = ("--config.sampling.tasks=6", "--config.sampling.samples=2", "--config.tuning.batch_rows=4")
         sampled = go("rejection_sampling", tuned / "policy", *PLAYED, *sampling)
     assert sum(result_of(sampled)["tasks_solved_by"].values()) == 6
@@ -186,7 +186,7 @@ def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:
     flags = ("model.dtype=bfloat16", "model.execution.remat=full", "model.execution.unroll=2")
     arguments = [f"--config.{each}" for each in (*flags, f"model.preset={weights}")]
     config = load_config("supervised", arguments, root=pathlib.Path(__file__).parents[2], rules={})
-    model = stages.Workbench(config).model
+    model = lab.Workbench(config).model
     assert (model.dtype, model.execution) == ("bfloat16", Execution(remat="full", unroll=2))
 
 

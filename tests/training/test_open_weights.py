@@ -19,7 +19,7 @@ pytest.importorskip("safetensors")
 from safetensors.numpy import load_file, save_file
 
 from experiments.__main__ import main
-from experiments.stages import start_from, starting_point
+from experiments.starts import start_from, starting_point
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.huggingface import export_checkpoint, import_checkpoint
