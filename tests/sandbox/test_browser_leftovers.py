@@ -17,7 +17,7 @@ from tars_jax.sandbox.browser.processes import is_alive
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
 OWNER = """
-import asyncio, multiprocessing, os, sys, time
+import asyncio, multiprocessing, os, signal, sys, time
 from pathlib import Path
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Site
 
@@ -37,6 +37,7 @@ async def main(folder, ending):
             os._exit(3)
         await pages[0].evaluate("new Promise(() => {})")
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
 asyncio.run(main(*sys.argv[1:]))
 """
 
