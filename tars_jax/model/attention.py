@@ -21,7 +21,7 @@ from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_ke
 from jax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask
 
 from tars_jax import InputError
-from tars_jax.model.cache import Order
+from tars_jax.model.cache import ORDERS, Order
 from tars_jax.model.execution import ATTENTION_OUT
 from tars_jax.model.sharding import mapped
 
@@ -48,10 +48,9 @@ class Runs:
 class Visible:
     """What the tokens of packed rows may look at; one of the three."""
 
-    mask: jax.Array | None = None  # [B, T, T]
+    mask: jax.Array | None = None  # [B, T, T]; nobody sees a later index
     segments: jax.Array | None = None  # [B, T]: itself and what is before it in its own segment
     runs: Runs | None = None  # the same, as sequences
-    causal: bool = flax.struct.field(pytree_node=False, default=False)  # of the mask: nobody sees a later index
 
 
 def within_segments(segments: jax.Array, backend: str) -> Visible:
@@ -61,7 +60,7 @@ def within_segments(segments: jax.Array, backend: str) -> Visible:
     if backend == "cudnn":
         return Visible(runs=find_runs(segments, most_windows(backend, segments.shape[1]) + 1))  # padding is a run, too
     time = jnp.arange(segments.shape[1])
-    return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]), causal=True)
+    return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]))
 
 
 def most_windows(backend: str, row_length: int) -> int:
@@ -95,7 +94,7 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
     if visible.runs is not None:
         return _cudnn(q, k, v, visible.runs)
     assert visible.mask is not None
-    return checkpoint_name((_dense_in_blocks if visible.causal else _dense)(q, k, v, visible.mask), ATTENTION_OUT)
+    return checkpoint_name(_dense(q, k, v, visible.mask), ATTENTION_OUT)
 
 
 def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order, write_at: jax.Array) -> jax.Array:
@@ -119,29 +118,52 @@ def attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order,
 
 
 def _attend_cache(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order, write_at: jax.Array) -> jax.Array:
-    """The queries of a key-value head are the rows of one product, whatever their token: only they are transposed."""
-    rows, tokens, query_heads, head_dim = q.shape
-    heads, length = (keys.shape[order.keys.index(axis)] for axis in "KM")
-    group = query_heads // heads
-    q = jnp.swapaxes(q.reshape(rows, tokens, heads, group, head_dim), 1, 2).reshape(rows, heads, -1, head_dim)
-    scores = jnp.einsum(f"SKQH,{order.keys}->SKQM", q, keys, preferred_element_type=jnp.float32) * head_dim**-0.5
-    mask = jnp.arange(length) <= jnp.repeat(write_at, group, axis=1)[:, None, :, None]
-    weights = jax.nn.softmax(jnp.where(mask, scores, jnp.finfo(jnp.float32).min)).astype(values.dtype)
-    y = jnp.einsum(f"SKQM,{order.values}->SKQH", weights, values)
-    return jnp.swapaxes(y.reshape(rows, heads, tokens, group, head_dim), 1, 2).reshape(rows, tokens, -1, head_dim)
+    queries = _grouped(q, keys.shape[order.keys.index("K")])
+    seen = jnp.arange(keys.shape[order.keys.index("M")]) <= write_at[:, :, None]
+    return _ungrouped(_masked_attention(queries, keys, values, order, seen), q)
 
 
 def _dense(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
-    return jax.nn.dot_product_attention(q, k, v, mask=mask[:, None], implementation="xla")
-
-
-def _dense_in_blocks(q: jax.Array, k: jax.Array, v: jax.Array, mask: jax.Array) -> jax.Array:
-    """Some queries at a time, with the keys up to the last of them: little is computed that nobody sees."""
-    length = q.shape[1]
+    """Packed rows, some queries at a time, with the keys up to the last: little is computed that nobody sees."""
+    length, group = q.shape[1], q.shape[2] // k.shape[2]
     block = max(DENSE_QUERIES, -(-length // DENSE_BLOCKS))
-    ends = [(start, min(start + block, length)) for start in range(0, length, block)]
-    parts = [_dense(q[:, start:end], k[:, :end], v[:, :end], mask[:, start:end, :end]) for start, end in ends]
-    return jnp.concatenate(parts, axis=1)
+    queries, keys, values = _grouped(q, k.shape[2]), jnp.moveaxis(k, 1, 2), jnp.moveaxis(v, 1, 2)
+
+    def part(start: int) -> jax.Array:
+        end = min(start + block, length)
+        of_block = queries[:, :, start * group : end * group]
+        return _masked_attention(
+            of_block, keys[:, :, :end], values[:, :, :end], ORDERS["rows"], mask[:, start:end, :end]
+        )
+
+    return _ungrouped(jnp.concatenate([part(start) for start in range(0, length, block)], axis=2), q)
+
+
+def _grouped(q: jax.Array, heads: int) -> jax.Array:
+    """[B, T, N, H] to [B, K, Q, H]: a key-value head's queries, whatever their token, are the rows of one product."""
+    rows, tokens, _, head_dim = q.shape
+    return jnp.swapaxes(q.reshape(rows, tokens, heads, -1, head_dim), 1, 2).reshape(rows, heads, -1, head_dim)
+
+
+def _ungrouped(y: jax.Array, q: jax.Array) -> jax.Array:
+    """[B, K, Q, H] back to the shape of q."""
+    rows, tokens, _, head_dim = q.shape
+    return jnp.swapaxes(y.reshape(rows, y.shape[1], tokens, -1, head_dim), 1, 2).reshape(q.shape)
+
+
+def _masked_attention(q: jax.Array, keys: jax.Array, values: jax.Array, order: Order, mask: jax.Array) -> jax.Array:
+    """q [S, K, Q, H] to the mean [S, K, Q, H] of the values that its tokens may see, mask [S, T, M].
+
+    The sum of the weights divides what came out, which is smaller than the weights.
+    """
+    scores = jnp.einsum(f"SKQH,{order.keys}->SKQM", q, keys, preferred_element_type=jnp.float32) * q.shape[-1] ** -0.5
+    mask = jnp.repeat(mask, q.shape[2] // mask.shape[1], axis=1)[:, None]
+    scores = jnp.where(mask, scores, jnp.finfo(jnp.float32).min)
+    weights = jnp.exp(scores - jax.lax.stop_gradient(scores.max(axis=-1, keepdims=True)))
+    y = jnp.einsum(
+        f"SKQM,{order.values}->SKQH", weights.astype(values.dtype), values, preferred_element_type=jnp.float32
+    )
+    return (y / weights.sum(axis=-1, keepdims=True)).astype(values.dtype)
 
 
 def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: Runs) -> jax.Array:

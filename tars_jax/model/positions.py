@@ -86,10 +86,17 @@ def rotary(
     else:
         axis = np.repeat(np.arange(3), sections)
     angle = jnp.moveaxis(positions, 0, -1)[..., axis].astype(jnp.float32) * frequency
-    cosine, sine = jnp.cos(angle), jnp.sin(angle)
-    if scaling is None:
-        return cosine, sine
-    return scaling.attention_factor * cosine, scaling.attention_factor * sine
+    size = 1.0 if scaling is None else scaling.attention_factor
+    return _computed_once(size * jnp.cos(angle)), _computed_once(size * jnp.sin(angle))
+
+
+def _computed_once(x: jax.Array) -> jax.Array:
+    """[..., F] as it is, through a product with 1, into which XLA fuses nothing.
+
+    On a processor it would fuse a cosine into whatever reads it, and compute it for each head of each layer again
+    where the layers are not in a loop: a fifteenth of an update of `tests/benchmarks/update_tokens.py`.
+    """
+    return jnp.einsum("...F,FG->...G", x, jnp.eye(x.shape[-1], dtype=x.dtype), precision="highest")
 
 
 def rotate(x: jax.Array, cosine: jax.Array, sine: jax.Array) -> jax.Array:

@@ -1,6 +1,7 @@
 """Every backend attends to the same."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -12,7 +13,6 @@ from jax.experimental.pallas import tpu as pltpu
 
 from tars_jax import InputError
 from tars_jax.model.attention import (
-    Visible,
     attend,
     attend_cache,
     find_runs,
@@ -259,17 +259,20 @@ def test_new_tokens_with_a_live_cache_see_what_they_may_and_no_more(
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
-def test_packed_rows_in_blocks_are_what_whole_rows_are() -> None:
+def test_packed_rows_in_blocks_are_what_jax_computes_of_whole_rows() -> None:
     """150 tokens, which no size of a block divides, in windows that end within a block; with gradients."""
     rng = np.random.default_rng(1)
     q, k, v = (jnp.asarray(rng.standard_normal((2, 150, n, 8)), jnp.float32) for n in (4, 2, 2))
     segments = jnp.asarray(np.repeat([[1, 2, 3, 0]], [70, 50, 20, 10], axis=1).repeat(2, 0))
-    blocks = within_segments(segments, "dense")
-    assert blocks.mask is not None and blocks.causal
+    visible = within_segments(segments, "dense")
+    mask = visible.mask
+    assert mask is not None
 
-    def found(visible: Visible) -> Any:
-        return jax.jit(jax.value_and_grad(lambda q, k, v: jnp.sin(attend(q, k, v, visible)).mean(), argnums=(0, 1, 2)))(
-            q, k, v
-        )
+    def whole(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        return jax.nn.dot_product_attention(q, k, v, mask=mask[:, None])
 
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), found(blocks), found(Visible(blocks.mask)))
+    def found(attend: Any) -> Any:
+        return jax.jit(jax.value_and_grad(lambda q, k, v: jnp.sin(attend(q, k, v)).mean(), argnums=(0, 1, 2)))(q, k, v)
+
+    blocks = found(functools.partial(attend, visible=visible))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), blocks, found(whole))
