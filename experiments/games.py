@@ -17,6 +17,7 @@ from experiments.agent_job import Evaluated, summary, train_agent
 from experiments.config import Rule, at_least, command_of, each
 from experiments.job_config import JOB_RULES, check
 from experiments.lab import Lab
+from experiments.work import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
     Curve,
@@ -50,7 +51,6 @@ RULES = JOB_RULES | {
     "levels": each(at_least(1)),
     "task.max_steps": at_least(1),
 }
-DEMONSTRATIONS, HELD_OUT, VALUE, TRAINING, PRACTICE = range(5)  # streams of tasks; no two share a level
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:

@@ -163,7 +163,7 @@ class Lab(Workbench):
             processes.gather(stage)
             played = self.rollouts.play(tasks, player, folder, samples=samples)
         if tasks and not played:
-            raise InputError(f"All episodes of the stage {stage} were lost to the sandbox; {folder} says of what.")
+            raise InputError(f"All episodes of the stage {stage} were lost to the sandbox; see {folder}.")
         return played
 
     def record(self, stage: str, result: Mapping[str, Any]) -> None:

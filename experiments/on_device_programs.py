@@ -4,7 +4,7 @@ Axes: E episodes of an update, S steps, R = E * S rows, U updates of a call.
 
 Every update draws from keys of its own (stage, seed, number), so a call for updates 3 and 4 gives what these would have
 been in one call for all. Levels are keys, too: each stage has its own, and those of the evaluation are the same for all
-seeds. Episodes are never seen twice, but for demonstrations, of which there are so many.
+seeds. Every update plays fresh episodes; only demonstrations come again, when all `demonstrations` levels were shown.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from tars_jax.training.on_device import (
     return_batch,
     rows_of,
     shaped,
-    take_rows,
 )
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, policy_update, score_of, value_batch
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig

@@ -31,7 +31,7 @@ from tars_jax.model.quantisation import quantise, weight_errors
 from tars_jax.model.sharding import leaf_name
 from tars_jax.rollout.players import engine_player
 from tars_jax.training.checkpoint import load_parameters, require_replaceable
-from tars_jax.training.packing import select_rows
+from tars_jax.training.placement import take_rows
 from tars_jax.training.quantised import bytes_on_disk, divergence, load_quantised, save_quantised
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
@@ -107,7 +107,7 @@ def finish(
     after: list[Trajectory],
 ) -> None:
     rows = lab.packer.pack(before, 1).rows
-    rows = select_rows(rows, np.arange(min(lab.config.rows, rows.action_mask.shape[0])))
+    rows = take_rows(rows, np.arange(min(lab.config.rows, rows.action_mask.shape[0])))
     errors = weight_errors(parameters, quantised)
     for path, error in errors.items():
         print(f"error {error:6.1%}  {path}")

@@ -12,6 +12,7 @@ from experiments.agent_job import Evaluated, summary, train_agent
 from experiments.config import at_least, between, command_of, each
 from experiments.job_config import JOB_RULES, check
 from experiments.lab import Lab
+from experiments.work import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE
 from tars_jax.evaluation import ReportData, verdict, write_report
 from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
 from tars_jax.tasks.sampling import sample_task
@@ -53,16 +54,16 @@ class Maze:
         self._config = config
 
     def demonstrations(self, count: int) -> list[Task]:
-        return tasks(self._config, "train", 0, count, self._config.demonstrations.distances)
+        return tasks(self._config, "train", DEMONSTRATIONS, count, self._config.demonstrations.distances)
 
     def value_episodes(self, count: int) -> list[Task]:
-        return tasks(self._config, "train", 2, count, self._config.task.evaluation_distances)
+        return tasks(self._config, "train", VALUE, count, self._config.task.evaluation_distances)
 
     def practice(self, count: int) -> list[Task]:
-        return tasks(self._config, "train", 4, count, self._config.task.evaluation_distances)
+        return tasks(self._config, "train", PRACTICE, count, self._config.task.evaluation_distances)
 
     def held_out(self, count: int) -> list[Task]:
-        return tasks(self._config, "eval", 1, count, self._config.task.evaluation_distances)
+        return tasks(self._config, "eval", HELD_OUT, count, self._config.task.evaluation_distances)
 
     def training(self, state: Mapping[str, Any] | None) -> GrowingMazes:
         return GrowingMazes(self._config, state)
@@ -80,7 +81,7 @@ class GrowingMazes:
 
     def task(self, index: int) -> Task:
         options = self._curriculum.options(index)
-        return sample_task(self._task.game, "train", index, 10 * self._seed + 3, options, self._task.max_steps)
+        return sample_task(self._task.game, "train", index, 10 * self._seed + TRAINING, options, self._task.max_steps)
 
     def saw(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
         self._curriculum.saw(trajectories)

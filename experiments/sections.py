@@ -64,7 +64,7 @@ def agent_config(
     image_size: Callable[[int, int], tuple[int, int]] | None = None,
 ) -> AgentConfig:
     """The loop that a config's section `agent` describes; `engine` bounds its prompts. `image_size`: of the image that
-    a model sees, which may point in its pixels; who is none points on the grid."""
+    a model sees, which may point in its pixels; others point on the grid of 0 to 1000."""
     memory = MemoryConfig(agent["min_steps"], agent["max_steps"], agent["max_summaries"])
     longest = None if engine is None else engine.max_length - engine.max_new_tokens
     in_pixels = agent.get("coordinates") == "pixels"

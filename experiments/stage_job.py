@@ -93,7 +93,7 @@ def imitate(config: Any, run: RunDirectory, name: str, title: str) -> None:
         kept = with_verdict(found, config.demonstrations.verdict)
         if not kept:
             verdict = config.demonstrations.verdict
-            raise InputError(f"demonstrations.verdict got {verdict!r}, and none of {len(found)} episodes is so.")
+            raise InputError(f"demonstrations.verdict got {verdict!r}, which none of {len(found)} episodes has.")
         loss_on = config.supervised.loss_on
         supervise(lab, name, kept, config.supervised, loss_on=loss_on, output=lab.path / "policy")
         solved = sum(trajectory.reward > 0 for trajectory in kept)

@@ -30,7 +30,7 @@ from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_para
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.metrics import Progress, require_finite
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser, only_value_head
-from tars_jax.training.packing import select_rows
+from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.recorded_updates import UPDATES_FILE, Digests, Starts, write_updates
 from tars_jax.training.schedule import rows_of_update
@@ -84,7 +84,7 @@ def supervise(
     progress = Progress(stage, updates, "updates", done=done)
     for number in range(done, updates):
         chosen = rows_of_update(number, num_rows, config.batch_rows, seed)
-        state, metrics = update(state, select_rows(rows, chosen))
+        state, metrics = update(state, take_rows(rows, chosen))
         saves = (number + 1) % config.save_every == 0
         if saves or (number + 1) % 20 == 0 or number + 1 == updates:
             values = {name: float(value) for name, value in metrics.items()}
@@ -98,7 +98,7 @@ def supervise(
 
 
 def evaluate(lab: Lab, work: Work, stage: str, weights: Path | None) -> list[Trajectory]:
-    """The same held-out levels and random streams before and after; without `weights` those of nobody yet."""
+    """The same held-out levels and random streams before and after; without `weights`, of fresh parameters."""
     lab.hand_over(lab.parameters if weights is None else start_from(weights, lab.parameters), 0)
     held_out = work.held_out(lab.config.task.evaluation_episodes)
     found = lab.play(stage, held_out, lab.policy_player())

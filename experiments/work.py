@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from tars_jax.tasks.task import Task
 from tars_jax.trajectory import Step, Trajectory
 
+# Streams of tasks that no two sets share.
+DEMONSTRATIONS, HELD_OUT, VALUE, TRAINING, PRACTICE = range(5)
+
 
 class TaskStream(Protocol):
     """The training tasks of PPO: which come next depends on how recent ones went.

@@ -3,8 +3,7 @@
 Axes: T tokens of a context window, S steps of a trajectory, L layers, K experts of a token.
 
 A `Trajectory` is a list of `ContextWindow`s (what the policy read and wrote, token by token) and a list of `Step`s
-(what the environment saw of it). Windows are append-only, and nothing in them is ever tokenised again (blueprint,
-contracts 1 and 2).
+(what the environment saw of it). Windows are append-only, and nothing in them is ever tokenised again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tars_jax import InputError
 
 
 class Outcome(enum.Enum):
-    """How an episode ended. Only the first three carry a reward (blueprint, contract 3)."""
+    """How an episode ended. Only the first three carry a reward; what failed is retried, then masked."""
 
     FINISHED = "finished"
     TRUNCATED = "truncated"

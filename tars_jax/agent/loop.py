@@ -1,7 +1,7 @@
 """The ReAct loop: observe, think, act, until the task ends. It knows neither which sandbox nor which engine it drives.
 
 Failures of the infrastructure are exceptions of the environment or the policy and pass through; everything that the
-policy does wrong is an outcome (blueprint, contract 3).
+policy does wrong is an outcome.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def response_pattern(
       most_calls: in one response.
 
     Raises:
-      InputError: one of these is nothing of the kind.
+      InputError: an argument has an unknown or impossible value.
     """
     tools = tools or {}
     if grammar not in GRAMMARS:

@@ -31,8 +31,9 @@ SPLASH_QUERIES = 1024  # at most, of a block
 SPLASH_PRODUCT = 512  # keys of a block that are multiplied at a time, at most
 DENSE_QUERIES, DENSE_BLOCKS = 64, 8  # fewest of a block, and most blocks of a row
 CACHE_QUERIES = 128  # new tokens whose scores with a live cache are held at a time, at most
-# Windows of a row, at most: its kernels start for every one that there could be, so a short row may hold few.
-CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512  # fewest and most, and one for so many tokens between them
+# Windows of a row, at most: its kernels start for every one that there could be, so a short row may hold few: one for
+# so many tokens, but never fewer or more than these.
+CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512
 
 
 @flax.struct.dataclass

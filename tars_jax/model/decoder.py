@@ -5,8 +5,8 @@ F features of an image token that are added after the first layers.
 
 Layers come in groups, each a scan over arrays of all its layers. The learner has one group, so that one layer is
 compiled and not L. An engine may have one for each layer (`grouped_layers`): nothing is then taken out of larger
-arrays, which costs a processor a part of every decode step. How a live cache is grouped says how the
-parameters are.
+arrays, which costs a processor a part of every decode step. Parameters are grouped
+as the live cache is.
 """
 
 from __future__ import annotations

@@ -27,7 +27,11 @@ from tars_jax.trajectory import Trajectory
 
 
 class PPOLearner:
-    """The jitted functions of one model under one config. What changes is passed in and out."""
+    """The jitted functions of one model under one config.
+
+    Train states are passed in and out. It keeps what `start` begins anew: the policy that the KL goes to, and what the
+    vision encoders said of screenshots where they are frozen.
+    """
 
     def __init__(
         self,
@@ -42,12 +46,13 @@ class PPOLearner:
         self._score = make_score_fn(model)
         self._advantages = make_advantage_fn(config)
         learns = without_vision if config.freeze_vision else lambda optimiser: optimiser
-        self._optimisers = learns(make_optimiser(policy_optimiser)), learns(make_optimiser(value_optimiser))
-        self._update_policy = make_policy_update(model, self._optimisers[0], config)
-        self._update_value = make_value_update(model, self._optimisers[1], config.value_clip)
+        self._policy_optimiser = learns(make_optimiser(policy_optimiser))
+        self._value_optimiser = learns(make_optimiser(value_optimiser))
+        self._update_policy = make_policy_update(model, self._policy_optimiser, config)
+        self._update_value = make_value_update(model, self._value_optimiser, config.value_clip)
         self._values = make_value_fn(model)
         self._reference: Parameters | None = None
-        self._galleries = Gallery(model), Gallery(model)
+        self._policy_gallery, self._value_gallery = Gallery(model), Gallery(model)
 
     def start(self, policy: Parameters, value: Parameters | None) -> tuple[TrainState, Any]:
         """States of policy and value model before the first update; the parameters are copied.
@@ -57,8 +62,9 @@ class PPOLearner:
         """
         if self._config.uses_reference:
             self._reference = policy
-        self._galleries = Gallery(self._model), Gallery(self._model)  # what others said of screenshots is forgotten
-        return start(policy, self._optimisers[0]), None if value is None else start(value, self._optimisers[1])
+        # What other parameters said of screenshots is forgotten.
+        self._policy_gallery, self._value_gallery = Gallery(self._model), Gallery(self._model)
+        return start(policy, self._policy_optimiser), None if value is None else start(value, self._value_optimiser)
 
     def update(
         self,
@@ -81,7 +87,7 @@ class PPOLearner:
         images = packed.rows.inputs.images
         with watch("log_probs"):
             if config.freeze_vision:
-                features = self._galleries[0].show(policy.parameters, images)
+                features = self._policy_gallery.show(policy.parameters, images)
                 packed = dataclasses.replace(packed, rows=with_features(packed.rows, features))
             proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
             reference = None
@@ -93,7 +99,7 @@ class PPOLearner:
                 parameters = value.parameters if separate else policy.parameters
                 rows = free_routes(packed.rows) if separate else packed.rows
                 if separate and config.freeze_vision:
-                    value_seen = self._galleries[1].show(parameters, images)
+                    value_seen = self._value_gallery.show(parameters, images)
                     rows = with_features(rows, value_seen)
                 values = map_rows(self._values, parameters, rows, config.minibatch_rows)
         batch, prepared = prepare(

@@ -2,7 +2,7 @@
 
 Axes: E episodes, S steps, T tokens of a window, R = E * S rows, M rows of a minibatch.
 
-The array form of `packing`, `rewards` and `ppo.prepare`: each step's window is a row, a trajectory is [S * T] with a
+The array form of `packing`, `rewards` and `preparation`: each step's window is a row, a trajectory is [S * T] with a
 mask, and advantages run over the action tokens of the whole episode. Rows of steps that were not played are empty; the
 minibatches take the others first, and are as many as these fill.
 """
@@ -10,7 +10,7 @@ minibatches take the others first, and are as many as these fill.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from tars_jax.episodes import Episodes
 from tars_jax.model.policy import Inputs
 from tars_jax.rl import correlation, explained_variance, informative_group, soft_overlong_penalty, token_mean
 from tars_jax.training.packing import Rows
+from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import PPOBatch, advantages_of, returns_of
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
@@ -152,21 +153,6 @@ def _steps(episodes: Episodes) -> jax.Array:
 def _to_go(rewards: jax.Array) -> jax.Array:
     """[S] from each step on."""
     return jnp.cumsum(rewards[::-1])[::-1]
-
-
-def take_rows(batch: Any, chosen: jax.Array) -> Any:
-    """Rows `chosen` [M] of a batch whose leaves are [R, ...], but for positions, which are [3, R, T].
-
-    A row beyond the last is empty.
-    """
-
-    def take(leaf: Any) -> Any:
-        if isinstance(leaf, Inputs):
-            rest = jax.tree.map(take, leaf.replace(positions=None))  # type: ignore[attr-defined]
-            return rest.replace(positions=leaf.positions[:, chosen])
-        return leaf.at[chosen].get(mode="fill", fill_value=0)
-
-    return jax.tree.map(take, batch, is_leaf=lambda leaf: isinstance(leaf, Inputs))
 
 
 def played_first(episodes: Episodes, key: jax.Array) -> tuple[jax.Array, jax.Array]:

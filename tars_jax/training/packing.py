@@ -24,7 +24,7 @@ from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Inputs
 from tars_jax.model.positions import rope_positions
-from tars_jax.training.placement import beside
+from tars_jax.training.placement import beside, take_rows
 from tars_jax.training.processes import fetched
 from tars_jax.trajectory import ContextWindow, Trajectory
 
@@ -167,21 +167,6 @@ class Packer:
         return placed
 
 
-def select_rows(rows: Rows, chosen: np.ndarray) -> Rows:
-    """Some rows of a host-side batch; positions and what was seen carry their batch axis second."""
-    inputs = rows.inputs
-    picked = Inputs(
-        inputs.tokens[chosen],
-        inputs.positions[:, chosen],
-        inputs.segments[chosen],
-        inputs.images[chosen],
-        inputs.image_tokens[chosen],
-        seen=None if inputs.seen is None else inputs.seen[:, chosen],
-        routes=None if inputs.routes is None else inputs.routes[chosen],
-    )
-    return Rows(picked, rows.action_mask[chosen], rows.log_probs[chosen], rows.versions[chosen])
-
-
 def free_routes(rows: Rows) -> Rows:
     """The same rows for another model than the one that sampled them: its routers choose themselves."""
     return rows.replace(inputs=rows.inputs.replace(routes=None))  # type: ignore[attr-defined]
@@ -197,7 +182,7 @@ def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: 
     """`function(parameters, rows)` [R, T] of all rows, some at a time; packing made their number a multiple of it."""
     count = rows.action_mask.shape[0]
     parts = [
-        function(parameters, beside(parameters, select_rows(rows, np.arange(first, first + at_a_time))))
+        function(parameters, beside(parameters, take_rows(rows, np.arange(first, first + at_a_time))))
         for first in range(0, count, at_a_time)
     ]
     return np.concatenate([fetched(part) for part in parts])

@@ -1,4 +1,4 @@
-"""Minibatches from the host to the learner's devices: each holds its rows, and no host sends what others hold.
+"""Minibatches: rows of a batch, and their way from the host to the learner's devices, of which each holds its own.
 
 Axes: B rows.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
@@ -15,6 +16,18 @@ from tars_jax.model.sharding import array_sharding, leaf_name, mesh_of
 
 Batch = TypeVar("Batch")
 ROWS_SECOND = {"positions", "seen", "value_seen"}  # fields [x, B, ...]; all others are [B, ...]
+
+
+def take_rows(batch: Batch, chosen: Any) -> Batch:
+    """Rows `chosen` [M] of a batch of numpy arrays, or of a traced one, where a row beyond the last is empty."""
+
+    def take(path: tuple[Any, ...], leaf: Any) -> Any:
+        axis = _row_axis(leaf_name(path))
+        if isinstance(leaf, np.ndarray):
+            return np.take(leaf, chosen, axis)
+        return jnp.take(leaf, chosen, axis, mode="fill", fill_value=0)
+
+    return jax.tree_util.tree_map_with_path(take, batch)
 
 
 def beside(parameters: Any, batch: Batch) -> Batch:
@@ -31,5 +44,9 @@ def beside(parameters: Any, batch: Batch) -> Batch:
 def _placed(mesh: Mesh, path: str, leaf: Any) -> Any:
     if not isinstance(leaf, np.ndarray):
         return leaf
-    axes = (None, "batch") if path.rpartition("/")[2] in ROWS_SECOND else ("batch",)
+    axes = (None,) * _row_axis(path) + ("batch",)
     return jax.make_array_from_callback(leaf.shape, array_sharding(mesh, leaf.shape, *axes), leaf.__getitem__)
+
+
+def _row_axis(path: str) -> int:
+    return int(path.rpartition("/")[2] in ROWS_SECOND)

@@ -41,7 +41,7 @@ from tars_jax.rl import (
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Array, Rows, free_routes, with_features
 from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
+from tars_jax.training.state import Metrics, TrainState, Update, gradient_step
 from tars_jax.training.value import ValueBatch, shift_values
 
 
@@ -228,12 +228,7 @@ def policy_update(
             "dropped_assignments": output.routers.dropped.mean(),
         }
 
-    def update(state: TrainState, batch: PPOBatch) -> tuple[TrainState, Metrics]:
-        (_, metrics), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.parameters, batch)
-        state, norm = apply_gradients(state, gradients, optimiser)
-        return state, {**metrics, "gradient_norm": norm}
-
-    return update
+    return gradient_step(loss_fn, optimiser)
 
 
 def _required(array: Array | None, what: str) -> Array:

@@ -12,7 +12,8 @@ import jax
 import numpy as np
 
 from tars_jax.rl import explained_variance, informative_group
-from tars_jax.training.packing import PackedBatch, select_rows
+from tars_jax.training.packing import PackedBatch
+from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import Advantages, PPOBatch, PPOConfig
 from tars_jax.training.rewards import RewardConfig, token_rewards
 from tars_jax.training.value import gather_actions, scatter_actions
@@ -78,15 +79,4 @@ def minibatches(batch: PPOBatch, rows: int, key: np.random.Generator) -> Iterato
     """The batch in random order, `rows` at a time; packing made the number of rows a multiple of it."""
     order = key.permutation(batch.advantages.shape[0])
     for first in range(0, order.size, rows):
-        chosen = order[first : first + rows]
-        yield PPOBatch(
-            rows=select_rows(batch.rows, chosen),
-            proximal_log_probs=batch.proximal_log_probs[chosen],
-            advantages=batch.advantages[chosen],
-            positive=batch.positive[chosen],
-            value_targets=batch.value_targets[chosen],
-            old_values=batch.old_values[chosen],
-            weights=None if batch.weights is None else batch.weights[chosen],
-            reference_log_probs=None if batch.reference_log_probs is None else batch.reference_log_probs[chosen],
-            value_seen=None if batch.value_seen is None else batch.value_seen[:, chosen],
-        )
+        yield take_rows(batch, order[first : first + rows])

@@ -75,6 +75,21 @@ def apply_gradients(
     return TrainState(parameters, optimiser_state, state.step + 1), optax.global_norm(gradients)
 
 
+def gradient_step(
+    loss_fn: Callable[[Parameters, Batch], tuple[jax.Array, Metrics]],
+    optimiser: optax.GradientTransformation,
+    norm_name: str = "gradient_norm",
+) -> Callable[[TrainState, Batch], tuple[TrainState, Metrics]]:
+    """(state, batch) to (state, metrics): the loss's and the global norm of its gradients. Pure, to be traced."""
+
+    def update(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
+        (_, metrics), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.parameters, batch)
+        state, norm = apply_gradients(state, gradients, optimiser)
+        return state, {**metrics, norm_name: norm}
+
+    return update
+
+
 class Update(Generic[Batch]):
     """`jax.jit` for updates: the state is donated, and the new one has the shardings of the old one.
 

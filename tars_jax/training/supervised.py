@@ -16,7 +16,7 @@ from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import token_mean
 from tars_jax.training.log_probs import headless, token_statistics
 from tars_jax.training.packing import Rows
-from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
+from tars_jax.training.state import Metrics, TrainState, Update, gradient_step
 
 LOSS_ON = ("agent", "text")
 
@@ -54,12 +54,7 @@ def supervised_update(
         }
         return loss + balance * output.routers.balance_loss.mean(), metrics
 
-    def update(state: TrainState, rows: Rows) -> tuple[TrainState, Metrics]:
-        (_, metrics), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.parameters, rows)
-        state, norm = apply_gradients(state, gradients, optimiser)
-        return state, {**metrics, "gradient_norm": norm}
-
-    return update
+    return gradient_step(loss_fn, optimiser)
 
 
 def make_supervised_update(

@@ -22,7 +22,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward
 from tars_jax.rl import explained_variance, token_mean, value_loss
 from tars_jax.training.packing import Array, PackedBatch, Rows
-from tars_jax.training.state import Metrics, TrainState, Update, apply_gradients
+from tars_jax.training.state import Metrics, TrainState, Update, gradient_step
 from tars_jax.trajectory import Step, Trajectory
 
 
@@ -51,19 +51,14 @@ def value_update(
     """The update of a separate value model: (state, minibatch) to (state, metrics). Pure, to be traced."""
     model = value_model(model)
 
-    def loss_fn(parameters: Parameters, batch: ValueBatch) -> tuple[jax.Array, jax.Array]:
+    def loss_fn(parameters: Parameters, batch: ValueBatch) -> tuple[jax.Array, Metrics]:
         values = shift_values(forward(model, parameters, batch.rows.inputs).values)
         mask = batch.rows.action_mask
         losses = jax.vmap(functools.partial(value_loss, clip=clip))(values, batch.targets, mask, batch.old_values)
-        return token_mean(losses, mask), values
+        loss = token_mean(losses, mask)
+        return loss, {"value_loss": loss, "explained_variance": explained_variance(batch.targets, values, mask)}
 
-    def update(state: TrainState, batch: ValueBatch) -> tuple[TrainState, Metrics]:
-        (loss, values), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.parameters, batch)
-        state, norm = apply_gradients(state, gradients, optimiser)
-        explained = explained_variance(batch.targets, values, batch.rows.action_mask)
-        return state, {"value_loss": loss, "explained_variance": explained, "value_gradient_norm": norm}
-
-    return update
+    return gradient_step(loss_fn, optimiser, "value_gradient_norm")
 
 
 def make_value_update(

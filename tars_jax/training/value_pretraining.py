@@ -20,7 +20,8 @@ from tars_jax.model.policy import Parameters
 from tars_jax.rl import correlation, explained_variance, token_mean, value_loss
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows, select_rows
+from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows
+from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import returns_of
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig, token_rewards
@@ -103,7 +104,7 @@ def pretrain_value(
     while updates < config.max_updates and not levelled_off(history, config.patience):
         chosen = rows_of_update(updates, target_rows.shape[0], config.batch_rows, seed)
         state, metrics = update(
-            state, ValueBatch(select_rows(batch.rows, chosen), target_rows[chosen], target_rows[chosen])
+            state, ValueBatch(take_rows(batch.rows, chosen), target_rows[chosen], target_rows[chosen])
         )
         updates += 1
         if updates % config.evaluate_every and updates < config.max_updates:

@@ -19,9 +19,9 @@ from tars_jax.training.on_device import (
     return_batch,
     rows_of,
     shaped,
-    take_rows,
     token_rewards,
 )
+from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 
@@ -144,3 +144,11 @@ def test_a_function_of_rows_sees_those_that_were_played(episodes: Episodes) -> N
     np.testing.assert_array_equal(found[:3], np.arange(12).reshape(3, 4))
     alone = on_played(lambda rows: rows.inputs.tokens * 1.0, rows_of(episodes), episodes, 3)
     np.testing.assert_array_equal(alone, np.where(np.arange(4)[:, None] < 3, np.arange(16).reshape(4, 4), 0))
+
+
+def test_rows_of_what_was_seen_lie_second() -> None:
+    """Features of screenshots are [1 + F, R, Q, D]: of numpy arrays and of traced ones the second axis is taken."""
+    seen = np.arange(2 * 3 * 1 * 1).reshape(2, 3, 1, 1)
+    for given, chosen in ((seen, np.array([2, 0])), (jnp.asarray(seen), jnp.array([2, 0]))):
+        np.testing.assert_array_equal(take_rows({"seen": given}, chosen)["seen"][..., 0, 0], [[2, 0], [5, 3]])
+    assert take_rows({"seen": jnp.asarray(seen)}, jnp.array([3]))["seen"].ravel().tolist() == [0, 0]

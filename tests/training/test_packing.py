@@ -16,7 +16,8 @@ from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, forward
-from tars_jax.training.packing import PackedBatch, Packer, PackingConfig, select_rows
+from tars_jax.training.packing import PackedBatch, Packer, PackingConfig
+from tars_jax.training.placement import take_rows
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 IMAGE = 5
@@ -218,7 +219,7 @@ def test_selected_rows(packer: Packer) -> None:
     trajectories = [trajectory(number, [[9, 9]]) for number in range(4)]
     rows = packer.pack(trajectories, 4).rows
     chosen = np.array([3, 1])
-    picked = select_rows(rows, chosen)
+    picked = take_rows(rows, chosen)
     np.testing.assert_array_equal(picked.inputs.tokens, rows.inputs.tokens[chosen])
     np.testing.assert_array_equal(picked.inputs.positions, rows.inputs.positions[:, chosen])
     np.testing.assert_array_equal(picked.inputs.images, rows.inputs.images[chosen])

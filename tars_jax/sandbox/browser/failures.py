@@ -8,7 +8,7 @@ FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "restored", 
 class SandboxFailure(Exception):
     """The infrastructure under a page failed; the page is dead, and a new one can be opened.
 
-    Never a statement about the episode: it is retried, then masked, and never a reward (blueprint, contract 3).
+    Never a statement about the episode: it is retried, then masked, and never a reward.
     """
 
     def __init__(self, kind: str, message: str = "") -> None:
