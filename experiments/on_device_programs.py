@@ -39,12 +39,12 @@ from tars_jax.training.on_device import (
 )
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.placement import take_rows
-from tars_jax.training.ppo import PPOBatch, policy_update, score_of, value_batch
+from tars_jax.training.ppo import PPOBatch, policy_update, score_fn, value_batch
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import Metrics, TrainState, value_parameters
 from tars_jax.training.supervised import supervised_update
-from tars_jax.training.value import value_model, value_update, values_of
+from tars_jax.training.value import value_fn, value_model, value_update
 
 SUPERVISED, VALUE, TRAINING, HELD_OUT = range(4)
 Config = TypeVar("Config")
@@ -229,7 +229,7 @@ def train(
     update_policy = policy_update(design.model, optimisers[0], ppo)
     update_value = value_update(design.model, optimisers[1], ppo.value_clip)
 
-    score, groups = score_of(design.model), jnp.arange(design.episodes) // design.group_size
+    score, groups = score_fn(design.model), jnp.arange(design.episodes) // design.group_size
 
     def update(actors: Actors, batch: PPOBatch) -> tuple[Actors, Metrics]:
         policy, metrics = update_policy(actors.policy, batch)
@@ -341,5 +341,5 @@ def _rollout(
 
 
 def _values(design: Design, parameters: Parameters, episodes: Episodes, rows: int) -> jax.Array:
-    values = values_of(design.model)
+    values = value_fn(design.model)
     return on_played(lambda some: values(parameters, some), rows_of(episodes), episodes, rows)

@@ -13,14 +13,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar import format_response, parse_response
-from tars_jax.agent.loop import Sampled
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError, Response
-from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tars_jax.agent.window import Sampled, WindowBuilder
+from tars_jax.trajectory import Outcome, Step, Trajectory
 
 SCREENSHOTS = 5
 
@@ -84,14 +82,9 @@ def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, g
         valid=verdict is not None,
         info={"solved": question.solved},
     )
-    read, wrote = len(question.tokens), len(sampled.tokens)
-    window = ContextWindow(
-        tokens=np.array([*question.tokens, *sampled.tokens], np.int32),
-        action_mask=np.arange(read + wrote) >= read,
-        log_probs=np.array([*[0.0] * read, *sampled.log_probs], np.float32),
-        versions=np.array([*[-1] * read, *sampled.versions], np.int32),
-        steps=np.full(read + wrote, last, np.int32),
-        images=tuple(range(len(question.screenshots))),
-    )
+    window = WindowBuilder()
+    window.read(question.tokens, last)
+    window.wrote(sampled, last)
+    window.images += range(len(question.screenshots))
     task = {**question.task, "id": question.id, "max_steps": 1}  # to judge this trajectory is a task of its own
-    return Trajectory(question.id, task, (window,), (*looked_at, judged), Outcome.FINISHED, reward)
+    return Trajectory(question.id, task, (window.build(),), (*looked_at, judged), Outcome.FINISHED, reward)

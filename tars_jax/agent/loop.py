@@ -18,6 +18,7 @@ from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.memory import Memory, MemoryConfig, Turn, summarise
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError
+from tars_jax.agent.window import Sampled, WindowBuilder
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 
@@ -53,28 +54,6 @@ class Environment(Protocol):
     async def step(self, actions: Sequence[Action]) -> Transition: ...
 
 
-class Sampled(Protocol):
-    """One response of a policy, as recorded while it was sampled."""
-
-    @property
-    def tokens(self) -> tuple[int, ...]: ...
-
-    @property
-    def log_probs(self) -> tuple[float, ...]: ...
-
-    @property
-    def versions(self) -> tuple[int, ...]: ...
-
-    @property
-    def routes(self) -> np.ndarray | None:
-        """[N, L, K] experts of the N tokens that this call went through, or None where nobody records them.
-
-        These are, in a window that goes on, the last token of the answer before; then the tokens that were read; then
-        those of the answer but its last.
-        """
-        ...
-
-
 class PolicySession(Protocol):
     """A live context of a policy."""
 
@@ -101,54 +80,6 @@ class AgentConfig:
         return width, height
 
 
-class _WindowBuilder:
-    """Collects one context window."""
-
-    def __init__(self) -> None:
-        self.images: list[int] = []
-        self.columns: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
-        self.routes: list[np.ndarray] = []
-
-    @property
-    def size(self) -> int:
-        return sum(len(column[0]) for column in self.columns)
-
-    def read(self, tokens: Sequence[int], step: int) -> None:
-        size = len(tokens)
-        self.columns.append(
-            (
-                np.asarray(tokens, np.int32),
-                np.zeros(size, bool),
-                np.zeros(size, np.float32),
-                np.full(size, -1, np.int32),
-                np.full(size, step, np.int32),
-            )
-        )
-
-    def wrote(self, sampled: Sampled, step: int) -> None:
-        size = len(sampled.tokens)
-        if sampled.routes is not None:
-            self.routes.append(sampled.routes)
-        self.columns.append(
-            (
-                np.asarray(sampled.tokens, np.int32),
-                np.ones(size, bool),
-                np.asarray(sampled.log_probs, np.float32),
-                np.asarray(sampled.versions, np.int32),
-                np.full(size, step, np.int32),
-            )
-        )
-
-    def build(self) -> ContextWindow:
-        tokens, mask, log_probs, versions, steps = (np.concatenate(each) for each in zip(*self.columns, strict=True))
-        routes = None
-        if self.routes:
-            gone_through = np.concatenate(self.routes).astype(np.int16)
-            routes = np.full((tokens.size, *gone_through.shape[1:]), -1, np.int16)
-            routes[: len(gone_through)] = gone_through  # the last token of a window was never read
-        return ContextWindow(tokens, mask, log_probs, versions, steps, tuple(self.images), routes)
-
-
 async def play_episode(
     environment: Environment,
     first_frame: Frame,
@@ -166,26 +97,24 @@ async def play_episode(
     frame, outcome, malformed = first_frame, Outcome.TRUNCATED, 0
     steps: list[Step] = []
     windows: list[ContextWindow] = []
-    window, restart = _WindowBuilder(), True
+    window, restart = WindowBuilder(), True
     frames = {0: first_frame}  # by step; those that a window may still show, as an episode's pixels are many
 
     for index in range(max_steps):
-        fresh: list[tuple[int, list[int]]] = []  # steps and what stands in the window of them
+        steps_left = max_steps - index
         if restart:
-            fresh.append((-1, writer.preamble(instruction, memory.text())))
-            for turn in memory.working:
-                first = turn is memory.working[0]
-                fresh.append((turn.step, [*writer.observation(turn.steps_left, first=first), *turn.response]))
-        fresh.append((index, writer.observation(max_steps - index, first=restart and not memory.working)))
-        size = window.size + sum(len(tokens) for _, tokens in fresh)
+            unread = _whole_context(memory, writer, instruction, index, steps_left)
+        else:
+            unread = [(index, writer.observation(steps_left, first=False))]
+        size = window.size + sum(len(tokens) for _, tokens in unread)
         if config.max_prompt is not None and size > config.max_prompt and steps:
             break
-        for step, tokens in fresh:
+        for step, tokens in unread:
             window.read(tokens, step)
-        shown = [step for step, _ in fresh if step >= 0]
+        shown = [step for step, _ in unread if step >= 0]
         window.images += shown
         sampled = await policy.respond(
-            [token for _, tokens in fresh for token in tokens],
+            [token for _, tokens in unread for token in tokens],
             [frames[step].pixels for step in shown],
             restart=restart,
         )
@@ -193,10 +122,9 @@ async def play_episode(
 
         text = writer.read(sampled.tokens)
         parsed = parse_response(text, grammar=config.grammar, pixel_size=config.pixel_size(frame))
-        valid = not isinstance(parsed, ParseError)
-        thought = "" if isinstance(parsed, ParseError) else parsed.thought
-        actions = () if isinstance(parsed, ParseError) else parsed.actions
-        malformed = 0 if valid else malformed + 1
+        response = None if isinstance(parsed, ParseError) else parsed
+        thought, actions = ("", ()) if response is None else (response.thought, response.actions)
+        malformed = malformed + 1 if response is None else 0
         reward, terminated, before = 0.0, False, frame
         if actions:
             transition = await environment.step(actions)
@@ -211,7 +139,7 @@ async def play_episode(
                 point=None if point is None else (point.x, point.y),
                 reward=reward,
                 think_tokens=len(writer.codec.encode(thought)),
-                valid=valid,
+                valid=response is not None,
                 info=before.info,
             )
         )
@@ -221,13 +149,13 @@ async def play_episode(
         if malformed >= config.max_malformed:
             outcome = Outcome.REJECTED
             break
-        summary = summarise(thought, frame.png != before.png, valid)
-        memory, restart = memory.add(Turn(index, sampled.tokens, max_steps - index, summary))
+        summary = summarise(thought, frame.png != before.png, response is not None)
+        memory, restart = memory.add(Turn(index, sampled.tokens, steps_left, summary))
         remembered = {turn.step for turn in memory.working}
         frames = {step: kept for step, kept in frames.items() if step in remembered} | {index + 1: frame}
         if restart:
             windows.append(window.build())
-            window = _WindowBuilder()
+            window = WindowBuilder()
 
     if window.columns:
         windows.append(window.build())
@@ -241,3 +169,13 @@ async def play_episode(
         metadata={"final": frame.info},
         final_screenshot=frame.png,
     )
+
+
+def _whole_context(
+    memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int
+) -> list[tuple[int, list[int]]]:
+    """What a new window begins with, each part with its step: the preamble (-1), what is remembered, what is shown."""
+    parts = [(-1, writer.preamble(instruction, memory.text()))]
+    for number, turn in enumerate(memory.working):
+        parts.append((turn.step, [*writer.observation(turn.steps_left, first=number == 0), *turn.response]))
+    return [*parts, (index, writer.observation(steps_left, first=not memory.working))]

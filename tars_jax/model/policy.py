@@ -119,7 +119,7 @@ class Policy(nn.Module):
         return Output(logits, values, hidden, cache, routers)
 
 
-class Eyes(nn.Module):
+class PolicyVision(nn.Module):
     """The policy's vision encoder by itself, on the policy's own parameters."""
 
     config: ModelConfig
@@ -195,7 +195,7 @@ def see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array
     that does not train these may compute them once (`tars_jax.training.gallery`), the gradients of all others are the
     same.
     """
-    seen: Any = Eyes(config).apply({"params": {"vision": parameters["vision"]}}, images)
+    seen: Any = PolicyVision(config).apply({"params": {"vision": parameters["vision"]}}, images)
     return seen
 
 

@@ -26,7 +26,7 @@ from jax.sharding import Mesh
 from tars_jax import InputError
 from tars_jax.model.cache import Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Array, CacheAddress, Eyes, Inputs, Output, Parameters, Policy, dummy_inputs
+from tars_jax.model.policy import Array, CacheAddress, Inputs, Output, Parameters, Policy, PolicyVision, dummy_inputs
 from tars_jax.model.sharding import leaf_name, mesh_of, parameter_shardings
 
 # Parameters that stay in floating point. configs/quantise.py says what it costs to quantise the others.
@@ -109,7 +109,7 @@ def quantised_forward(
 
 def quantised_see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
     """`tars_jax.model.policy.see` on what `quantise` returned. Raises InputError where qwix is not installed."""
-    seen: Any = _apply(Eyes(_plain(config)), {"vision": parameters["vision"]}, images)
+    seen: Any = _apply(PolicyVision(_plain(config)), {"vision": parameters["vision"]}, images)
     return seen
 
 

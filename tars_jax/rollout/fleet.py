@@ -25,8 +25,9 @@ from typing import Any, Self
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.agent.loop import AgentConfig, PolicySession, Sampled
+from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.window import Sampled
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player, SeatLost

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.agent.loop import AgentConfig, Environment, PolicySession, Sampled, Transition, play_episode
+from tars_jax.agent.loop import AgentConfig, Environment, PolicySession, Transition, play_episode
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.window import Sampled
 from tars_jax.envs import BrowserGame, KeptPages
 from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.crew import Crew, Record, Seat

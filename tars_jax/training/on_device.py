@@ -20,7 +20,7 @@ from tars_jax.model.policy import Inputs
 from tars_jax.rl import correlation, explained_variance, informative_group, soft_overlong_penalty, token_mean
 from tars_jax.training.packing import Rows
 from tars_jax.training.placement import take_rows
-from tars_jax.training.ppo import PPOBatch, advantages_of, returns_of
+from tars_jax.training.ppo import PPOBatch, advantage_fn, return_fn
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import Metrics
@@ -101,7 +101,7 @@ def ppo_batch(
     """
     rows, valid = rows_of(episodes), action_tokens(episodes)
     by_episode = values.reshape(valid.shape)
-    found = advantages_of(config)(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups)
+    found = advantage_fn(config)(token_rewards(episodes, rewards), by_episode, valid, _steps(episodes), groups)
     metrics = {"advantage_std": found.deviation}
     if config.uses_values:
         returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
@@ -139,7 +139,7 @@ def informative(rewards: jax.Array, groups: jax.Array) -> jax.Array:
 def return_batch(episodes: Episodes, rewards: jax.Array, config: PPOConfig) -> ValueBatch:
     """For value pretraining: at each action token the rest of the episode's rewards [E, S], discounted."""
     rows = rows_of(episodes)
-    returns = returns_of(config)(token_rewards(episodes, rewards), action_tokens(episodes), _steps(episodes))
+    returns = return_fn(config)(token_rewards(episodes, rewards), action_tokens(episodes), _steps(episodes))
     targets = jnp.where(rows.action_mask, returns.reshape(rows.action_mask.shape), 0.0)
     return ValueBatch(rows, targets, targets)
 

@@ -5,7 +5,7 @@ Axes: B rows, T tokens, R all rows of a batch, N trajectories, A action tokens o
 One update:
 1. pack the trajectories' windows into rows (`packing.py`);
 2. score the rows: values, the proximal policy's log-probabilities of the sampled tokens, the reference policy's;
-3. advantages and value targets over each trajectory's action tokens (`advantages_of`);
+3. advantages and value targets over each trajectory's action tokens (`advantage_fn`);
 4. a few epochs of minibatches (`preparation.py`): clip-higher loss, decoupled from the behaviour policy; value loss
    beside it.
 """
@@ -61,7 +61,7 @@ class PPOBatch:
     value_seen: Array | None = None
 
 
-def score_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
+def score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
     """Log-probabilities [B, T] of the sampled tokens under given parameters; 0 elsewhere. Pure, to be traced."""
 
     def score(parameters: Parameters, rows: Rows) -> jax.Array:
@@ -72,8 +72,8 @@ def score_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
 
 
 def make_score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """`score_of`, jitted."""
-    return jax.jit(score_of(model))
+    """`score_fn`, jitted."""
+    return jax.jit(score_fn(model))
 
 
 class Advantages(NamedTuple):
@@ -84,7 +84,7 @@ class Advantages(NamedTuple):
     deviation: jax.Array  # scalar: the advantages' standard deviation, before they are whitened
 
 
-def advantages_of(config: PPOConfig) -> Callable[..., Advantages]:
+def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
     """(rewards, values, valid[, steps[, groups]]) to advantages and value targets. Pure, to be traced.
 
     Rewards, values and valid are [N, A]. "turn" reads `steps` [N, A], the step of each action token, from 0 on.
@@ -148,17 +148,17 @@ def advantages_of(config: PPOConfig) -> Callable[..., Advantages]:
 
 
 def make_advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
-    """`advantages_of`, jitted."""
-    return jax.jit(advantages_of(config))
+    """`advantage_fn`, jitted."""
+    return jax.jit(advantage_fn(config))
 
 
-def returns_of(config: PPOConfig) -> Callable[[Any, Any, Any], jax.Array]:
+def return_fn(config: PPOConfig) -> Callable[[Any, Any, Any], jax.Array]:
     """(rewards, valid, steps) [N, A] to Monte-Carlo returns, discounted as the update's own value targets are.
 
     What a value model is pretrained to, so that PPO finds it right: the targets at lambda_critic = 1. Pure, to be
     traced.
     """
-    targets_of = advantages_of(dataclasses.replace(config, lambda_critic=1.0, normalise_advantages=False))
+    targets_of = advantage_fn(dataclasses.replace(config, lambda_critic=1.0, normalise_advantages=False))
 
     def returns(rewards: Any, valid: Any, steps: Any) -> jax.Array:
         return targets_of(rewards, jnp.zeros(valid.shape, jnp.float32), valid, steps).targets

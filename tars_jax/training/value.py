@@ -68,15 +68,15 @@ def make_value_update(
     return Update(value_update(model, optimiser, clip))
 
 
-def values_of(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
+def value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
     """Values [B, T] read before each token. Pure, to be traced."""
     model = value_model(model)
     return lambda parameters, rows: shift_values(forward(model, parameters, rows.inputs).values)
 
 
 def make_value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
-    """`values_of`, jitted."""
-    return jax.jit(values_of(model))
+    """`value_fn`, jitted."""
+    return jax.jit(value_fn(model))
 
 
 def scatter_actions(batch: PackedBatch, values: np.ndarray) -> np.ndarray:

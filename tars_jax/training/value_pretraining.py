@@ -22,7 +22,7 @@ from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.metrics import require_finite
 from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows
 from tars_jax.training.placement import take_rows
-from tars_jax.training.ppo import returns_of
+from tars_jax.training.ppo import return_fn
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig, token_rewards
 from tars_jax.training.schedule import rows_of_update
@@ -162,7 +162,7 @@ def _with_returns(
 ) -> tuple[PackedBatch, np.ndarray]:
     batch = packer.pack(trajectories, rows)
     of_tokens = token_rewards(batch, trajectories, rewards)
-    return batch, np.asarray(returns_of(ppo)(of_tokens, batch.action_valid, batch.action_step))
+    return batch, np.asarray(return_fn(ppo)(of_tokens, batch.action_valid, batch.action_step))
 
 
 def _at_steps(batch: PackedBatch, returns: np.ndarray, trajectories: Sequence[Trajectory]) -> list[np.ndarray]:

@@ -34,7 +34,8 @@ import numpy as np
 from configs.quickstart import get_config
 from experiments.job_config import ppo_config
 from experiments.lab import Lab
-from tars_jax.agent.loop import PolicySession, Sampled
+from tars_jax.agent.loop import PolicySession
+from tars_jax.agent.window import Sampled
 from tars_jax.model.sharding import make_mesh
 from tars_jax.rollout.players import Player, Watched, engine_player
 from tars_jax.rollout.pool import RolloutPool

@@ -23,8 +23,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from tars_jax.agent.loop import AgentConfig, PolicySession, Sampled
+from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.window import Sampled
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.inference.client import PolicyUnavailable, open_client
 from tars_jax.inference.images import exact

@@ -22,7 +22,7 @@ from tars_jax.rollout.device_prompts import make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, demonstrate, rollout
 from tars_jax.rollout.reading import compile_reading
 from tars_jax.training.on_device import rows_of
-from tars_jax.training.ppo import score_of
+from tars_jax.training.ppo import score_fn
 
 TOKENIZER = load_tokenizer()
 GAME: Any = make_game("checklist", {})
@@ -97,7 +97,7 @@ def test_the_learner_scores_what_was_sampled_as_it_was_sampled(
     model: ModelConfig, parameters: Parameters, sampled: Episodes
 ) -> None:
     rows = rows_of(sampled)
-    scored = jax.jit(score_of(model))(parameters, rows)
+    scored = jax.jit(score_fn(model))(parameters, rows)
     assert int(rows.action_mask.sum()) > 100
     np.testing.assert_allclose(
         np.where(rows.action_mask, scored, 0), np.where(rows.action_mask, rows.log_probs, 0), atol=1e-4

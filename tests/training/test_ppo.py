@@ -22,18 +22,18 @@ from tars_jax.training.packing import Packer, PackingConfig, Rows
 from tars_jax.training.ppo import (
     PPOBatch,
     PPOConfig,
-    advantages_of,
+    advantage_fn,
     make_advantage_fn,
     make_policy_update,
     make_score_fn,
     policy_update,
-    score_of,
+    score_fn,
     value_batch,
 )
 from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig
 from tars_jax.training.state import TrainState, abstract_state, start
-from tars_jax.training.value import make_value_fn, value_model, value_update, values_of
+from tars_jax.training.value import make_value_fn, value_fn, value_model, value_update
 from tars_jax.trajectory import Trajectory
 
 Episode = Callable[..., Trajectory]
@@ -175,7 +175,7 @@ def test_a_whole_loop_is_one_program(tiny_model: ModelConfig, tiny_parameters: P
     states come back as they went in."""
     config, critic = PPOConfig(), value_model(tiny_model)
     batch = bandit(tiny_model, tiny_parameters, episode, config)
-    score, values_fn, advantages_fn = score_of(tiny_model), values_of(tiny_model), advantages_of(config)
+    score, values_fn, advantages_fn = score_fn(tiny_model), value_fn(tiny_model), advantage_fn(config)
     policy_step, value_step = policy_update(tiny_model, OPTIMISER, config), value_update(tiny_model, OPTIMISER, 0.2)
     policy = abstract_state(tiny_model, OPTIMISER, make_mesh({}))
     value = abstract_state(critic, OPTIMISER, make_mesh({}))

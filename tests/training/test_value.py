@@ -12,7 +12,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Packer, PackingConfig
-from tars_jax.training.ppo import advantages_of, returns_of
+from tars_jax.training.ppo import advantage_fn, return_fn
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.state import start, value_parameters
 from tars_jax.training.value import (
@@ -39,7 +39,7 @@ def test_returns_by_hand() -> None:
     rewards, steps = np.array([[0, 1, 0, 2], [1, 0, 0, 0]], np.float32), np.array([[0, 0, 1, 1], [0, 0, 0, 0]])
 
     def returns(**fields: Any) -> Any:
-        return returns_of(PPOConfig(**fields))(rewards, valid, steps)
+        return return_fn(PPOConfig(**fields))(rewards, valid, steps)
 
     np.testing.assert_array_equal(returns(), [[3, 3, 2, 2], [1, 0, 0, 0]])
     # 1/8 of 2 and 1/2 of 1; then a half less each token on the way there.
@@ -55,8 +55,8 @@ def test_a_perfectly_pretrained_value_model_is_right_for_the_update(advantages: 
     config = PPOConfig(advantages=advantages, gamma=gamma, normalise_advantages=False)
     valid, steps = np.ones((1, 6), bool), np.array([[0, 0, 1, 1, 1, 2]])
     rewards = np.array([[0, 0.5, 0, 0, -0.1, 1]], np.float32)  # each at its turn's end
-    values = returns_of(config)(rewards, valid, steps)
-    found = advantages_of(config)(rewards, values, valid, steps)
+    values = return_fn(config)(rewards, valid, steps)
+    found = advantage_fn(config)(rewards, values, valid, steps)
     np.testing.assert_allclose(found.advantages, 0, atol=1e-6)
     np.testing.assert_allclose(found.targets, values, atol=1e-6)
 

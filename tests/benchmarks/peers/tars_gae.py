@@ -12,7 +12,7 @@ from tests.benchmarks.peers.masked_batches import GAMMA, LAMBDA, Advantages, tur
 from tests.benchmarks.peers.turns import serve
 
 
-def advantages_of(config: PPOConfig) -> Advantages:
+def advantage_fn(config: PPOConfig) -> Advantages:
     function = make_advantage_fn(config)
 
     def advantages(rewards: np.ndarray, values: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -25,4 +25,4 @@ def advantages_of(config: PPOConfig) -> Advantages:
 if __name__ == "__main__":
     one = PPOConfig(gamma=GAMMA, lambda_policy=LAMBDA, lambda_critic=LAMBDA)
     two = PPOConfig(gamma=GAMMA, lambda_policy=None, alpha=1.5, lambda_critic=1.0)
-    serve(turn_of(advantages_of(one), advantages_of(two)))
+    serve(turn_of(advantage_fn(one), advantage_fn(two)))
