@@ -9,6 +9,7 @@ can ask an endpoint that takes messages.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -74,7 +75,7 @@ class TurnFormat:
                 tokens += self.codec.encode(self.agent + self._plain(text) + self.end)
             else:
                 text = self.user if answered else ""
-                for part in message.parts:
+                for part in _joined(message.parts):
                     if isinstance(part, str):
                         text += self._plain(part)
                     else:
@@ -156,7 +157,7 @@ class RoleFormat:
         images: list[np.ndarray] = []
         for message in messages:
             text += f"{self.start}{'user' if message.role == 'tool' else message.role}\n"
-            for part in message.parts:
+            for part in _joined(message.parts):
                 if isinstance(part, str):
                     text += _broken(part, special)
                 else:
@@ -169,6 +170,15 @@ class RoleFormat:
 def _check_answerable(messages: Sequence[Message]) -> None:
     if not messages or messages[-1].role == "assistant":
         raise InputError("messages: the last one must not be the assistant's; it takes one to answer")
+
+
+def _joined(parts: Sequence[Part]) -> Iterator[Part]:
+    """Texts side by side as one: what would be read as a turn may lie across two of them."""
+    for is_text, same in itertools.groupby(parts, lambda part: isinstance(part, str)):
+        if is_text:
+            yield "".join(part for part in same if isinstance(part, str))
+        else:
+            yield from same
 
 
 def _broken(text: str, special: Sequence[str]) -> str:
