@@ -47,6 +47,24 @@ SIDE_BY_SIDE = ("map", "vmap", "turns")
 LAST = 5  # updates whose mean stands for the end of a curve
 
 
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """A function of `on_device_programs`, and what its arguments are once it has its design and its sizes."""
+
+    function: Callable[..., Any]
+    shared: int = 0  # so many at the end are the same for all seeds; those before are stacked
+    donates: bool = False  # the first one is used up
+
+
+START_SUPERVISED = Stage(programs.start_supervised)
+SUPERVISE = Stage(programs.supervise, shared=3, donates=True)
+START_VALUE = Stage(programs.start_value)
+PRETRAIN_VALUE = Stage(programs.pretrain_value, shared=3, donates=True)
+START_TRAINING = Stage(programs.start_training)
+TRAIN = Stage(programs.train, shared=3, donates=True)
+EVALUATE = Stage(programs.evaluate, shared=2)
+
+
 class Pretrained(NamedTuple):
     """Value models, and how good they were on episodes that they had not seen."""
 
@@ -80,31 +98,31 @@ class OnDevice:
 
     def shapes(self, seeds: Sequence[int]) -> tuple[Parameters, Parameters]:
         """Stacked policy and value parameters without the arrays."""
-        policy = jax.eval_shape(self._program("start_supervised"), _array(seeds)).parameters
-        value = jax.eval_shape(self._program("start_value"), policy, _array(seeds)).parameters
+        policy = jax.eval_shape(self._program(START_SUPERVISED), _array(seeds)).parameters
+        value = jax.eval_shape(self._program(START_VALUE), policy, _array(seeds)).parameters
         return policy, value
 
     def supervised(self, seeds: Sequence[int], on_part: OnPart | None = None) -> Parameters:
         """Policies from scratch on the expert's episodes: stacked parameters."""
         config = self._config.supervised
-        state, _ = self._run("supervise", self.learning(seeds), (), seeds, config.updates, config.part, on_part)
+        state, _ = self._run(SUPERVISE, self.learning(seeds), (), seeds, config.updates, config.part, on_part)
         return state.parameters
 
     def learning(self, seeds: Sequence[int]) -> TrainState:
         """Where `learn` begins: fresh policies."""
-        state: TrainState = self._program("start_supervised")(_array(seeds))
+        state: TrainState = self._program(START_SUPERVISED)(_array(seeds))
         return state
 
     def learn(self, state: TrainState, seeds: Sequence[int], done: int, updates: int) -> TrainState:
         """So many supervised updates of the expert's episodes, from number `done` on; the state is donated."""
-        state, _ = self._run("supervise", state, (), seeds, done + updates, 0, None, done)
+        state, _ = self._run(SUPERVISE, state, (), seeds, done + updates, 0, None, done)
         return state
 
     def pretrain_value(self, start: Parameters, seeds: Sequence[int], on_part: OnPart | None = None) -> Pretrained:
         """Value models of the fixed policies `start`."""
         config = self._config.value
-        state = self._program("start_value")(start, _array(seeds))
-        state, curves = self._run("pretrain_value", state, (start,), seeds, config.updates, config.part, on_part)
+        state = self._program(START_VALUE)(start, _array(seeds))
+        state, curves = self._run(PRETRAIN_VALUE, state, (start,), seeds, config.updates, config.part, on_part)
         last = {name: curve[:, -LAST:].mean(1) for name, curve in curves.items()}
         return Pretrained(state.parameters, curves, last["heldout_explained_variance"], last["heldout_correlation"])
 
@@ -122,15 +140,15 @@ class OnDevice:
     def actors(self, start: Parameters, values: Parameters | None, seeds: Sequence[int]) -> Actors:
         """What `improve` begins with."""
         if values is None:
-            values = self._program("start_value")(start, _array(seeds)).parameters
-        return self._program("start_training")(start, values)
+            values = self._program(START_VALUE)(start, _array(seeds)).parameters
+        return self._program(START_TRAINING)(start, values)
 
     def improve(
         self, actors: Actors, seeds: Sequence[int], on_part: OnPart | None = None, done: int = 0
     ) -> tuple[Actors, Curves]:
         """The updates of the config from number `done` on; `actors` are those of that moment, and are donated."""
         config = self._config.ppo
-        return self._run("train", actors, (), seeds, config.updates, config.part, on_part, done)
+        return self._run(TRAIN, actors, (), seeds, config.updates, config.part, on_part, done)
 
     def evaluate(
         self,
@@ -148,7 +166,7 @@ class OnDevice:
         play = dataclasses.replace(self._design.play, steps=steps, quantised=weights == "w4a8")
         design = dataclasses.replace(self._design, play=play)
         tables = self._tables if steps == self.steps else self._tables_for(steps)
-        program = _program(design, self._config.seeds_by, "evaluate", episodes)
+        program = _program(design, self._config.seeds_by, EVALUATE, episodes)
         return jax.device_get(program(policy, _array(seeds), tables, self._floats))
 
     def reference(self, episodes: int) -> float:
@@ -158,7 +176,7 @@ class OnDevice:
 
     def _run(
         self,
-        name: str,
+        stage: Stage,
         state: Any,
         fixed: tuple[Any, ...],
         seeds: Sequence[int],
@@ -171,7 +189,7 @@ class OnDevice:
         parts: list[Curves] = []
         while done < updates:
             size = min(part or updates, updates - done)
-            program = self._program(name, size)
+            program = self._program(stage, size)
             state, metrics = program(state, *fixed, _array(seeds), jnp.int32(done), self._tables, self._floats)
             parts.append(jax.device_get(metrics))
             done += size
@@ -180,8 +198,8 @@ class OnDevice:
         names = parts[0] if parts else {}
         return state, {each: np.concatenate([found[each] for found in parts], axis=1) for each in names}
 
-    def _program(self, name: str, *sizes: int) -> Any:
-        return _program(self._design, self._config.seeds_by, name, *sizes)
+    def _program(self, stage: Stage, *sizes: int) -> Any:
+        return _program(self._design, self._config.seeds_by, stage, *sizes)
 
     def _tables_for(self, steps: int) -> Tables:
         prompts = make_prompts(self._writer, self.game.instruction, steps, image=self._image, grid=self._grid)
@@ -257,21 +275,17 @@ def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Desi
 
 
 @functools.cache
-def _program(design: Design, seeds_by: str, name: str, *sizes: int) -> Any:
-    """A stage of `on_device_programs` for stacked seeds. Its state, the first argument, is donated.
-
-    Arguments are stacked over seeds, but for the number of the first update, tables and floats. "map" and "vmap" are
-    one program for all seeds; "turns" is one for each seed, compiled once for any number of them.
+def _program(design: Design, seeds_by: str, stage: Stage, *sizes: int) -> Any:
+    """A stage for stacked seeds. "map" and "vmap" are one program for all of them; "turns" is one for each, compiled
+    once for any number of seeds.
     """
-    function = functools.partial(getattr(programs, name), design, *sizes)
-    shared = {"supervise": 3, "pretrain_value": 3, "train": 3, "evaluate": 2}.get(name, 0)
-
-    donated = 0 if name in ("supervise", "pretrain_value", "train") else ()
+    function = functools.partial(stage.function, design, *sizes)
+    donated = 0 if stage.donates else ()
     alone = jax.jit(function, donate_argnums=donated)
 
     def apart(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """What is stacked, and what all seeds share."""
-        count = len(arguments) - shared
+        count = len(arguments) - stage.shared
         return arguments[:count], arguments[count:]
 
     def mapped(*arguments: Any) -> Any:

@@ -21,7 +21,7 @@ from experiments.stages import learner_at_start
 from experiments.starts import start_from
 from tars_jax import InputError
 from tars_jax.evaluation.sameness import sameness
-from tars_jax.rollout.pool import trajectory_path
+from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.tasks.task import Task
 from tars_jax.training.archive import extract_archive
 from tars_jax.training.checkpoint import Checkpoints

@@ -23,6 +23,7 @@ from experiments.work import Work
 from tars_jax.rollout import together
 from tars_jax.rollout.players import reference_player
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
 from tars_jax.training import processes
@@ -188,9 +189,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
     digests = extra.get("digests", []) if version else _digests(policy, value)
     lab.metrics.truncate_after("ppo", version)
     tasks = work.training(extra.get("curriculum"))
-    pool = RolloutPool.resume(
-        lab.path / "trajectories" / "ppo",
-        extra.get("ledger"),
+    asked = PoolConfig(
         min_batch=config.min_batch // lab.share.of,
         max_staleness=config.max_staleness,
         group_size=config.group_size,
@@ -198,6 +197,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
         updates=config.updates,
         share=lab.share,
     )
+    pool = RolloutPool(lab.path / "trajectories" / "ppo", asked, extra.get("ledger"))
     lab.hand_over(policy.parameters, version)
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
     player = lab.policy_player()

@@ -1,17 +1,65 @@
-"""What a pool reads back when its process has died: the ledger of a checkpoint, and the order of arrival beside it."""
+"""What a pool reads back when its process has died: the ledger of a checkpoint, and the episodes' files."""
 
 from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.trajectory import write_atomic
 
 Batches = list[list[int]]  # numbers of episodes, one list for each batch
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What became of a process's episodes."""
+
+    arrived: list[int]  # all that have a file, in the order of arrival
+    consumed: Batches
+    filtered: Batches
+
+    @property
+    def settled(self) -> set[int]:
+        """Those that no batch will take any more."""
+        return {index for batch in self.consumed + self.filtered for index in batch}
+
+    @property
+    def waiting(self) -> list[int]:
+        settled = self.settled
+        return [index for index in self.arrived if index not in settled]
+
+
+def read_kept(
+    folder: pathlib.Path,
+    arrivals: pathlib.Path,
+    ledger: Mapping[str, Any] | None,
+    is_ours: Callable[[int], bool],
+) -> Kept:
+    """The numbers that are this process's, as of the checkpoint that kept `ledger` (None: there was none).
+
+    Raises InputError that says what is wrong with the ledger, or names a file that it counts on.
+    """
+    consumed, filtered = read_ledger(ledger)
+    stored = {int(path.stem) for path in folder.glob("*.trajectory") if path.stem.isdecimal()}
+    for index in {index for batch in consumed + filtered for index in batch} - stored:
+        missing = trajectory_path(folder, index)
+        raise InputError(f"{missing} is missing, and the checkpoint's ledger says that it was used or filtered.")
+    # The others' files had to be there, too; from here on it is about this process's numbers alone.
+    consumed, filtered = ([list(filter(is_ours, batch)) for batch in each] for each in (consumed, filtered))
+    stored = set(filter(is_ours, stored))
+    arrived = [index for index in read_arrivals(arrivals) if index in stored]
+    late = sorted(stored - set(arrived))  # killed between the file and its line
+    return Kept([*arrived, *late], consumed, filtered)
+
+
+def trajectory_path(folder: pathlib.Path, index: int) -> pathlib.Path:
+    """Where the pool in `folder` keeps the episode of task `index`."""
+    return folder / f"{index:08d}.trajectory"
 
 
 def read_ledger(ledger: Mapping[str, Any] | None) -> tuple[Batches, Batches]:

@@ -25,13 +25,13 @@ import contextlib
 import pathlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from tars_jax import InputError
-from tars_jax.rollout.ledger import read_arrivals, read_ledger, write_arrivals
-from tars_jax.rollout.share import WHOLE, Share
+from tars_jax.rollout.ledger import read_kept, trajectory_path, write_arrivals
+from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.share import WHOLE
 from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory
 
 MOST_FILTERED = 9  # verl's max_num_gen_batches of 10 counts the batch itself
@@ -40,59 +40,21 @@ MOST_FILTERED = 9  # verl's max_num_gen_batches of 10 counts the batch itself
 class RolloutPool:
     """Thread-safe. `changed` is notified whenever an episode finishes, fails, is abandoned or is taken."""
 
-    def __init__(
-        self,
-        folder: pathlib.Path,
-        *,
-        min_batch: int,
-        max_staleness: int,
-        group_size: int = 1,
-        dynamic_sampling: bool = False,
-        updates: int | None = None,
-        share: Share = WHOLE,
-    ) -> None:
-        """A fresh pool. `updates` is how many batches will be taken in all; None: no end is known.
+    def __init__(self, folder: pathlib.Path, config: PoolConfig, ledger: Mapping[str, Any] | None = None) -> None:
+        """The pool in `folder`, as of the checkpoint that kept `ledger` (None: there is none yet).
 
-        `share` says which groups are this process's, where several fill one folder; `min_batch` is then its alone.
-
-        Raises InputError for impossible numbers and for a folder that already holds trajectories of this share.
+        Trajectories on disk that the ledger does not name are ready again, in the order in which they arrived; numbers
+        that were in flight are claimed again first. The ledger may be that of several processes, also of another number
+        of them. Raises InputError that names a trajectory file that is missing or damaged, or what is wrong with the
+        ledger.
         """
-        self._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates, share)
-        for path in folder.glob("*.trajectory"):
-            if not path.stem.isdecimal() or share.has(int(path.stem) // group_size):
-                raise InputError(
-                    f"{folder} holds {path.name}; a fresh pool takes an empty folder, RolloutPool.resume this."
-                )
-
-    def _set_up(
-        self,
-        folder: pathlib.Path,
-        min_batch: int,
-        max_staleness: int,
-        group_size: int,
-        dynamic_sampling: bool,
-        updates: int | None,
-        share: Share,
-    ) -> None:
-        if min_batch < 1:
-            raise InputError(f"min_batch is {min_batch}, it takes at least 1.")
-        if max_staleness < 0:
-            raise InputError(f"max_staleness is {max_staleness}, it takes at least 0.")
-        if group_size < 1 or min_batch % group_size:
-            raise InputError(f"group_size is {group_size}, it takes a divisor of min_batch, which is {min_batch}.")
-        if dynamic_sampling and group_size == 1:
-            raise InputError("group_size is 1, dynamic_sampling takes at least 2: an episode alone is never compared.")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
-        self.min_batch = min_batch
-        self.max_staleness = max_staleness
-        self.group_size = group_size
-        self._dynamic_sampling = dynamic_sampling
-        self._updates = updates
-        self._share = share
+        self.config = config
+        share = config.share
         self._arrivals = folder / ("arrivals.txt" if share == WHOLE else f"arrivals-{share.number:04d}.txt")
         self.changed = threading.Condition()
-        self._next = share.number * group_size
+        self._next = share.number * config.group_size
         self._requeued: list[int] = []  # ascending
         self._in_flight: set[int] = set()
         self._ready: collections.OrderedDict[int, Trajectory] = collections.OrderedDict()  # in the order of arrival
@@ -105,68 +67,27 @@ class RolloutPool:
         self._filtered: list[list[int]] = []  # one list for each batch: those that it went without
         self._aside: dict[int, Trajectory] = {}  # those that the next batch goes without
         self._left_out: list[Trajectory] = []
+        self._restore(ledger)
 
-    @classmethod
-    def resume(
-        cls,
-        folder: pathlib.Path,
-        ledger: Mapping[str, Any] | None,
-        *,
-        min_batch: int,
-        max_staleness: int,
-        group_size: int = 1,
-        dynamic_sampling: bool = False,
-        updates: int | None = None,
-        share: Share = WHOLE,
-    ) -> Self:
-        """The pool of a process that died, as of the checkpoint that kept `ledger` (None: died before the first one).
-
-        Trajectories on disk that the ledger does not name are ready again, in the order in which they arrived; numbers
-        that were in flight are claimed again first. The ledger may be that of several processes, also of another number
-        of them. Raises InputError that names a trajectory file that is missing or
-        damaged, or what is wrong with the ledger.
-        """
-        pool = cls.__new__(cls)
-        pool._set_up(folder, min_batch, max_staleness, group_size, dynamic_sampling, updates, share)
-        consumed, filtered = read_ledger(ledger)
-        stored = {int(path.stem): path for path in folder.glob("*.trajectory") if path.stem.isdecimal()}
-        used = {index for batch in consumed for index in batch}
-        dropped = {index for batch in filtered for index in batch}
-        for index in (used | dropped) - stored.keys():
-            missing = trajectory_path(folder, index)
-            raise InputError(f"{missing} is missing, and the checkpoint's ledger says that it was used or filtered.")
-        # From here on it is about this process's numbers alone.
-        stored = {index: path for index, path in stored.items() if share.has(index // group_size)}
-        consumed, filtered = (
-            [[index for index in batch if share.has(index // group_size)] for batch in batches]
-            for batches in (consumed, filtered)
-        )
-        used, dropped = used & stored.keys(), dropped & stored.keys()
-        arrived = read_arrivals(pool._arrivals)
-        order = [index for index in arrived if index in stored]
-        late = sorted(stored.keys() - set(order))  # killed between the file and its line
-        waiting = [index for index in [*order, *late] if index not in used | dropped]
-        trajectories = {index: load_trajectory(stored[index]) for index in waiting}
-
-        pool._consumed, pool._filtered = consumed, filtered
-        pool._groups_taken = len({index // group_size for index in used})
-        taken = {index // group_size for index in used | dropped}
-        pool._tasks = {
-            **({} if ledger is None else {int(group): task for group, task in ledger.get("tasks", {}).items()}),
-            **{index // group_size: trajectory.task for index, trajectory in trajectories.items()},
-        }
-        pool._tasks = {group: task for group, task in pool._tasks.items() if group not in taken and share.has(group)}
-        for index in used:
-            pool._started[index // group_size] += 1
-        for index, trajectory in trajectories.items():
-            pool._started[index // group_size] += 1
-            pool._admit(index, trajectory)
-        while pool._next <= max(stored, default=-1):
-            if pool._next not in stored:
-                pool._requeued.append(pool._next)
-            pool._next = pool._after(pool._next)
-        write_arrivals(pool._arrivals, [*order, *late])
-        return pool
+    def _restore(self, ledger: Mapping[str, Any] | None) -> None:
+        group, ours = self.config.group, self.config.share
+        kept = read_kept(self.folder, self._arrivals, ledger, self.config.is_ours)
+        waiting = {index: load_trajectory(trajectory_path(self.folder, index)) for index in kept.waiting}
+        used = [index for batch in kept.consumed for index in batch]
+        self._consumed, self._filtered = kept.consumed, kept.filtered
+        self._groups_taken = len(set(map(group, used)))
+        drawn = {} if ledger is None else {int(number): task for number, task in ledger.get("tasks", {}).items()}
+        drawn |= {group(index): trajectory.task for index, trajectory in waiting.items()}
+        settled = set(map(group, kept.settled))
+        self._tasks = {number: task for number, task in drawn.items() if number not in settled and ours.has(number)}
+        self._started.update(map(group, [*used, *waiting]))
+        for index, trajectory in waiting.items():
+            self._admit(index, trajectory)
+        while self._next <= max(kept.arrived, default=-1):
+            if self._next not in kept.arrived:
+                self._requeued.append(self._next)
+            self._next = self.config.after(self._next)
+        write_arrivals(self._arrivals, kept.arrived)
 
     # The workers' side
 
@@ -181,21 +102,21 @@ class RolloutPool:
         with other shares lacks nothing for its next one.
         """
         with self.changed:
-            batches = version + self.max_staleness + 1
-            if self._updates is not None:
-                batches = min(batches, self._updates)
-            ahead = (batches - len(self._consumed)) * (self.min_batch // self.group_size)
+            batches = version + self.config.max_staleness + 1
+            if self.config.updates is not None:
+                batches = min(batches, self.config.updates)
+            ahead = (batches - len(self._consumed)) * self.config.groups
             room = len(self._started) - self._groups_taken < ahead
             candidates = [*self._requeued, self._next]
-            index = next((index for index in candidates if room or self._group(index) in self._started), None)
+            index = next((index for index in candidates if room or self.config.group(index) in self._started), None)
             if index is None:
                 return None
             if index == self._next:
-                self._next = self._after(index)
+                self._next = self.config.after(index)
             else:
                 self._requeued.remove(index)
             self._in_flight.add(index)
-            self._started[self._group(index)] += 1
+            self._started[self.config.group(index)] += 1
             return index
 
     def task(self, index: int, draw: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
@@ -203,7 +124,7 @@ class RolloutPool:
 
         `draw` takes the number of the group and may depend on what the learner has seen since.
         """
-        group = self._group(index)
+        group = self.config.group(index)
         with self.changed:
             if group not in self._tasks:
                 self._tasks[group] = draw(group)
@@ -255,7 +176,7 @@ class RolloutPool:
         with self.changed:
             if not self._has_batch():
                 return None
-            groups = [self._complete.popitem(last=False)[0] for _ in range(self.min_batch // self.group_size)]
+            groups = [self._complete.popitem(last=False)[0] for _ in range(self.config.groups)]
             for group in groups:
                 self._tasks.pop(group, None)
             members = [index for group in groups for index in self._members(group) if index in self._ready]
@@ -302,7 +223,7 @@ class RolloutPool:
             self._withdraw(index)
         else:
             self._ready[index] = trajectory
-        group = self._group(index)
+        group = self.config.group(index)
         members = self._members(group)
         if all(member in self._ready or member in self._failed for member in members):
             ended = [member for member in members if member in self._ready]
@@ -316,28 +237,20 @@ class RolloutPool:
 
     def _filters(self, members: Sequence[int]) -> bool:
         """Whether a group is kept out of the batch that is being filled."""
-        if not self._dynamic_sampling or len({self._ready[member].reward for member in members}) > 1:
+        if not self.config.dynamic_sampling or len({self._ready[member].reward for member in members}) > 1:
             return False
-        groups = len({self._group(member) for member in self._aside})
-        return groups < MOST_FILTERED * (self.min_batch // self.group_size)
+        groups = len({self.config.group(member) for member in self._aside})
+        return groups < MOST_FILTERED * self.config.groups
 
     def _has_batch(self) -> bool:
-        return len(self._complete) >= self.min_batch // self.group_size
-
-    def _group(self, index: int) -> int:
-        return index // self.group_size
-
-    def _after(self, index: int) -> int:
-        """The next number of this process."""
-        group = self._group(index + 1)
-        return index + 1 if self._share.has(group) else index + 1 + (self._share.of - 1) * self.group_size
+        return len(self._complete) >= self.config.groups
 
     def _members(self, group: int) -> range:
-        return range(group * self.group_size, (group + 1) * self.group_size)
+        return range(group * self.config.group_size, (group + 1) * self.config.group_size)
 
     def _withdraw(self, index: int) -> None:
         """The number has no place in its group any more; a group without any has not started."""
-        group = self._group(index)
+        group = self.config.group(index)
         self._started[group] -= 1
         if not self._started[group]:
             del self._started[group]
@@ -352,8 +265,3 @@ def staleness(trajectory: Trajectory, version: int) -> np.ndarray:
     """[N] int32: for each action token, in order, how many updates before `version` it was sampled."""
     tokens = [version - window.versions[window.action_mask] for window in trajectory.windows]
     return np.concatenate([np.zeros(0, np.int32), *tokens]).astype(np.int32)
-
-
-def trajectory_path(folder: pathlib.Path, index: int) -> pathlib.Path:
-    """Where the pool in `folder` keeps the episode of task `index`."""
-    return folder / f"{index:08d}.trajectory"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tars_jax.rollout.pool import RolloutPool, trajectory_path
+from tars_jax.rollout.ledger import trajectory_path
+from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.share import WHOLE, Share
 from tars_jax.tasks.task import Task
 from tars_jax.trajectory import Trajectory, load_trajectory, save_trajectory
@@ -97,7 +98,7 @@ class PoolSource:
         if index is None:
             return None
         task = self.pool.task(index, lambda group: self.task_of(group).to_json())
-        return Assignment(index, Task.from_json(task), index % self.pool.group_size)
+        return Assignment(index, Task.from_json(task), index % self.pool.config.group_size)
 
     def exhausted(self) -> bool:
         return False

@@ -61,7 +61,7 @@ class StreamMetrics:
             "tokens_per_second": done["tokens"] / wall,
             "steps_per_second": done["steps"] / wall,
             "episodes_per_second": done["episodes"] / wall,
-            **staleness_shares(batch, version, self._pool.max_staleness + 1),
+            **staleness_shares(batch, version, self._pool.config.max_staleness + 1),
         }
 
     def _totals(self) -> dict[str, float]:

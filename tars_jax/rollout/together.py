@@ -10,7 +10,8 @@ import collections
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tars_jax.rollout.pool import RolloutPool, trajectory_path
+from tars_jax.rollout.ledger import trajectory_path
+from tars_jax.rollout.pool import RolloutPool
 from tars_jax.trajectory import Trajectory, load_trajectory
 
 Gather = Callable[[Any], list[Any]]

@@ -39,6 +39,7 @@ from tars_jax.agent.window import Sampled
 from tars_jax.model.sharding import make_mesh
 from tars_jax.rollout.players import Player, Watched, engine_player
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import staleness_shares
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -145,7 +146,9 @@ def as_a_stream(
 ) -> list[list[Trajectory]]:
     batches: list[list[Trajectory]] = []
     with tempfile.TemporaryDirectory() as folder:
-        pool = RolloutPool(Path(folder), min_batch=size, max_staleness=lab.config.ppo.max_staleness, updates=updates)
+        pool = RolloutPool(
+            Path(folder), PoolConfig(min_batch=size, max_staleness=lab.config.ppo.max_staleness, updates=updates)
+        )
         with lab.rollouts.streaming(pool, task, player, lambda: learner.version) as running:
             while len(batches) < updates:
                 if running.done():

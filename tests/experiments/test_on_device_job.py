@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from configs.on_device import get_config
-from experiments.on_device_job import SIDE_BY_SIDE, OnDevice, _program, game_options
+from experiments.on_device_job import SIDE_BY_SIDE, START_SUPERVISED, OnDevice, _program, game_options
 from tars_jax import InputError
 
 
@@ -46,7 +46,7 @@ def test_two_updates_are_the_same_again_and_beside_other_seeds(setup: OnDevice, 
 
 @pytest.mark.full
 def test_seeds_in_turns_and_at_once_are_the_same(setup: OnDevice) -> None:
-    ways = [_program(setup._design, way, "start_supervised")(np.array([3, 4])).parameters for way in SIDE_BY_SIDE]
+    ways = [_program(setup._design, way, START_SUPERVISED)(np.array([3, 4])).parameters for way in SIDE_BY_SIDE]
     for other in ways[1:]:
         jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), ways[0], other)
     embedding = ways[0]["embed"]["embedding"]

@@ -37,6 +37,7 @@ from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import Player, SeatLost, Watched, engine_player, reference_player, waiting_player
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
@@ -151,7 +152,7 @@ def run(folder: pathlib.Path, updates: int, batch: int, lose: int, url: str = ""
     state = json.loads(checkpoint.read_text()) if checkpoint.exists() else {"trained": [], "ledger": None, "starts": 0}
     state["starts"] += 1
     write_atomic(checkpoint, json.dumps(state).encode())
-    pool = RolloutPool.resume(folder / "pool", state["ledger"], min_batch=batch, max_staleness=1, updates=updates)
+    pool = RolloutPool(folder / "pool", PoolConfig(batch, 1, updates=updates), state["ledger"])
     version = len(state["trained"])
     browser = BrowserConfig(browsers=2, pages_per_browser=2)
     opened = served_policy(url) if url else local_policy()

@@ -27,6 +27,7 @@ from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.fleet import Fleet, FleetConfig, RayPolicy
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -116,7 +117,7 @@ def test_a_session_in_another_process_is_the_same_session(
 
 
 def test_a_killed_host_loses_no_task(fleet: Fleet, policy: RayPolicy, tmp_path: Path) -> None:
-    pool = RolloutPool(tmp_path, min_batch=4, max_staleness=1, updates=5)
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=4, max_staleness=1, updates=5))
     version, used, lost = 0, [], fleet.seats_lost
     with fleet.streaming(pool, task, engine_player(policy.sessions, 1), lambda: version) as running:
         while version < 5:

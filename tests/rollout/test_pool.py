@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.rollout.pool import RolloutPool, staleness, trajectory_path
+from tars_jax.rollout.ledger import trajectory_path
+from tars_jax.rollout.pool import RolloutPool, staleness
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory, load_trajectory, save_trajectory
 
 
@@ -28,12 +30,10 @@ def episode(index: int, outcome: Outcome = Outcome.FINISHED, attempt: int = 0) -
     return Trajectory(str(index), {}, (window, window), (), outcome, 1.0, {"attempt": attempt})
 
 
-def pool_in(folder: pathlib.Path, min_batch: int = 2, max_staleness: int = 1) -> RolloutPool:
-    return RolloutPool(folder, min_batch=min_batch, max_staleness=max_staleness)
-
-
-def resumed(folder: pathlib.Path, ledger: dict | None, min_batch: int = 2, max_staleness: int = 1) -> RolloutPool:
-    return RolloutPool.resume(folder, ledger, min_batch=min_batch, max_staleness=max_staleness)
+def pool_in(
+    folder: pathlib.Path, ledger: dict | None = None, min_batch: int = 2, max_staleness: int = 1
+) -> RolloutPool:
+    return RolloutPool(folder, PoolConfig(min_batch, max_staleness), ledger)
 
 
 def taken(pool: RolloutPool) -> list[int] | None:
@@ -62,7 +62,7 @@ def test_failed_episodes_are_kept_counted_and_never_handed_out(tmp_path: pathlib
     assert pool.take() is None
     assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 0, "filtered": 0, "failed": 5}
     assert load_trajectory(trajectory_path(tmp_path, 4)).outcome is Outcome.FAILED
-    again = resumed(tmp_path, pool.ledger(), min_batch=1, max_staleness=0)
+    again = pool_in(tmp_path, pool.ledger(), min_batch=1, max_staleness=0)
     assert again.counts() == pool.counts()
     assert again.claim(0) == 5
 
@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_the_episode_in_flight(tmp_path: pathlib.Path, monkey
         patch.setattr("os.fsync", full)
         pool.finish(0, episode(0))
     assert pool.counts()["in_flight"] == 1
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["arrivals.txt"]
     pool.finish(0, episode(0))
     assert taken(pool) == [0]
 
@@ -135,7 +135,7 @@ def test_a_resumed_pool_knows_what_was_where(tmp_path: pathlib.Path) -> None:
     for index in (8, 1, 5, 0):
         pool.finish(index, episode(index))
     pool.take()  # an update that no checkpoint has kept: it never happened
-    again = resumed(tmp_path, kept, max_staleness=4)
+    again = pool_in(tmp_path, kept, max_staleness=4)
     assert again.counts() == {"requeued": 3, "in_flight": 0, "ready": 4, "consumed": 2, "filtered": 0, "failed": 0}
     assert [taken(again), taken(again)] == [[8, 1], [5, 0]]
     assert [again.claim(3) for _ in range(5)] == [2, 4, 6, 9, 10]
@@ -147,8 +147,8 @@ def test_resume_without_a_ledger_makes_everything_ready(tmp_path: pathlib.Path) 
         pool.claim(0)
         pool.finish(index, episode(index))
     pool.take()
-    assert resumed(tmp_path, None).ready() == 3
-    assert resumed(tmp_path / "new", None).claim(0) == 0
+    assert pool_in(tmp_path).ready() == 3
+    assert pool_in(tmp_path / "new").claim(0) == 0
 
 
 @pytest.mark.parametrize("tail", [b"", b"1", b"0\n1", b"\0\0\0", b"99\nx\n"])
@@ -159,10 +159,10 @@ def test_a_torn_order_of_arrival_costs_only_the_order(tmp_path: pathlib.Path, ta
     for index in (2, 1, 0):
         pool.finish(index, episode(index))
     (tmp_path / "arrivals.txt").write_bytes(b"2\n" + tail)
-    again = resumed(tmp_path, None, min_batch=3)
+    again = pool_in(tmp_path, min_batch=3)
     order = taken(again)
     assert order in ([2, 0, 1], [2, 1, 0])
-    assert taken(resumed(tmp_path, None, min_batch=3)) == order  # settled for good
+    assert taken(pool_in(tmp_path, min_batch=3)) == order  # settled for good
 
 
 def test_a_missing_trajectory_that_was_used_is_named(tmp_path: pathlib.Path) -> None:
@@ -173,7 +173,7 @@ def test_a_missing_trajectory_that_was_used_is_named(tmp_path: pathlib.Path) -> 
     pool.take()
     trajectory_path(tmp_path, 1).unlink()
     with pytest.raises(InputError, match=r"00000001\.trajectory is missing"):
-        resumed(tmp_path, pool.ledger())
+        pool_in(tmp_path, pool.ledger())
 
 
 def test_a_damaged_trajectory_is_named(tmp_path: pathlib.Path) -> None:
@@ -183,7 +183,7 @@ def test_a_damaged_trajectory_is_named(tmp_path: pathlib.Path) -> None:
     path = trajectory_path(tmp_path, 0)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(InputError, match=r"00000000\.trajectory: damaged"):
-        resumed(tmp_path, None)
+        pool_in(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -199,17 +199,15 @@ def test_a_damaged_trajectory_is_named(tmp_path: pathlib.Path) -> None:
 )
 def test_a_bad_ledger_is_refused(tmp_path: pathlib.Path, ledger: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        resumed(tmp_path, ledger)
+        pool_in(tmp_path, ledger)
 
 
-def test_impossible_numbers_and_used_folders_are_refused(tmp_path: pathlib.Path) -> None:
+def test_impossible_numbers_are_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(InputError, match="min_batch is 0"):
         pool_in(tmp_path, min_batch=0)
     with pytest.raises(InputError, match="max_staleness is -1"):
-        resumed(tmp_path, None, max_staleness=-1)
-    save_trajectory(trajectory_path(tmp_path, 3), episode(3))
-    with pytest.raises(InputError, match=r"holds 00000003\.trajectory"):
-        pool_in(tmp_path)
+        pool_in(tmp_path, max_staleness=-1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_staleness_of_each_action_token() -> None:
@@ -264,7 +262,7 @@ def test_any_history_with_crashes_uses_every_finished_trajectory_once(
     """A crash can come at any step, and within `finish` before or after each thing that it writes. `line` is the
     lineage of batches that a checkpoint keeps; the pool is drained at the end and the uses are counted."""
     folder = tmp_path_factory.mktemp("pool")
-    pool = pool_in(folder, min_batch, max_staleness)
+    pool = pool_in(folder, None, min_batch, max_staleness)
     in_flight: list[int] = []
     stored: dict[int, Trajectory] = {}  # the files
     line: list[list[int]] = []
@@ -273,7 +271,7 @@ def test_any_history_with_crashes_uses_every_finished_trajectory_once(
     def crash() -> None:
         nonlocal pool, line
         ledger, line = json.loads(json.dumps(kept[0])), list(kept[1])
-        pool = resumed(folder, ledger, min_batch, max_staleness)
+        pool = pool_in(folder, ledger, min_batch, max_staleness)
         in_flight.clear()
         used = {index for batch in line for index in batch}
         assert set(pool._ready) == {i for i, t in stored.items() if t.outcome.carries_reward} - used

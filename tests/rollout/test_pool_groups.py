@@ -11,6 +11,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.rollout.pool import MOST_FILTERED, RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.trajectory import Outcome, Trajectory
 
 GROUP = 3
@@ -23,12 +24,12 @@ def episode(
 
 
 def pool_in(folder: pathlib.Path, min_batch: int = 6, max_staleness: int = 0, **options: Any) -> RolloutPool:
-    return RolloutPool(folder, min_batch=min_batch, max_staleness=max_staleness, group_size=GROUP, **options)
+    return RolloutPool(folder, PoolConfig(min_batch, max_staleness, GROUP, **options))
 
 
 def resumed(folder: pathlib.Path, ledger: dict[str, Any] | None, max_staleness: int = 0, **options: Any) -> RolloutPool:
     kept = json.loads(json.dumps(ledger))
-    return RolloutPool.resume(folder, kept, min_batch=6, max_staleness=max_staleness, group_size=GROUP, **options)
+    return RolloutPool(folder, PoolConfig(6, max_staleness, GROUP, **options), kept)
 
 
 def taken(pool: RolloutPool) -> list[int] | None:
@@ -164,22 +165,20 @@ def test_filtering_ends_where_nothing_ever_varies(tmp_path: pathlib.Path) -> Non
             assert pool.take() is None
             play_group(pool, EQUAL, version)
         if version:  # counted again by whoever resumes
-            pool = RolloutPool.resume(
-                tmp_path, pool.ledger(), min_batch=GROUP, max_staleness=0, group_size=GROUP, dynamic_sampling=True
-            )
+            pool = RolloutPool(tmp_path, PoolConfig(GROUP, 0, GROUP, dynamic_sampling=True), pool.ledger())
         assert taken(pool) == [30 * version + 27 + number for number in range(GROUP)]
         assert len(pool.left_out()) == 27
 
 
 def test_dynamic_sampling_takes_groups(tmp_path: pathlib.Path) -> None:
     with pytest.raises(InputError, match="group_size is 1, dynamic_sampling takes at least 2"):
-        RolloutPool(tmp_path, min_batch=6, max_staleness=0, dynamic_sampling=True)
+        PoolConfig(min_batch=6, max_staleness=0, dynamic_sampling=True)
 
 
 @pytest.mark.parametrize("group_size", [0, 4])
 def test_a_batch_holds_a_whole_number_of_groups(tmp_path: pathlib.Path, group_size: int) -> None:
     with pytest.raises(InputError, match=f"group_size is {group_size}, it takes a divisor of min_batch, which is 6"):
-        RolloutPool(tmp_path, min_batch=6, max_staleness=0, group_size=group_size)
+        PoolConfig(min_batch=6, max_staleness=0, group_size=group_size)
 
 
 @pytest.mark.parametrize("tasks", [[], {"first": {}}])

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.trajectory import load_trajectory
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -21,12 +22,13 @@ RUN = """
 import json, pathlib, random, sys, threading, time
 import numpy as np
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory, write_atomic
 
 folder = pathlib.Path(sys.argv[1])
 checkpoint = folder / "checkpoint.json"  # {"updates": [the ids that each update was made of], "ledger": ...}
 state = json.loads(checkpoint.read_text()) if checkpoint.exists() else {"updates": [], "ledger": None}
-pool = RolloutPool.resume(folder / "pool", state["ledger"], min_batch=3, max_staleness=2)
+pool = RolloutPool(folder / "pool", PoolConfig(3, 2), state["ledger"])
 updates = state["updates"]
 
 def work(seed):
@@ -76,7 +78,7 @@ def test_killed_at_random_moments(tmp_path: pathlib.Path) -> None:
     assert made >= 6
 
     kept = json.loads((tmp_path / "checkpoint.json").read_text())
-    pool = RolloutPool.resume(tmp_path / "pool", kept["ledger"], min_batch=1, max_staleness=0)
+    pool = RolloutPool(tmp_path / "pool", PoolConfig(1, 0), kept["ledger"])
     used = [id for update in kept["updates"] for id in update]
     while batch := pool.take():
         used.append(batch[0].id)

@@ -11,6 +11,7 @@ import pytest
 from tars_jax.rollout import stream_metrics
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics, staleness_shares
 from tars_jax.rollout.timeline import Part
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
@@ -52,7 +53,7 @@ def test_a_reading_covers_the_time_since_the_last_one(tmp_path: pathlib.Path, mo
     engine = Counts(3.0, 50)
     activity = Activity()
     activity.add(Part.WORKERS, 0, "act", 90.0, 99.0)  # before the stream began
-    pool = RolloutPool(tmp_path, min_batch=2, max_staleness=1)
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=1))
     metrics = StreamMetrics(activity, pool, lambda: engine, workers=2)
     for index in range(4):
         pool.claim(0)

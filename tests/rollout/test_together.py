@@ -18,7 +18,9 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.rollout import together
-from tars_jax.rollout.pool import RolloutPool, trajectory_path
+from tars_jax.rollout.ledger import trajectory_path
+from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.share import Share
 from tars_jax.rollout.sources import ListSource
 from tars_jax.tasks.task import Task
@@ -28,7 +30,7 @@ from tests.rollout.test_pool import episode
 
 def pools(folder: pathlib.Path, count: int, ledger: dict[str, Any] | None = None, **fields: Any) -> list[RolloutPool]:
     shares = [Share(number, count) for number in range(count)]
-    return [RolloutPool.resume(folder, ledger, max_staleness=1, share=share, **fields) for share in shares]
+    return [RolloutPool(folder, PoolConfig(max_staleness=1, share=share, **fields), ledger) for share in shares]
 
 
 def in_all(count: int, call: Callable[[int, together.Gather], Any]) -> list[Any]:
@@ -81,13 +83,14 @@ def test_each_process_numbers_its_own_groups(tmp_path: pathlib.Path) -> None:
     assert second.claim(0) == 8
 
 
-def test_a_fresh_pool_looks_at_its_own_share(tmp_path: pathlib.Path) -> None:
-    fresh = functools.partial(RolloutPool, tmp_path, min_batch=1, max_staleness=1)
-    first = fresh(share=Share(0, 2))
+def test_a_pool_looks_at_its_own_share(tmp_path: pathlib.Path) -> None:
+    def pool(number: int) -> RolloutPool:
+        return RolloutPool(tmp_path, PoolConfig(min_batch=1, max_staleness=1, share=Share(number, 2)))
+
+    first = pool(0)
     play(first, first.claim(0) or 0)
-    assert fresh(share=Share(1, 2)).claim(0) == 1
-    with pytest.raises(InputError, match=r"holds 00000000\.trajectory"):
-        fresh(share=Share(0, 2))
+    assert pool(1).claim(0) == 1
+    assert pool(0).claim(0) == 2
 
 
 def test_all_take_the_same_batch(tmp_path: pathlib.Path) -> None:
@@ -183,12 +186,9 @@ def test_every_process_has_its_batch_whatever_the_processes_before_have_used(
         folder, rng, ledger, version = pathlib.Path(name), random.Random(seed), None, 0
         for count in counts:
             alive = [
-                RolloutPool.resume(
-                    folder, ledger, min_batch=6 // count, max_staleness=max_staleness, updates=2 * len(counts),
-                    share=Share(number, count),
-                )
-                for number in range(count)
-            ]  # fmt: skip
+                RolloutPool(folder, PoolConfig(6 // count, max_staleness, updates=2 * len(counts), share=share), ledger)
+                for share in [Share(number, count) for number in range(count)]
+            ]
             for _ in range(2):
                 for pool in alive:
                     while claims := list(iter(functools.partial(pool.claim, version), None)):

@@ -23,6 +23,7 @@ from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.activity import Activity
 from tars_jax.rollout.players import Player, SeatLost, Watched, reference_player, waiting_player
 from tars_jax.rollout.pool import RolloutPool
+from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.timeline import TIMELINE_FILE, Timeline
 from tars_jax.rollout.workers import ATTEMPTS, PageSeat, Rollouts
 from tars_jax.sandbox.browser import BrowserConfig, PageError, SandboxFailure
@@ -135,7 +136,7 @@ def test_a_sandbox_that_never_works_carries_no_reward(
     assert (failed.outcome, failed.windows, failed.reward) == (Outcome.FAILED, (), 0.0)
     assert len(failed.metadata["infrastructure_failures"]) == len(tries) == ATTEMPTS
 
-    pool = RolloutPool(tmp_path / "pool", min_batch=2, max_staleness=0)
+    pool = RolloutPool(tmp_path / "pool", PoolConfig(min_batch=2, max_staleness=0))
     with rollouts.streaming(pool, task, reference, lambda: 0):
         assert pool.wait(10)
     assert pool.counts()["failed"] == 1 and pool.ready() == 2
@@ -162,7 +163,7 @@ def test_a_page_that_fails_by_itself_ends_no_run(rollouts: Rollouts, reference: 
 
 def test_the_pool_is_filled_up_to_its_bound(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
     version = 0
-    pool = RolloutPool(tmp_path, min_batch=2, max_staleness=1)
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=1))
     with rollouts.streaming(pool, task, reference, lambda: version) as running:
         for bound in (4, 6):  # (version + 1 + 1) * 2
             until = time.monotonic() + 10
@@ -185,7 +186,7 @@ def test_a_stream_that_is_stopped_gives_its_tasks_back(rollouts: Rollouts, refer
     async def thinking(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
         yield Thinking()
 
-    pool = RolloutPool(tmp_path / "pool", min_batch=8, max_staleness=0)
+    pool = RolloutPool(tmp_path / "pool", PoolConfig(min_batch=8, max_staleness=0))
     with rollouts.streaming(pool, task, thinking, lambda: 0):
         until = time.monotonic() + 10
         while pool.counts()["in_flight"] < WORKERS and time.monotonic() < until:
@@ -195,7 +196,7 @@ def test_a_stream_that_is_stopped_gives_its_tasks_back(rollouts: Rollouts, refer
 
 
 def test_an_error_of_a_player_ends_the_stream(rollouts: Rollouts, tmp_path: Path) -> None:
-    pool = RolloutPool(tmp_path, min_batch=8, max_staleness=0)
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=8, max_staleness=0))
     with (
         rollouts.streaming(pool, task, nobody, lambda: 0) as running,
         pytest.raises(ExceptionGroup) as caught,
@@ -231,7 +232,7 @@ def test_a_group_plays_one_task_with_members_of_their_own(
         members.append((task.id, watched.member))
         return reference(watched, task)
 
-    pool = RolloutPool(tmp_path, min_batch=4, max_staleness=0, group_size=2)
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=4, max_staleness=0, group_size=2))
     with rollouts.streaming(pool, task, noting, lambda: 0):
         assert pool.wait(20)
     played = [each.task for each in pool.take() or []]
@@ -275,7 +276,7 @@ def test_without_a_seat_the_stream_ends_with_an_error(
         raise SeatLost("gone for good")
 
     monkeypatch.setattr(PageSeat, "ready", never)
-    pool = RolloutPool(tmp_path, min_batch=8, max_staleness=0)
+    pool = RolloutPool(tmp_path, PoolConfig(min_batch=8, max_staleness=0))
     with (
         rollouts.streaming(pool, task, reference, lambda: 0) as running,
         pytest.raises(SeatLost, match="all 3 seats are lost"),
