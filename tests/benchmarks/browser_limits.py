@@ -1,6 +1,6 @@
 """How fast virtual time goes, whether a picture is ever stale, and what opening and closing pages leaves in memory.
 
-PYTHONPATH=. python tests/benchmarks/browser_limits.py [--side 320] [--steps 1000] [--cycles 1000]
+PYTHONPATH=. python tests/benchmarks/browser_limits.py [--side 320] [--steps 1000] [--pages 1] [--cycles 1000]
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Site
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Page, Site
 from tests.benchmarks.peers.turns import descendants
 
 BITS = 12
@@ -39,20 +39,30 @@ STYLES = (
 )
 
 
-async def speed_and_staleness(manager: BrowserManager, site: Site, canvas: bool, steps: int, side: int) -> str:
-    page = await manager.open_page(site, single_canvas=canvas)
-    await page.start("0", seed=0)
+async def staleness(page: Page, steps: int, side: int) -> int:
+    """How many pictures did not show the count of the clicks before them."""
     stale = 0
+    await page.start("0", seed=0)
     for number in range(1, steps + 1):
         seen = await page.act([MouseDown(5, 50), MouseUp(5, 50)], advance_ms=20)
         bits = seen.pixels[10, side // (2 * BITS) :: side // BITS, 0][:BITS] > 127
         stale += sum(int(bit) << place for place, bit in enumerate(bits)) != number
+    return stale
+
+
+async def speed_and_staleness(
+    manager: BrowserManager, site: Site, canvas: bool, steps: int, side: int, pages: int
+) -> str:
+    opened = [await manager.open_page(site, single_canvas=canvas) for _ in range(pages)]
+    stale = sum(await asyncio.gather(*(staleness(page, steps, side) for page in opened)))
+    page = opened[0]
     began = time.perf_counter()
     await page.act([], advance_ms=10_000)
     rate = 10 / (time.perf_counter() - began)
     path = page.screenshot_path
-    await page.close()
-    return f"{path:<8}{steps:>8} steps {stale:>4} stale {rate:>8.1f} times real time"
+    for each in opened:
+        await each.close()
+    return f"{path:<8}{steps * pages:>8} steps {stale:>4} stale {rate:>8.1f} times real time"
 
 
 def megabytes() -> float:
@@ -67,17 +77,17 @@ def megabytes() -> float:
     return total / 1024
 
 
-async def measure(side: int, steps: int, cycles: int) -> None:
+async def measure(side: int, steps: int, pages: int, cycles: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         sites = []
         for name, html in (("canvas", CANVAS), ("styles", STYLES)):
             (Path(folder) / name).mkdir()
             (Path(folder) / name / "index.html").write_text(html)
             sites.append(Site(Path(folder) / name))
-        config = BrowserConfig(browsers=1, pages_per_browser=1, width=side, height=side, call_timeout_s=60)
+        config = BrowserConfig(browsers=1, pages_per_browser=pages, width=side, height=side, call_timeout_s=60)
         async with BrowserManager(config) as manager:
             for site, canvas in zip(sites, (True, False), strict=True):
-                print(await speed_and_staleness(manager, site, canvas, steps, side), flush=True)
+                print(await speed_and_staleness(manager, site, canvas, steps, side, pages), flush=True)
             for cycle in range(cycles + 1):
                 if cycle % max(1, cycles // 10) == 0:
                     print(f"after {cycle:>5} pages {megabytes():>8.0f} MB", flush=True)
@@ -90,9 +100,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", type=int, default=320)
     parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--pages", type=int, default=1, help="at a time, while pictures are looked at")
     parser.add_argument("--cycles", type=int, default=1000)
     arguments = parser.parse_args()
-    asyncio.run(measure(arguments.side, arguments.steps, arguments.cycles))
+    asyncio.run(measure(arguments.side, arguments.steps, arguments.pages, arguments.cycles))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Page, Site
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseMove, MouseUp, Page, Site
 from tars_jax.tasks.games.catalog import load_game
 from tests.benchmarks.peers.turns import processor_ms
 
@@ -30,7 +30,7 @@ async def playwright_step(page: Page, x: float, y: float) -> None:
 
 
 async def sandbox_step(page: Page, x: float, y: float) -> None:
-    await page.act([MouseDown(x, y), MouseUp(x, y)], advance_ms=200, read=READ)
+    await page.act([MouseMove(x, y), MouseDown(x, y), MouseUp(x, y)], advance_ms=200, read=READ)
 
 
 async def measure(path: str, pages: int, steps: int, side: int) -> tuple[float, float]:

@@ -26,6 +26,7 @@ from tars_jax.sandbox.browser import (
     Site,
     Wheel,
 )
+from tars_jax.sandbox.browser.events import volleys
 
 pytestmark = pytest.mark.browser
 
@@ -54,6 +55,19 @@ def test_mouse_buttons_and_double_click(laboratory: Any) -> None:
     assert log[0][2:6] == [40, 60, 0, 1] and log[1][5] == 0
     right = listen(laboratory, [MouseDown(10, 80, "right"), MouseUp(10, 80, "right")])
     assert [(entry[0], entry[4]) for entry in right] == [("mousedown", 2), ("contextmenu", 2), ("mouseup", 2)]
+
+
+def test_a_press_hits_what_the_move_before_it_has_shown(laboratory: Any) -> None:
+    page = laboratory.open(
+        """<body style="margin:0"><style>div { position: absolute; width: 80px; height: 80px }
+        #under:hover + #over, #over:hover { left: 0 } #over { left: 200px; background: red }</style>
+        <div id=under></div><div id=over></div><script>window.log = [];
+        for (const type of ['mousedown', 'mouseup', 'click'])
+          addEventListener(type, (event) => { log.push(`${type} ${event.target.id}`); });</script>"""
+    )
+    click = [MouseMove(30, 30), MouseDown(30, 30), MouseUp(30, 30)]
+    log = laboratory.run(page.act(click, advance_ms=0, read="log")).data
+    assert log == ["mousedown over", "mouseup over", "click over"]
 
 
 def test_a_drag_holds_its_button_and_keeps_every_move(laboratory: Any) -> None:
@@ -108,8 +122,8 @@ def test_a_click_has_had_its_effect_before_the_step_is_read(laboratory: Any) -> 
     async def click(page: Any) -> list[int]:
         counts = []
         for _ in range(250):
-            for event in (MouseDown(30, 30), MouseUp(30, 30)):
-                await page._session.send(*page._devices.command(event))
+            for volley in volleys(page._devices.commands([MouseMove(30, 30), MouseDown(30, 30), MouseUp(30, 30)])):
+                await asyncio.gather(*(page._session.send(*command) for command in volley))
             counts.append(await page.evaluate("count"))
         return counts
 

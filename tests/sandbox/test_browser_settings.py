@@ -23,7 +23,7 @@ from tars_jax.sandbox.browser import (
     find_executable,
     is_key,
 )
-from tars_jax.sandbox.browser.events import InputDevices
+from tars_jax.sandbox.browser.events import InputDevices, InputEvent, volleys
 from tars_jax.sandbox.browser.relay import Addressee, Messages
 
 
@@ -87,6 +87,20 @@ def test_a_drag_tells_which_button_is_held() -> None:
     commands = devices.at_rest()
     assert [params["type"] for _, params in commands] == ["mouseReleased", "mouseMoved"]
     assert commands[-1][1]["buttons"] == 0
+
+
+def test_a_click_is_sent_at_once_and_nothing_else_is() -> None:
+    def kinds(*events: InputEvent) -> list[list[str]]:
+        groups = volleys(InputDevices().commands(events))
+        return [[params["type"].removeprefix("mouse") for _, params in group] for group in groups]
+
+    click: list[InputEvent] = [MouseDown(1, 1), MouseUp(1, 1)]
+    assert kinds(MouseMove(1, 1), *click, *click) == [["Moved", "Pressed", "Released", "Pressed", "Released"]]
+    assert kinds(MouseMove(1, 1), MouseMove(2, 2), *click) == [["Moved"], ["Moved", "Pressed", "Released"]]
+    assert kinds(MouseDown(1, 1), MouseMove(2, 2), MouseUp(2, 2)) == [["Pressed"], ["Moved"], ["Released"]]
+    assert kinds(MouseMove(1, 1), Wheel(1, 1, 0, 9), MouseDown(1, 1)) == [["Moved"], ["Wheel"], ["Pressed"]]
+    assert kinds(KeyDown("a"), KeyUp("a"), MouseDown(1, 1)) == [["keyDown"], ["keyUp"], ["Pressed"]]
+    assert kinds() == []
 
 
 def test_keys_type_what_a_keyboard_types() -> None:

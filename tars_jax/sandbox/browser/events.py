@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from tars_jax import InputError
@@ -84,6 +84,31 @@ PRINTED_KEYS = (
 )  # fmt: skip
 CHARACTERS = {c: (code, number) for code, number, plain, shifted in PRINTED_KEYS for c in (plain, shifted)}
 SHIFTED = {plain: shifted for _, _, plain, shifted in PRINTED_KEYS}
+
+
+def volleys(commands: Iterable[Command]) -> list[list[Command]]:
+    """The commands in order, in groups that are sent at once; each group waits until the one before is acknowledged.
+
+    A click is one group: a page holds a move back until its next frame, unless a press follows. Two moves never share
+    one, for the page would merge them, and what ends a drag waits for the drag.
+    """
+    groups: list[list[Command]] = []
+    for command in commands:
+        if groups and _follows_at_once(groups[-1][-1][1], command[1]):
+            groups[-1].append(command)
+        else:
+            groups.append([command])
+    return groups
+
+
+def _follows_at_once(before: dict[str, Any], command: dict[str, Any]) -> bool:
+    match before.get("type"), command.get("type"):
+        case "mouseMoved", "mousePressed":
+            return before["buttons"] == 0
+        case ("mousePressed", "mouseReleased") | ("mouseReleased", "mousePressed"):
+            return True
+        case _:
+            return False
 
 
 def is_key(key: str) -> bool:

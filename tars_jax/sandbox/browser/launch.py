@@ -33,6 +33,8 @@ FLAGS = (
     # Pages that nobody looks at run as fast as the others; a small /dev/shm crashes renderers.
     "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding", "--disable-dev-shm-usage",
+    # A frame is drawn once all that it shows has come: captureScreenshot waits for one frame and not for two.
+    "--run-all-compositor-stages-before-draw",
     # The same pixels on every machine.
     "--disable-gpu", "--disable-partial-raster", "--force-color-profile=srgb", "--force-device-scale-factor=1",
     "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",

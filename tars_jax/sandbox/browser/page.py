@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
-from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, real_seconds
+from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, real_seconds, volleys
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
@@ -78,7 +78,7 @@ class Page:
     async def act(
         self, events: Sequence[InputEvent], *, advance_ms: float, read: str | None = None, rate: float = math.inf
     ) -> Observation:
-        """Delivers `events`, each acknowledged before the next, moves the clock by `advance_ms`, then observes.
+        """Delivers `events`, each acknowledged (`events.volleys`), moves the clock by `advance_ms`, then observes.
 
         Time moves as fast as the page can, or by `rate` seconds a second; what the page shows after it is the same.
 
@@ -137,9 +137,9 @@ class Page:
     async def _step(
         self, commands: list[Command], expression_fn: Callable[[bool], str], read: str | None
     ) -> Observation:
-        for method, params in commands:
-            await self._session.send(method, params)
-            if params.get("type") == "mouseWheel":
+        for volley in volleys(commands):
+            await asyncio.gather(*(self._session.send(method, params) for method, params in volley))
+            if volley[-1][1].get("type") == "mouseWheel":
                 await self._over_documents("__clock.settleScroll()", "0")
         canvas = self._camera.path == "canvas"
         value = await self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))

@@ -37,8 +37,8 @@ def marked_processes(token: str) -> list[int]:
     return found
 
 
-def kill_marked(token: str, spared_group: int) -> int:
-    """Kills the marked processes and their groups (Chromium's helpers lose the mark); returns how many were marked."""
+def kill_marked(token: str, spared_group: int) -> list[int]:
+    """Kills the marked processes and their groups (Chromium's helpers lose the mark); returns which were marked."""
     found = marked_processes(token)
     for pid in found:
         try:
@@ -48,7 +48,28 @@ def kill_marked(token: str, spared_group: int) -> int:
                 os.killpg(group, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             continue
-    return len(found)
+    return found
+
+
+def end_run(token: str, folder: str, spared_group: int) -> int:
+    """Kills what is marked until nothing is, and removes the folder; returns how many processes were marked.
+
+    Returns when all are gone, or after `PATIENCE_S`.
+    """
+    until = time.monotonic() + PATIENCE_S
+    ended: set[int] = set()
+    quiet = 0
+    while quiet < 2 and time.monotonic() < until:
+        found = kill_marked(token, spared_group)
+        ended.update(found)
+        quiet = 0 if found else quiet + 1
+        time.sleep(0.05)
+    absent = 0
+    while absent < 2 and time.monotonic() < until:  # a process in the middle of its end may make a file once more
+        shutil.rmtree(folder, ignore_errors=True)
+        absent = 0 if os.path.exists(folder) else absent + 1
+        time.sleep(0.05)
+    return len(ended)
 
 
 def wait_for_owner(owner: int) -> None:
@@ -61,16 +82,7 @@ def wait_for_owner(owner: int) -> None:
 
 def main(token: str, folder: str, owner: int, group: int) -> None:
     wait_for_owner(owner)
-    until = time.monotonic() + PATIENCE_S
-    quiet = 0
-    while quiet < 2 and time.monotonic() < until:
-        quiet = 0 if kill_marked(token, group) else quiet + 1
-        time.sleep(0.05)
-    absent = 0
-    while absent < 2 and time.monotonic() < until:  # a process in the middle of its end may make a file once more
-        shutil.rmtree(folder, ignore_errors=True)
-        absent = 0 if os.path.exists(folder) else absent + 1
-        time.sleep(0.05)
+    end_run(token, folder, group)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.processes import SandboxRun
-from tars_jax.sandbox.browser.reaper import kill_marked
+from tars_jax.sandbox.browser.reaper import end_run
 from tars_jax.sandbox.browser.sessions.journal import Journal, read_journal, replace
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.sessions.session import Lease, Session
@@ -77,10 +77,9 @@ class Store:
             return 0  # there was none
         if token == own or not token:
             return 0
-        ended = kill_marked(token, os.getpgrp())
-        if folder.name.startswith("tars_jax-"):
-            shutil.rmtree(folder, ignore_errors=True)
-        return ended
+        if not folder.name.startswith("tars_jax-"):
+            return 0  # not a folder of ours
+        return end_run(token, str(folder), os.getpgrp())
 
     def save(self, session: Session, *, new_journal: bool) -> None:
         """Writes the lease, and a journal of its own if it has begun anew."""
