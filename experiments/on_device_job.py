@@ -26,17 +26,17 @@ import numpy as np
 
 from experiments import on_device_programs as programs
 from experiments.job_config import ppo_config
-from experiments.on_device_programs import Actors, Design, Floats, Tables, without
+from experiments.on_device_programs import Actors, Design, Floats, without
 from experiments.sections import decaying, rewards_of, run_as
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.envs.on_device import Game, make_game
+from tars_jax.envs.on_device import make_game
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.device_prompts import make_prompts, make_sayings
-from tars_jax.rollout.on_device import PlayConfig
+from tars_jax.rollout.on_device import PlayConfig, Scene
 from tars_jax.rollout.reading import compile_reading
 from tars_jax.training.optimisers import OptimiserConfig
 from tars_jax.training.state import TrainState
@@ -88,13 +88,14 @@ class OnDevice:
         self._image = tokenizer.image
         self._sayings = make_sayings(self._writer, self.game)
         self._reading = compile_reading(self.game.functions, self.game.keys, tokenizer.token_bytes())
-        self._tables = self._tables_for(config.game.steps)
-        self._design, self._floats = _split(config, self.model, self.game, tokenizer.end)
+        self._stop = tokenizer.end
+        self._scene = self._scene_of(PlayConfig(config.game.steps, config.rollout.max_new_tokens))
+        self._design, self._floats = _split(config, self.model)
 
     @property
     def steps(self) -> int:
         """The step budget of an episode."""
-        return self._design.play.steps
+        return self._scene.config.steps
 
     def shapes(self, seeds: Sequence[int]) -> tuple[Parameters, Parameters]:
         """Stacked policy and value parameters without the arrays."""
@@ -163,16 +164,13 @@ class OnDevice:
         `max_steps` is another step budget than the config's; `weights` "w4a8" quantises the policy.
         """
         steps = self.steps if max_steps is None else max_steps
-        play = dataclasses.replace(self._design.play, steps=steps, quantised=weights == "w4a8")
-        design = dataclasses.replace(self._design, play=play)
-        tables = self._tables if steps == self.steps else self._tables_for(steps)
-        program = _program(design, self._config.seeds_by, EVALUATE, episodes)
-        return jax.device_get(program(policy, _array(seeds), tables, self._floats))
+        scene = self._scene_of(dataclasses.replace(self._scene.config, steps=steps, quantised=weights == "w4a8"))
+        return jax.device_get(self._program(EVALUATE, episodes)(policy, _array(seeds), scene, self._floats))
 
     def reference(self, episodes: int) -> float:
         """Success of the player that demonstrations are made with, without its mistakes, on held-out levels."""
-        play = jax.jit(functools.partial(programs.reference, self._design, episodes))
-        return float(play(self._tables).mean())
+        play = jax.jit(functools.partial(programs.reference, episodes))
+        return float(play(self._scene).mean())
 
     def _run(
         self,
@@ -190,7 +188,7 @@ class OnDevice:
         while done < updates:
             size = min(part or updates, updates - done)
             program = self._program(stage, size)
-            state, metrics = program(state, *fixed, _array(seeds), jnp.int32(done), self._tables, self._floats)
+            state, metrics = program(state, *fixed, _array(seeds), jnp.int32(done), self._scene, self._floats)
             parts.append(jax.device_get(metrics))
             done += size
             if on_part is not None:
@@ -201,9 +199,10 @@ class OnDevice:
     def _program(self, stage: Stage, *sizes: int) -> Any:
         return _program(self._design, self._config.seeds_by, stage, *sizes)
 
-    def _tables_for(self, steps: int) -> Tables:
-        prompts = make_prompts(self._writer, self.game.instruction, steps, image=self._image, grid=self._grid)
-        return jax.tree.map(jnp.asarray, Tables(prompts, self._sayings, self._reading))
+    def _scene_of(self, play: PlayConfig) -> Scene:
+        prompts = make_prompts(self._writer, self.game.instruction, play.steps, image=self._image, grid=self._grid)
+        scene = Scene(self.game, play, self._stop, prompts, self._sayings, self._reading)
+        return jax.tree.map(jnp.asarray, scene)
 
 
 def _check(config: Any) -> None:
@@ -231,7 +230,7 @@ def _array(seeds: Sequence[int]) -> jax.Array:
     return jnp.asarray(seeds, jnp.int32)
 
 
-def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Design, Floats]:
+def _split(config: Any, model: ModelConfig) -> tuple[Design, Floats]:
     """What programs depend on, and the numbers that they take."""
     # Without a lag, episodes are learned from by the policy that sampled them: nothing is stale.
     stale = config.ppo.lag > 0
@@ -253,9 +252,6 @@ def _split(config: Any, model: ModelConfig, game: Game, stop: int) -> tuple[Desi
     }
     design = Design(
         model=model,
-        game=game,
-        play=PlayConfig(config.game.steps, config.rollout.max_new_tokens),
-        stop=stop,
         demonstrations=config.demonstrations.episodes,
         supervised_episodes=config.supervised.episodes,
         supervised_rows=config.supervised.batch_rows,

@@ -13,19 +13,15 @@ import copy
 import dataclasses
 from typing import Any, NamedTuple, TypeVar
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 
-from tars_jax.envs.on_device.game import Game
 from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.quantisation import quantise
 from tars_jax.rl import correlation, explained_variance, token_mean
-from tars_jax.rollout.device_prompts import Prompts, Sayings
-from tars_jax.rollout.on_device import PlayConfig, demonstrate, rollout
-from tars_jax.rollout.reading import Reading
+from tars_jax.rollout.on_device import Scene, demonstrate, rollout
 from tars_jax.training.on_device import (
     informative,
     judged,
@@ -51,23 +47,11 @@ Config = TypeVar("Config")
 Floats = dict[str, dict[str, jax.Array]]  # section -> field -> value
 
 
-@flax.struct.dataclass
-class Tables:
-    """What the host prepared for one game, tokenizer and step budget."""
-
-    prompts: Prompts
-    sayings: Sayings
-    reading: Reading
-
-
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """All that a compiled program depends on. Numbers that it takes when it runs (`Floats`) stand here as 1."""
+    """All that a program depends on but its scene. Numbers that it takes when it runs (`Floats`) stand here as 1."""
 
     model: ModelConfig
-    game: Game
-    play: PlayConfig
-    stop: int
     demonstrations: int  # episodes that there are
     supervised_episodes: int  # E of a supervised update
     supervised_rows: int  # at most, of a supervised update
@@ -131,7 +115,7 @@ def _start(parameters: Parameters, config: OptimiserConfig) -> TrainState:
 
 
 def supervise(
-    design: Design, updates: int, state: TrainState, seed: jax.Array, first: jax.Array, tables: Tables, floats: Floats
+    design: Design, updates: int, state: TrainState, seed: jax.Array, first: jax.Array, scene: Scene, floats: Floats
 ) -> tuple[TrainState, Metrics]:
     """Updates `first`, `first` + 1, ... on the expert's episodes; metrics [U]."""
     update = supervised_update(design.model, make_optimiser(design.supervised), design.balance)
@@ -139,16 +123,7 @@ def supervise(
     def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
         levels = (number * design.supervised_episodes + jnp.arange(design.supervised_episodes)) % design.demonstrations
         key = keys_of(SUPERVISED, seed, number[None] + design.demonstrations)[0]
-        episodes = demonstrate(
-            design.game,
-            tables.prompts,
-            tables.sayings,
-            tables.reading,
-            design.play,
-            design.stop,
-            keys_of(SUPERVISED, seed, levels),
-            floats["demonstrations"]["skill"],
-        )
+        episodes = demonstrate(scene, keys_of(SUPERVISED, seed, levels), floats["demonstrations"]["skill"])
         order, _ = played_first(episodes, key)
         return update(state, take_rows(rows_of(episodes), order[: design.supervised_rows]))
 
@@ -168,7 +143,7 @@ def pretrain_value(
     policy: Parameters,
     seed: jax.Array,
     first: jax.Array,
-    tables: Tables,
+    scene: Scene,
     floats: Floats,
 ) -> tuple[TrainState, Metrics]:
     """Updates on the fixed policy's returns; metrics [U].
@@ -180,7 +155,7 @@ def pretrain_value(
     levels = jnp.arange(design.value_episodes)
 
     def one(state: TrainState, number: jax.Array) -> tuple[TrainState, Metrics]:
-        episodes, _, rewards, key = _episodes(design, VALUE, policy, seed, number, levels, tables, floats)
+        episodes, _, rewards, key = _episodes(design, VALUE, policy, seed, number, levels, scene, floats)
         batch = return_batch(episodes, rewards, ppo)
         values = _values(design, state.parameters, episodes, design.value_rows)
         mask = batch.rows.action_mask
@@ -218,7 +193,7 @@ def _aged(actors: Actors, before: Parameters) -> Parameters | None:
 
 
 def train(
-    design: Design, updates: int, actors: Actors, seed: jax.Array, first: jax.Array, tables: Tables, floats: Floats
+    design: Design, updates: int, actors: Actors, seed: jax.Array, first: jax.Array, scene: Scene, floats: Floats
 ) -> tuple[Actors, Metrics]:
     """PPO updates `first`, `first` + 1, ...; metrics [U]."""
     ppo = _with(design.ppo, floats["ppo"])
@@ -240,7 +215,7 @@ def train(
 
     def one(actors: Actors, number: jax.Array) -> tuple[Actors, Metrics]:
         episodes, verdicts, rewards, key = _episodes(
-            design, TRAINING, _players(actors), seed, number, groups, tables, floats
+            design, TRAINING, _players(actors), seed, number, groups, scene, floats
         )
         before = actors.policy.parameters
         rows, values, reference, proximal = rows_of(episodes), jnp.zeros(episodes.log_probs.shape), None, None
@@ -263,13 +238,13 @@ def train(
 
 
 def evaluate(
-    design: Design, count: int, policy: Parameters, seed: jax.Array, tables: Tables, floats: Floats
+    design: Design, count: int, policy: Parameters, seed: jax.Array, scene: Scene, floats: Floats
 ) -> dict[str, jax.Array]:
     """The policy on `count` held-out levels; every field [count]."""
-    if design.play.quantised:
+    if scene.config.quantised:
         policy = quantise(design.model, policy)
     key = keys_of(HELD_OUT, seed, jnp.array([-1]))[0]
-    episodes = _rollout(design, policy, keys_of(HELD_OUT, 0, jnp.arange(count)), key, tables, floats)
+    episodes = _rollout(design, policy, keys_of(HELD_OUT, 0, jnp.arange(count)), key, scene, floats)
     played = episodes.played
     return {
         "success": episodes.succeeded,
@@ -280,12 +255,9 @@ def evaluate(
     }
 
 
-def reference(design: Design, count: int, tables: Tables) -> jax.Array:
+def reference(count: int, scene: Scene) -> jax.Array:
     """Whether the expert, without its mistakes, succeeds on each of the held-out levels [count]."""
-    levels = keys_of(HELD_OUT, 0, jnp.arange(count))
-    return demonstrate(
-        design.game, tables.prompts, tables.sayings, tables.reading, design.play, design.stop, levels, 1.0
-    ).succeeded
+    return demonstrate(scene, keys_of(HELD_OUT, 0, jnp.arange(count)), 1.0).succeeded
 
 
 def describe(episodes: Episodes) -> Metrics:
@@ -308,7 +280,7 @@ def _episodes(
     seed: jax.Array,
     number: jax.Array,
     groups: jax.Array,
-    tables: Tables,
+    scene: Scene,
     floats: Floats,
 ) -> tuple[Episodes, jax.Array, jax.Array, jax.Array]:
     """The episodes of an update, their verdicts [E, S], the rewards shaped from these, and a key for what follows.
@@ -318,26 +290,15 @@ def _episodes(
     own = keys_of(stage, seed, -2 - number[None])[0]
     play_key, verdict_key, key = jax.random.split(own, 3)
     levels = keys_of(stage, seed, number * groups.size + groups)
-    episodes = _rollout(design, policy, levels, play_key, tables, floats)
+    episodes = _rollout(design, policy, levels, play_key, scene, floats)
     verdicts = judged(episodes, verdict_key, **floats["verifier"])
     return episodes, verdicts, shaped(episodes, verdicts, _with(design.reward, floats["reward"])), key
 
 
 def _rollout(
-    design: Design, policy: Parameters, levels: jax.Array, key: jax.Array, tables: Tables, floats: Floats
+    design: Design, policy: Parameters, levels: jax.Array, key: jax.Array, scene: Scene, floats: Floats
 ) -> Episodes:
-    return rollout(
-        design.model,
-        policy,
-        design.game,
-        tables.prompts,
-        tables.reading,
-        design.play,
-        design.stop,
-        levels,
-        key,
-        floats["sampling"]["temperature"],
-    )
+    return rollout(scene, design.model, policy, levels, key, floats["sampling"]["temperature"])
 
 
 def _values(design: Design, parameters: Parameters, episodes: Episodes, rows: int) -> jax.Array:

@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import flax.struct
 import jax
 import jax.numpy as jnp
 
@@ -37,6 +38,18 @@ class PlayConfig:
     max_malformed: int = 2  # this many unreadable answers in a row end the episode, as in the agent loop
 
 
+@flax.struct.dataclass
+class Scene:
+    """A game as its episodes are played inside a program: what the host made for one tokenizer and step budget."""
+
+    game: Game = flax.struct.field(pytree_node=False)
+    config: PlayConfig = flax.struct.field(pytree_node=False)
+    stop: int = flax.struct.field(pytree_node=False)  # the token that ends an answer
+    prompts: Prompts
+    sayings: Sayings
+    reading: Reading
+
+
 class Turn(NamedTuple):
     """What an answer is made from; every field [E, ...]."""
 
@@ -53,22 +66,12 @@ Answer = tuple[Memory, jax.Array, jax.Array]  # memory, tokens [E, N] with EMPTY
 Respond = Callable[[Memory, Turn], Answer]
 
 
-def play(
-    game: Game,
-    prompts: Prompts,
-    reading: Reading,
-    config: PlayConfig,
-    stop: int,
-    level_keys: jax.Array,
-    memory: Memory,
-    respond: Respond,
-) -> Episodes:
-    """Plays one episode for each of `level_keys` [E]; pure, for use under jit.
+def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) -> Episodes:
+    """Plays one episode for each of `level_keys` [E]; pure, for use under jit. `memory` is what `respond` starts with.
 
-    Args:
-      stop: the token that ends an answer.
-      memory: what `respond` starts with.
+    Raises ValueError for a scene whose prompts were made for another step budget.
     """
+    game, prompts, config = scene.game, scene.prompts, scene.config
     size, answer_length = prompts.tokens.shape[1], config.max_new_tokens
     if len(prompts.tokens) != config.steps:
         raise ValueError(f"{len(prompts.tokens)} prompts for {config.steps} steps")
@@ -106,7 +109,7 @@ def play(
         )
         memory, tokens, log_probs = respond(carry.memory, turn)
         tokens = jnp.where(carry.alive[:, None], tokens, EMPTY)
-        read = jax.vmap(reading)(jnp.where(tokens == stop, EMPTY, tokens))
+        read = jax.vmap(scene.reading)(jnp.where(tokens == scene.stop, EMPTY, tokens))
         states, rewards, done = each_step(carry.states, read.act)
         acts = carry.alive & read.valid
         states = jax.tree.map(lambda new, old: _where(acts, new, old), states, carry.states)
@@ -152,13 +155,9 @@ def _where(chosen: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
 
 
 def rollout(
+    scene: Scene,
     model: ModelConfig,
     parameters: Parameters,
-    game: Game,
-    prompts: Prompts,
-    reading: Reading,
-    config: PlayConfig,
-    stop: int,
     level_keys: jax.Array,
     key: jax.Array,
     temperature: jax.Array | float = 1.0,
@@ -169,12 +168,12 @@ def rollout(
     Under `constraints`, which hold one pattern, nothing else is sampled; log-probabilities are then those among what it
     allows.
     """
-    num_episodes, answer_length = level_keys.shape[0], config.max_new_tokens
-    size = prompts.tokens.shape[1]
+    num_episodes, answer_length = level_keys.shape[0], scene.config.max_new_tokens
+    size = scene.prompts.tokens.shape[1]
     room = size + answer_length
     # A cache of one group of layers: a scan over them compiles once, and parameters need no regrouping.
     functions = make_slot_functions(
-        model, stop=stop, chunk=max(answer_length - 1, 1), base_seed=0, quantised=config.quantised
+        model, stop=scene.stop, chunk=max(answer_length - 1, 1), base_seed=0, quantised=scene.config.quantised
     )
     slots = jnp.arange(num_episodes)
     first_state = FREE if constraints is None else next(iter(constraints.start.values()))
@@ -206,19 +205,10 @@ def rollout(
         return state, tokens, log_probs
 
     empty = SlotState.empty(model, num_episodes, room)
-    return play(game, prompts, reading, config, stop, level_keys, empty, respond)
+    return play(scene, level_keys, empty, respond)
 
 
-def demonstrate(
-    game: Game,
-    prompts: Prompts,
-    sayings: Sayings,
-    reading: Reading,
-    config: PlayConfig,
-    stop: int,
-    level_keys: jax.Array,
-    skill: jax.Array | float,
-) -> Episodes:
+def demonstrate(scene: Scene, level_keys: jax.Array, skill: jax.Array | float) -> Episodes:
     """The expert's episodes, written in the policy's own words; log-probabilities are 0.
 
     The same level key and skill give the same episode.
@@ -226,8 +216,8 @@ def demonstrate(
 
     def respond(memory: None, turn: Turn) -> tuple[None, jax.Array, jax.Array]:
         keys = jax.vmap(jax.random.fold_in, (0, None))(level_keys, 1 + turn.number)
-        plans = jax.vmap(game.expert, (0, 0, None))(turn.states, keys, jnp.float32(skill))
-        tokens = jax.vmap(sayings, (0, None))(plans, config.max_new_tokens)
+        plans = jax.vmap(scene.game.expert, (0, 0, None))(turn.states, keys, jnp.float32(skill))
+        tokens = jax.vmap(scene.sayings, (0, None))(plans, scene.config.max_new_tokens)
         return memory, tokens, jnp.zeros(tokens.shape)
 
-    return play(game, prompts, reading, config, stop, level_keys, None, respond)
+    return play(scene, level_keys, None, respond)

@@ -16,6 +16,7 @@ included). Goals: 50 times the browser's steps a second, or at most 1.2 times th
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,8 +33,8 @@ from tars_jax.agent.pattern import response_pattern
 from tars_jax.envs.on_device import Act, make_game
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import Constraints, compile_constraints
-from tars_jax.rollout.device_prompts import make_prompts
-from tars_jax.rollout.on_device import PlayConfig, rollout
+from tars_jax.rollout.device_prompts import make_prompts, make_sayings
+from tars_jax.rollout.on_device import PlayConfig, Scene, rollout
 from tars_jax.rollout.players import engine_player
 from tars_jax.rollout.reading import Read, compile_reading
 from tars_jax.training.run_directory import RunDirectory
@@ -87,27 +88,18 @@ def device_ways(lab: Lab, episodes: int) -> dict[str, Callable[[], int]]:
     def unread(tokens: jax.Array) -> Read:
         return Read(never, jnp.bool_(True), jnp.int32(0))
 
-    def make(game: object, read: object) -> Callable[[], int]:
+    def make(scene: Scene) -> Callable[[], int]:
         @jax.jit
         def program(parameters: dict, key: jax.Array, constraints: Constraints) -> Episodes:
             levels = jax.random.split(key, episodes)
-            return rollout(
-                lab.model,
-                parameters,
-                game,  # type: ignore[arg-type]
-                prompts,
-                read,  # type: ignore[arg-type]
-                config,
-                tokenizer.end,
-                levels,
-                key,
-                constraints=constraints,
-            )
+            return rollout(scene, lab.model, parameters, levels, key, constraints=constraints)
 
         keys = iter(jax.random.split(jax.random.key(0), 10_000))
         return lambda: int(program(lab.parameters, next(keys), constraints).played.sum())
 
-    return {"device": make(game, reading), "bare": make(Still(), unread)}
+    scene = Scene(game, config, tokenizer.end, prompts, make_sayings(lab.writer, game), reading)
+    bare = dataclasses.replace(scene, game=Still(), reading=unread)  # type: ignore[arg-type]
+    return {"device": make(scene), "bare": make(bare)}
 
 
 def main() -> None:

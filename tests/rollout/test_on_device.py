@@ -19,7 +19,7 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.device_prompts import make_prompts, make_sayings
-from tars_jax.rollout.on_device import PlayConfig, demonstrate, rollout
+from tars_jax.rollout.on_device import PlayConfig, Scene, demonstrate, rollout
 from tars_jax.rollout.reading import compile_reading
 from tars_jax.training.on_device import rows_of
 from tars_jax.training.ppo import score_fn
@@ -31,12 +31,13 @@ CONFIG = PlayConfig(steps=3, max_new_tokens=20)
 PROMPTS = make_prompts(WRITER, GAME.instruction, 3, image=TOKENIZER.image, grid=(2, 2))
 READING = compile_reading(GAME.functions, GAME.keys, TOKENIZER.token_bytes())
 SAYINGS = make_sayings(WRITER, GAME)
+SCENE = Scene(GAME, CONFIG, TOKENIZER.end, PROMPTS, SAYINGS, READING)
 LEVELS = jax.random.split(jax.random.key(0), 6)
 
 
 @pytest.fixture(scope="module")
 def demonstrations() -> Episodes:
-    return jax.jit(lambda keys: demonstrate(GAME, PROMPTS, SAYINGS, READING, CONFIG, TOKENIZER.end, keys, 0.5))(LEVELS)
+    return jax.jit(lambda keys: demonstrate(SCENE, keys, 0.5))(LEVELS)
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +53,7 @@ def parameters(model: ModelConfig) -> Parameters:
 
 @pytest.fixture(scope="module")
 def sampled(model: ModelConfig, parameters: Parameters) -> Episodes:
-    return jax.jit(
-        lambda parameters: rollout(
-            model, parameters, GAME, PROMPTS, READING, CONFIG, TOKENIZER.end, LEVELS, jax.random.key(1)
-        )
-    )(parameters)
+    return jax.jit(lambda parameters: rollout(SCENE, model, parameters, LEVELS, jax.random.key(1)))(parameters)
 
 
 def test_prompts_are_the_agent_loops() -> None:
