@@ -2,8 +2,8 @@
 
 Command:  ./launch/local.sh ablations      # three quarters of an hour on two busy cores
 
-What came of it stands in tars_jax/rl/README.md, there in bold what came of another rate, the one that the scoreboard's
-search prefers. All were run at it, too, some switches at a time:
+What came of it stands in tars_jax/rl/README.md, beside what came of another rate, the one that the scoreboard's search
+prefers. All were run at it, too, some switches at a time:
 
     ./launch/local.sh ablations --config.agent.ppo.learning_rate=2.5e-4 "--config.switches=ppo.balance=0.0,ppo.lag=4"
 """

@@ -117,7 +117,7 @@ class FrontierGames:
             curriculum.saw(played)
             if played:
                 metrics[f"{load_playable(game).name}_success"] = float(
-                    np.mean([trajectory.reward > 0 for trajectory in played])
+                    np.mean([trajectory.solved for trajectory in played])
                 )
             metrics[f"{load_playable(game).name}_level"] = float(curriculum.shares @ np.array(self._config.levels))
         return metrics
@@ -176,7 +176,7 @@ def finish(lab: Lab, evaluated: Evaluated) -> None:
 
 def successes(trajectories: Sequence[Trajectory]) -> tuple[int, int]:
     """(solved, played)"""
-    return sum(trajectory.reward > 0 for trajectory in trajectories), len(trajectories)
+    return sum(trajectory.solved for trajectory in trajectories), len(trajectories)
 
 
 def game_curves(games: Sequence[str]) -> list[Curve]:

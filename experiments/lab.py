@@ -154,7 +154,7 @@ class Lab(Workbench):
         solved: list[bool] = []
 
         def on_finish(done: int, trajectory: Trajectory) -> None:
-            solved.append(trajectory.reward > 0)
+            solved.append(trajectory.solved)
             progress.update(done, success=sum(solved) / len(solved))
 
         folder = self.path / "trajectories" / stage

@@ -78,7 +78,7 @@ def collect(lab: Lab, game: str, stream: str) -> list[Trajectory]:
     player = reference_player(lab.writer, lab.config.agent.grammar, config.skill)
     stage = f"demonstrations_{stream}_{game}"
     found = lab.play(stage, tasks(lab, game, stream, "train", config[stream]), player)
-    lab.record(stage, {"episodes": len(found), "success": sum(each.reward > 0 for each in found) / len(found)})
+    lab.record(stage, {"episodes": len(found), "success": sum(each.solved for each in found) / len(found)})
     return found
 
 
@@ -97,7 +97,7 @@ def evaluate(lab: Lab, agent: str, game: str) -> tuple[int, int]:
     held_out = tasks(lab, game, "evaluation", "eval", lab.config.evaluation_episodes)
     stage = f"{agent}_on_{game}"
     found = lab.play(stage, held_out, lab.policy_player())
-    successes = sum(each.reward > 0 for each in found)
+    successes = sum(each.solved for each in found)
     lab.record(stage, {"successes": successes, "episodes": len(found)})
     return successes, len(found)
 

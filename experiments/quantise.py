@@ -94,7 +94,7 @@ def play(lab: Lab, stage: str, engine: Engine) -> list[Trajectory]:
     config = lab.config.task
     held_out = tasks(lab.config, "eval", 1, config.evaluation_episodes, config.evaluation_distances)
     found = lab.play(stage, held_out, engine_player(engine, lab.config.seed))
-    lab.record(stage, {"success": float(np.mean([each.reward > 0 for each in found])), "episodes": len(found)})
+    lab.record(stage, {"success": float(np.mean([each.solved for each in found])), "episodes": len(found)})
     return found
 
 
@@ -117,7 +117,7 @@ def finish(
         divergences[part] = divergence(lab.model, parameters, alone, rows)
     for part, (kl, agreement) in divergences.items():
         print(f"{part:10} KL {kl:.4f} nats a token, the same best token in {agreement:.1%}")
-    scores = [[float(each.reward > 0) for each in played] for played in (before, after)]
+    scores = [[float(each.solved) for each in played] for played in (before, after)]
     paired = len(before) == len(after)  # not where the infrastructure lost an episode
     difference = bootstrap_difference(scores[0], scores[1], paired=paired)
     sizes = {"float": bytes_on_disk(lab.config.checkpoint), "w4a8": bytes_on_disk(output)}

@@ -96,7 +96,7 @@ def imitate(config: Any, run: RunDirectory, name: str, title: str) -> None:
             raise InputError(f"demonstrations.verdict got {verdict!r}, which none of {len(found)} episodes has.")
         loss_on = config.supervised.loss_on
         supervise(lab, name, kept, config.supervised, loss_on=loss_on, output=lab.path / "policy")
-        solved = sum(trajectory.reward > 0 for trajectory in kept)
+        solved = sum(trajectory.solved for trajectory in kept)
         return {"collected": len(found), "imitated": len(kept), "solved_among_imitated": solved / len(kept)}
 
     run_stage(config, run, title, supervised_curves(name, title), stage)
@@ -123,7 +123,7 @@ def _finish(
     more: Mapping[str, Any],
 ) -> None:
     """result.json and report.html."""
-    start, end = ((sum(each.reward > 0 for each in side), len(side)) for side in (before, after))
+    start, end = ((sum(each.solved for each in side), len(side)) for side in (before, after))
     result = {
         "score_before": start[0] / start[1],
         "score_after": end[0] / end[1],

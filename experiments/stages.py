@@ -264,4 +264,4 @@ def learner_at_start(bench: Workbench, start_at: Path, value_at: Path | None) ->
 
 
 def _success(trajectories: Sequence[Trajectory]) -> float:
-    return float(np.mean([trajectory.reward > 0 for trajectory in trajectories]))
+    return float(np.mean([trajectory.solved for trajectory in trajectories]))

@@ -80,6 +80,11 @@ class Trajectory:
     final_screenshot: bytes = b""  # PNG, what the last action led to: for who judges; empty where it was not kept
 
     @property
+    def solved(self) -> bool:
+        """What every success rate counts: a verdict above zero."""
+        return self.reward > 0
+
+    @property
     def num_action_tokens(self) -> int:
         return int(sum(window.action_mask.sum() for window in self.windows))
 

@@ -43,7 +43,7 @@ def question_about(
     shown = (*(step.screenshot for step in trajectory.steps), *final)[-screenshots:]
     text = "\n".join([instruction, *(step.response for step in trajectory.steps), "1 or 0?"])
     tokens = writer.question(text, len(shown))
-    return Question(trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), trajectory.reward > 0)
+    return Question(trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), trajectory.solved)
 
 
 def verdict_of(text: str, grammar: str) -> bool | None:

@@ -27,4 +27,4 @@ def recorded_trajectories(folders: Sequence[str]) -> list[Trajectory]:
 
 def with_verdict(trajectories: Sequence[Trajectory], verdict: str) -> list[Trajectory]:
     """Those with V = 1 ("solved"), with V = 0 ("failed"), or all ("any")."""
-    return [each for each in trajectories if verdict == "any" or (each.reward > 0) == (verdict == "solved")]
+    return [each for each in trajectories if verdict == "any" or each.solved == (verdict == "solved")]

@@ -74,7 +74,7 @@ def outcome_badge(trajectory: Trajectory) -> tuple[str, str]:
     counted = f"{steps} step{'' if steps == 1 else 's'}"
     if trajectory.outcome is Outcome.FAILED:
         return "void", f"sandbox failed after {counted}, not counted"
-    if trajectory.reward > 0:
+    if trajectory.solved:
         partial = "" if trajectory.reward == 1 else f", reward {trajectory.reward:.3g}"
         return "good", f"solved in {counted}{partial}"
     words = {

@@ -61,7 +61,7 @@ class StagedCurriculum:
 
     def saw(self, trajectories: Sequence[Trajectory]) -> bool:
         """Counts finished episodes; True when that began a new stage."""
-        self._recent.extend(float(trajectory.reward > 0) for trajectory in trajectories)
+        self._recent.extend(float(trajectory.solved) for trajectory in trajectories)
         full = len(self._recent) == self._config.recent
         if full and np.mean(self._recent) >= self._config.promote_at and self._stage + 1 < len(self._config.stages):
             self._stage += 1
@@ -100,7 +100,7 @@ class FrontierCurriculum:
     def saw(self, trajectories: Sequence[Trajectory]) -> bool:
         before = self.shares
         for trajectory in trajectories:
-            self._recent[self._number[_key(trajectory.task["options"])]].append(float(trajectory.reward > 0))
+            self._recent[self._number[_key(trajectory.task["options"])]].append(float(trajectory.solved))
         self.shares = self._shares()
         return bool((self.shares != before).any())
 

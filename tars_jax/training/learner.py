@@ -132,7 +132,7 @@ def describe(
     sampled = np.concatenate([w.versions[w.action_mask] for each in trajectories for w in each.windows])
     lengths = np.array([trajectory.num_action_tokens for trajectory in trajectories])
     described = {
-        "success": np.mean([trajectory.reward > 0 for trajectory in trajectories]),
+        "success": np.mean([trajectory.solved for trajectory in trajectories]),
         "reward": np.mean([step_rewards(trajectory, rewards).sum() for trajectory in trajectories]),
         "episode_steps": np.mean([len(trajectory.steps) for trajectory in trajectories]),
         "think_tokens": np.mean([step.think_tokens for step in steps]),

@@ -151,7 +151,7 @@ def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: 
         serving(make_app(config, Sessions(manager)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
-        first = http.post("/v1/sessions", json=body).json()
+        first = leased_in_time(http, body)
         refused(http.post("/v1/sessions", json={**body, "once": "w"}), 429)
         # Whoever comes back in time still waits for the same one.
         refused(http.post("/v1/sessions", json={**body, "once": "w"}), 429)
@@ -159,7 +159,18 @@ def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: 
         assert http.delete(f"/v1/sessions/{first['id']}").status_code == 204
         time.sleep(0.3)
         assert http.get("/v1/sessions").json() == {"sessions": []}
-        assert http.post("/v1/sessions", json={**body, "once": "w"}).status_code == 201
+        leased_in_time(http, {**body, "once": "w"})
+
+
+def leased_in_time(http: httpx.Client, body: dict[str, Any]) -> dict[str, Any]:
+    """Asks again where a busy machine takes longer than `open_seconds` to launch a browser and open a page."""
+    for _ in range(50):
+        response = http.post("/v1/sessions", json=body)
+        if response.status_code == 201:
+            return response.json()
+        refused(response, 429)
+        time.sleep(0.2)
+    raise AssertionError(response.text)
 
 
 def test_a_recording_that_cannot_be_packed_is_an_answer(http: httpx.Client, address: str, folder: Path) -> None:
