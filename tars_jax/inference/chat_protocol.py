@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -194,18 +194,20 @@ def _include_usage(fields: Fields, stream: bool) -> bool:
     return include
 
 
-def log_probs_field(tokens: Sequence[tuple[str, float, Sequence[tuple[str, float]]]]) -> dict[str, Any]:
-    """The `logprobs` of a choice: each token's text and log-probability, and those of what was likeliest."""
+class Chance(NamedTuple):
+    """A token as clients see it, and its log-probability."""
 
-    def entry(text: str, log_prob: float) -> dict[str, Any]:
-        """A token that is a part of a character has no bytes of its own to show."""
-        known = None if "\N{REPLACEMENT CHARACTER}" in text else list(text.encode())
-        return {"token": text, "logprob": log_prob, "bytes": known}
+    text: str
+    spelled: bytes  # of a token that is a part of a character the text cannot tell
+    log_prob: float
 
-    content = [
-        {**entry(text, log_prob), "top_logprobs": [entry(*other) for other in others]}
-        for text, log_prob, others in tokens
-    ]
+    def entry(self) -> dict[str, Any]:
+        return {"token": self.text, "logprob": self.log_prob, "bytes": list(self.spelled)}
+
+
+def log_probs_field(tokens: Iterable[tuple[Chance, Iterable[Chance]]]) -> dict[str, Any]:
+    """The `logprobs` of a choice: of each token, and of what was likeliest in its place."""
+    content = [{**token.entry(), "top_logprobs": [other.entry() for other in others]} for token, others in tokens]
     return {"content": content, "refusal": None}
 
 

@@ -25,6 +25,8 @@ class Codec(Protocol):
 
     def decode(self, tokens: Sequence[int]) -> str: ...
 
+    def spell(self, token: int) -> bytes: ...
+
 
 Part = str | np.ndarray  # text, or the pixels of an image, uint8 [height, width, 3]
 

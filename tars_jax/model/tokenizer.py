@@ -72,17 +72,22 @@ class Tokenizer:
     def decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(list(tokens), skip_special_tokens=False)
 
+    def spell(self, token: int) -> bytes:
+        """What a token writes, which may be a part of a character; nothing for an id without a token. For byte-level
+        vocabularies.
+        """
+        added = self._added.get(token)
+        if added is not None:
+            return added.content.encode()
+        return bytes(_BYTE_OF[character] for character in self._tokenizer.id_to_token(token) or "")
+
     def knows(self, token: str) -> bool:
         return self._tokenizer.token_to_id(token) is not None
 
     def token_bytes(self) -> dict[int, bytes]:
         """What each token writes; turns, images and other control tokens are left out. For byte-level vocabularies."""
-        added = self._tokenizer.get_added_tokens_decoder()
-        written = {token: each.content.encode() for token, each in added.items() if not each.special}
-        for text, token in self._tokenizer.get_vocab(with_added_tokens=False).items():
-            if token not in added:
-                written[token] = bytes(_BYTE_OF[character] for character in text)
-        return written
+        control = {token for token, each in self._added.items() if each.special}
+        return {token: self.spell(token) for token in {*self._tokenizer.get_vocab().values()} - control}
 
     def id_of(self, token: str) -> int:
         """The id of one special token; raises InputError when the tokenizer has no such token."""
@@ -90,6 +95,10 @@ class Tokenizer:
         if found is None:
             raise InputError(f"the tokenizer has no token {token!r}")
         return found
+
+    @functools.cached_property
+    def _added(self) -> dict[int, AddedToken]:
+        return self._tokenizer.get_added_tokens_decoder()
 
     @functools.cached_property
     def image(self) -> int:

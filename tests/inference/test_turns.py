@@ -103,6 +103,9 @@ class Bytes:
     def decode(self, tokens: Sequence[int]) -> str:
         return bytes(tokens).decode()
 
+    def spell(self, token: int) -> bytes:
+        return bytes([token])
+
 
 def test_messages_as_the_qwen_families_read_them() -> None:
     """By hand, after the chat template that Qwen3-VL is published with; what looks like a turn in a text is none."""

@@ -18,7 +18,14 @@ PIECES = st.one_of(st.text(max_size=8), st.sampled_from([*TURN_TOKENS, *CALL_TOK
 
 @given(st.lists(PIECES, max_size=8).map("".join))
 def test_any_text_comes_back(text: str) -> None:
-    assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
+    tokens = TOKENIZER.encode(text)
+    assert TOKENIZER.decode(tokens) == text
+    assert b"".join(map(TOKENIZER.spell, tokens)) == text.encode()
+
+
+def test_a_part_of_a_character_is_spelled_and_an_id_without_a_token_is_nothing() -> None:
+    assert [TOKENIZER.spell(token) for token in TOKENIZER.encode("é")] == [b"\xc3", b"\xa9"]
+    assert TOKENIZER.spell(TOKENIZER.vocabulary) == b""
 
 
 @pytest.mark.parametrize("token", [*TURN_TOKENS, *CALL_TOKENS])

@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from tars_jax import InputError
 from tars_jax.inference.chat_protocol import (
+    Chance,
     ChatLimits,
     ChatRequest,
     chunk_choice,
@@ -201,15 +202,15 @@ class Chat:
     def _log_probs(self, tokens: Sequence[Token]) -> dict[str, Any]:
         """Of all tokens but the one that ends the answer."""
 
-        def shown(token: int, log_prob: float) -> tuple[str, float]:
-            return self._served.codec.decode([token]), log_prob
+        codec = self._served.codec
+
+        def chance(token: int, log_prob: float) -> Chance:
+            return Chance(codec.decode([token]), codec.spell(token), log_prob)
 
         return log_probs_field(
-            [
-                (*shown(each.token, each.log_prob), [shown(*other) for other in each.likeliest])
-                for each in tokens
-                if each.token != self._served.stop
-            ]
+            (chance(each.token, each.log_prob), (chance(*other) for other in each.likeliest))
+            for each in tokens
+            if each.token != self._served.stop
         )
 
 

@@ -39,6 +39,9 @@ class Letters:
     def decode(self, tokens: Sequence[int]) -> str:
         return "".join([*SPECIAL, *LETTERS][token] for token in tokens)
 
+    def spell(self, token: int) -> bytes:
+        return self.decode([token]).encode()
+
 
 CODEC = Letters()
 IMAGE = SPECIAL.index("<|image|>")

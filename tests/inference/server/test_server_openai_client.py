@@ -89,6 +89,7 @@ def test_what_was_likeliest_stands_beside_each_token(client: openai.OpenAI) -> N
         chances = [other.logprob for other in each.top_logprobs]
         assert len(chances) == 4 and chances == sorted(chances, reverse=True)
         assert (each.token, each.logprob) == (each.top_logprobs[0].token, chances[0])  # greedy takes the likeliest
+        assert all(bytes(other.bytes or ()).decode() == other.token for other in (each, *each.top_logprobs))
     alone = client.chat.completions.create(**asked).choices[0].logprobs
     assert alone is not None and alone.content is not None and not any(each.top_logprobs for each in alone.content)
 
