@@ -55,7 +55,7 @@ def lower_extend(
             segments=zeros(*read),
             images=jnp.zeros((slots, 0, 1, 1, 3), jnp.uint8),
             image_tokens=zeros(*read),
-            seen=jnp.zeros((1 + len(model.vision.deepstack), tokens, model.width), model.dtype),
+            image_features=jnp.zeros((1 + len(model.vision.deepstack), tokens, model.width), model.dtype),
         )
         drawing = jax.tree.map(jnp.asarray, Drawing.fresh(slots))
         rows = zeros(slots)

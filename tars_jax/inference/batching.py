@@ -81,7 +81,7 @@ def extension(
             segments=(write_at < max_length).astype(np.int32),
             images=np.zeros((rows, 0, 1, 1, 3), np.uint8),
             image_tokens=image_tokens,
-            seen=bank,
+            image_features=bank,
         ),
         write_at=write_at,
         last=columns[0],

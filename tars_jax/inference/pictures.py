@@ -23,8 +23,8 @@ from jax.sharding import Mesh
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Array, Parameters, see
-from tars_jax.model.quantisation import quantised_see
+from tars_jax.model.policy import Array, Parameters, encode_images
+from tars_jax.model.quantisation import encode_images_quantised
 from tars_jax.model.sharding import array_sharding, constrain
 
 
@@ -61,12 +61,12 @@ def make_encode_fn(config: ModelConfig, quantised: bool) -> Encode:
 
     Places at P or beyond are dropped. The bank is donated.
     """
-    run = quantised_see if quantised else see
+    run = encode_images_quantised if quantised else encode_images
 
     @functools.partial(jax.jit, donate_argnums=1)
     def encode(parameters: Parameters, bank: jax.Array, images: Array, places: Array) -> jax.Array:
-        seen = run(config, {"vision": parameters["vision"]}, images)
-        return constrain(bank.at[:, places].set(seen.astype(bank.dtype), mode="drop"), None, None, None)
+        encoded = run(config, {"vision": parameters["vision"]}, images)
+        return constrain(bank.at[:, places].set(encoded.astype(bank.dtype), mode="drop"), None, None, None)
 
     return encode
 
@@ -119,7 +119,7 @@ class PictureBank:
         for shape in dict.fromkeys(picture.pixels.shape for picture in missing):
             alike = [picture for picture in missing if picture.pixels.shape == shape]
             for first in range(0, len(alike), self._buckets[-1]):
-                self._see(parameters, alike[first : first + self._buckets[-1]])
+                self._add(parameters, alike[first : first + self._buckets[-1]])
         return {key: self._places[key] for key in wanted}
 
     def fits(self, pictures: Iterable[Picture]) -> bool:
@@ -141,7 +141,7 @@ class PictureBank:
         places, self._free = self._free[:tokens], self._free[tokens:]
         return places
 
-    def _see(self, parameters: Parameters, pictures: Sequence[Picture]) -> None:
+    def _add(self, parameters: Parameters, pictures: Sequence[Picture]) -> None:
         count = next(bucket for bucket in self._buckets if bucket >= len(pictures))
         images = np.zeros((count, *pictures[0].pixels.shape), np.uint8)
         places = np.full((count, pictures[0].tokens), self.size)

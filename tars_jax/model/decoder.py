@@ -31,7 +31,7 @@ from tars_jax.model.sharding import constrain
 
 
 @flax.struct.dataclass
-class Attending:
+class AttentionContext:
     """Where the new tokens stand and what they may look at; the same for every layer."""
 
     cosine: jax.Array  # [B, T, H / 2]
@@ -62,7 +62,7 @@ class Attention(nn.Module):
 
     @nn.compact
     def __call__(
-        self, x: jax.Array, attending: Attending, cache: Cache | None, place: jax.Array
+        self, x: jax.Array, context: AttentionContext, cache: Cache | None, place: jax.Array
     ) -> tuple[jax.Array, Cache | None]:
         config = self.config
         dense = functools.partial(nn.DenseGeneral, dtype=config.dtype, dot_general=dot_general(config.execution))
@@ -74,15 +74,15 @@ class Attention(nn.Module):
         q, k = projected(config.query_heads, "query"), projected(config.kv_heads, "key")
         if config.query_key_norm:
             q, k = norm(config, "query_norm")(q), norm(config, "key_norm")(k)
-        q, k = (rotate(each, attending.cosine, attending.sine) for each in (q, k))
+        q, k = (rotate(each, context.cosine, context.sine) for each in (q, k))
         v = projected(config.kv_heads, "value")
         if cache is None:
-            assert attending.visible is not None
-            y = attend(q, k, v, attending.visible)
+            assert context.visible is not None
+            y = attend(q, k, v, context.visible)
         else:
-            assert attending.write_at is not None
-            cache = cache.written(place, attending.slots, attending.write_at, k, v)
-            y = attend_cache(q, *cache.layer(place, attending.slots), cache.order, attending.write_at)
+            assert context.write_at is not None
+            cache = cache.written(place, context.slots, context.write_at, k, v)
+            y = attend_cache(q, *cache.layer(place, context.slots), cache.order, context.write_at)
         return dense(config.width, axis=(-2, -1), use_bias=False, name="out")(y), cache
 
 
@@ -93,19 +93,19 @@ class Block(nn.Module):
 
     @nn.compact
     def __call__(
-        self, carry: tuple[jax.Array, Cache | None], layer: Layer, attending: Attending
+        self, carry: tuple[jax.Array, Cache | None], layer: Layer, context: AttentionContext
     ) -> tuple[tuple[jax.Array, Cache | None], RouterStatistics]:
         config, (x, cache) = self.config, carry
         x = checkpoint_name(constrain(x, "batch", "sequence", None), LAYER_IN)
-        y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), attending, cache, layer.place)
+        y, cache = Attention(config, name="attention")(norm(config, "attention_norm")(x), context, cache, layer.place)
         x = x + y
         if config.experts:
             normed = norm(config, "experts_norm")(x)
-            y, statistics = Experts(config, name="experts")(normed, attending.valid, layer.routes)
+            y, statistics = Experts(config, name="experts")(normed, context.valid, layer.routes)
         else:
             y, statistics = Dense(config, name="mlp")(norm(config, "mlp_norm")(x))
         x = x + y
-        if (deepstack := attending.deepstack) is not None:
+        if (deepstack := context.deepstack) is not None:
             last = deepstack.shape[0] - 1
             x = x + jnp.where(layer.number <= last, deepstack[jnp.minimum(layer.number, last)], 0)
         return (x, cache), statistics
@@ -118,7 +118,7 @@ class Decoder(nn.Module):
 
     @nn.compact
     def __call__(
-        self, x: jax.Array, attending: Attending, caches: Caches | None = None, routes: jax.Array | None = None
+        self, x: jax.Array, context: AttentionContext, caches: Caches | None = None, routes: jax.Array | None = None
     ) -> tuple[jax.Array, Caches | None, RouterStatistics]:
         config, remat = self.config, self.config.execution.remat
         block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
@@ -136,7 +136,7 @@ class Decoder(nn.Module):
                 unroll=min(size, config.execution.unroll),
             )(config, name=name)
             carry = x, None if caches is None else caches[group]
-            (x, cache), of_group = layers(carry, _group(every, group, size), attending)
+            (x, cache), of_group = layers(carry, _group(every, group, size), context)
             after.append(cache)
             statistics.append(of_group)
         joined = jax.tree.map(lambda *parts: jnp.concatenate(parts), *statistics)

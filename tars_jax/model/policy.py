@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from tars_jax.model.attention import within_segments
 from tars_jax.model.cache import Caches
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.decoder import Attending, Decoder
+from tars_jax.model.decoder import AttentionContext, Decoder
 from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
@@ -41,8 +41,9 @@ class Inputs:
     segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
     images: Array  # [B, I, height, width, 3] uint8; a tuple of such where there are several sizes
     image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens (size after size), -1 for text
-    # From `see`, in place of images: [1 + F, B, I * Q, D], or [1 + F, P, D], whose P all rows' image_tokens index.
-    seen: Array | None = None
+    # From `encode_images`, in place of images: [1 + F, B, I * Q, D], or [1 + F, P, D], whose P the image_tokens of all
+    # rows index.
+    image_features: Array | None = None
     routes: Array | None = None  # [B, T, L, K] int16: experts that tokens must go to; -1 where the router is free
 
 
@@ -99,19 +100,19 @@ class Policy(nn.Module):
         valid = inputs.segments > 0
         if address is None:
             visible = within_segments(inputs.segments, config.execution.attention_backend)
-            attending = Attending(cosine, sine, visible, valid, deepstack)
+            context = AttentionContext(cosine, sine, visible, valid, deepstack)
         else:
-            attending = Attending(cosine, sine, None, valid, deepstack, address.slots, address.write_at)
+            context = AttentionContext(cosine, sine, None, valid, deepstack, address.slots, address.write_at)
         replayed = None if inputs.routes is None else jnp.moveaxis(jnp.asarray(inputs.routes), 2, 0)
-        hidden, cache, routers = Decoder(config, name="decoder")(x, attending, cache, replayed)
+        hidden, cache, routers = Decoder(config, name="decoder")(x, context, cache, replayed)
 
         logits = values = None
         if config.vocabulary_head:
-            asked = hidden
+            answered = hidden
             if address is not None and address.last is not None:
-                asked = jnp.take_along_axis(hidden, address.last[:, None, None], axis=1)
+                answered = jnp.take_along_axis(hidden, address.last[:, None, None], axis=1)
             head = nn.Dense(config.vocabulary, use_bias=False, dtype=config.dtype, name="vocabulary_head")
-            logits = _written(config, (embed.attend if config.tied_embeddings else head)(asked))
+            logits = _without_image_token(config, (embed.attend if config.tied_embeddings else head)(answered))
         if config.scalar_head:
             # Zero at first: an untrained value model is the constant 0, not noise.
             value = nn.Dense(1, kernel_init=nn.initializers.zeros, name="scalar_head")
@@ -136,32 +137,32 @@ def _encoder(config: ModelConfig) -> VisionEncoder:
 
 def _features(config: ModelConfig, inputs: Inputs) -> jax.Array | None:
     """What stands at each image token, [1 + F, B, T, D], encoded now or before; None where there are no images."""
-    seen = inputs.seen
-    if seen is not None and seen.ndim == 3:
-        return seen[:, jnp.maximum(inputs.image_tokens, 0)]
-    if seen is None:
+    encoded = inputs.image_features
+    if encoded is not None and encoded.ndim == 3:
+        return encoded[:, jnp.maximum(inputs.image_tokens, 0)]
+    if encoded is None:
         sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
         if not any(images.shape[1] for images in sizes):
             return None
         encoder = _encoder(config)
-        seen = jnp.concatenate([_of_rows(encoder, images) for images in sizes if images.shape[1]], axis=2)
+        encoded = jnp.concatenate([_encode_rows(encoder, images) for images in sizes if images.shape[1]], axis=2)
     # Each row takes from its own images; the compiler would bring the images of all rows together for it.
-    taken = mapped(_taken, ((None, "batch", None, None), ("batch", None)), (None, "batch", None, None))
-    return taken(seen, inputs.image_tokens)
+    gather = mapped(_gather, ((None, "batch", None, None), ("batch", None)), (None, "batch", None, None))
+    return gather(encoded, inputs.image_tokens)
 
 
-def _taken(seen: jax.Array, image_tokens: jax.Array) -> jax.Array:
+def _gather(encoded: jax.Array, image_tokens: jax.Array) -> jax.Array:
     """Of image tokens [1 + F, B, I * Q, D] those that the rows name, [1 + F, B, T, D]; any where they name none."""
-    return jnp.take_along_axis(seen, jnp.maximum(image_tokens, 0)[None, ..., None], axis=2)
+    return jnp.take_along_axis(encoded, jnp.maximum(image_tokens, 0)[None, ..., None], axis=2)
 
 
-def _of_rows(encoder: VisionEncoder, images: Array) -> jax.Array:
+def _encode_rows(encoder: VisionEncoder, images: Array) -> jax.Array:
     """[B, I, height, width, 3] to [1 + F, B, I * Q, D]."""
-    seen = encoder(einops.rearrange(images, "b i ... -> (b i) ..."))
-    return einops.rearrange(seen, "f (b i) q d -> f b (i q) d", b=images.shape[0])
+    encoded = encoder(einops.rearrange(images, "b i ... -> (b i) ..."))
+    return einops.rearrange(encoded, "f (b i) q d -> f b (i q) d", b=images.shape[0])
 
 
-def _written(config: ModelConfig, logits: jax.Array) -> jax.Array:
+def _without_image_token(config: ModelConfig, logits: jax.Array) -> jax.Array:
     """fp32, without the image token: sampled, it could not be told from a screenshot when the window is read again."""
     never = jnp.arange(config.vocabulary) == (-1 if config.image_token is None else config.image_token)
     return jnp.where(never, NEVER, logits.astype(jnp.float32))
@@ -173,7 +174,7 @@ def vocabulary_logits(config: ModelConfig, parameters: Parameters, hidden: jax.A
         kernel = parameters["embed"]["embedding"].T
     else:
         kernel = parameters["vocabulary_head"]["kernel"]
-    return _written(config, product(config.execution, hidden, kernel.astype(hidden.dtype)))
+    return _without_image_token(config, product(config.execution, hidden, kernel.astype(hidden.dtype)))
 
 
 def forward(
@@ -188,15 +189,15 @@ def forward(
     return output
 
 
-def see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
+def encode_images(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
     """Screenshots uint8 [I, height, width, 3] to the features [1 + F, I, Q, D] that stand at their image tokens.
 
-    Joined over images, they are what `Inputs.seen` takes. They depend on the parameters of `vision` alone: a learner
-    that does not train these may compute them once (`tars_jax.training.gallery`), the gradients of all others are the
-    same.
+    Joined over images, they are what `Inputs.image_features` takes. They depend on the parameters of `vision` alone: a
+    learner that does not train these may compute them once (`tars_jax.training.gallery`), the gradients of all others
+    are the same.
     """
-    seen: Any = PolicyVision(config).apply({"params": {"vision": parameters["vision"]}}, images)
-    return seen
+    encoded: Any = PolicyVision(config).apply({"params": {"vision": parameters["vision"]}}, images)
+    return encoded
 
 
 def dummy_inputs(config: ModelConfig, tokens: int = 2) -> Inputs:

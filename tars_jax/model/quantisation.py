@@ -107,10 +107,13 @@ def quantised_forward(
     return output
 
 
-def quantised_see(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
-    """`tars_jax.model.policy.see` on what `quantise` returned. Raises InputError where qwix is not installed."""
-    seen: Any = _apply(PolicyVision(_plain(config)), {"vision": parameters["vision"]}, images)
-    return seen
+def encode_images_quantised(config: ModelConfig, parameters: Parameters, images: Array) -> jax.Array:
+    """`tars_jax.model.policy.encode_images` of what `quantise` returned.
+
+    Raises InputError where qwix is not installed.
+    """
+    encoded: Any = _apply(PolicyVision(_plain(config)), {"vision": parameters["vision"]}, images)
+    return encoded
 
 
 def _plain(config: ModelConfig) -> ModelConfig:

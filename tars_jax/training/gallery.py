@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Array, Parameters, see
+from tars_jax.model.policy import Array, Parameters, encode_images
 from tars_jax.training.processes import fetched
 
 AT_A_TIME = 32  # screenshots of one call, so that one shape is compiled
@@ -27,16 +27,16 @@ MOST = 4096  # screenshots that are kept from update to update; those shown long
 
 
 @functools.cache
-def make_see_fn(model: ModelConfig) -> Callable[[Parameters, Array], jax.Array]:
-    """`see`, jitted; galleries of one model share it, and what has been compiled."""
-    return jax.jit(functools.partial(see, model))
+def make_encode_fn(model: ModelConfig) -> Callable[[Parameters, Array], jax.Array]:
+    """`encode_images`, jitted; galleries of one model share it, and what has been compiled."""
+    return jax.jit(functools.partial(encode_images, model))
 
 
 class Gallery:
     """What one encoder says of screenshots; all calls bring parameters with the same `vision`."""
 
     def __init__(self, model: ModelConfig) -> None:
-        self._see = make_see_fn(model)
+        self._encode = make_encode_fn(model)
         self._known: collections.OrderedDict[bytes, np.ndarray] = collections.OrderedDict()  # [1 + F, Q, D] each
         self.encoded = 0  # screenshots so far
 
@@ -51,7 +51,7 @@ class Gallery:
             some = missing[first : first + AT_A_TIME]
             batch = np.zeros((AT_A_TIME, *size), np.uint8)
             batch[: len(some)] = [wanted[key] for key in some]
-            features = fetched(self._see({"vision": parameters["vision"]}, batch))
+            features = fetched(self._encode({"vision": parameters["vision"]}, batch))
             self._known |= {key: features[:, place] for place, key in enumerate(some)}
         self.encoded += len(missing)
         for key in wanted:

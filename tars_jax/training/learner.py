@@ -93,19 +93,19 @@ class PPOLearner:
             reference = None
             if self._reference is not None:
                 reference = map_rows(self._score, self._reference, packed.rows, config.minibatch_rows)
-        values = value_seen = None
+        values = value_features = None
         if config.uses_values:
             with watch("values"):
                 parameters = value.parameters if separate else policy.parameters
                 rows = free_routes(packed.rows) if separate else packed.rows
                 if separate and config.freeze_vision:
-                    value_seen = self._value_gallery.show(parameters, images)
-                    rows = with_features(rows, value_seen)
+                    value_features = self._value_gallery.show(parameters, images)
+                    rows = with_features(rows, value_features)
                 values = map_rows(self._values, parameters, rows, config.minibatch_rows)
         batch, prepared = prepare(
             packed, trajectories, proximal, values, config, self._rewards, self._advantages, reference
         )
-        batch = dataclasses.replace(batch, value_seen=value_seen)
+        batch = dataclasses.replace(batch, value_features=value_features)
 
         collected: list[dict[str, jax.Array]] = []
         rng = np.random.default_rng((seed, version))

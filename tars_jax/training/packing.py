@@ -175,7 +175,7 @@ def free_routes(rows: Rows) -> Rows:
 def with_features(rows: Rows, features: Array) -> Rows:
     """The rows with what an encoder says of their screenshots, [1 + F, R, I * Q, D], in place of these."""
     nothing = np.zeros((features.shape[1], 0, 1, 1, 3), np.uint8)
-    return rows.replace(inputs=rows.inputs.replace(images=nothing, seen=features))  # type: ignore[attr-defined]
+    return rows.replace(inputs=rows.inputs.replace(images=nothing, image_features=features))  # type: ignore[attr-defined]
 
 
 def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: Rows, at_a_time: int) -> np.ndarray:

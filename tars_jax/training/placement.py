@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from tars_jax.model.sharding import array_sharding, leaf_name, mesh_of
 
 Batch = TypeVar("Batch")
-ROWS_SECOND = {"positions", "seen", "value_seen"}  # fields [x, B, ...]; all others are [B, ...]
+ROWS_SECOND = {"positions", "image_features", "value_features"}  # fields [x, B, ...]; all others are [B, ...]
 
 
 def take_rows(batch: Batch, chosen: Any) -> Batch:

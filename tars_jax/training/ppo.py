@@ -57,8 +57,8 @@ class PPOBatch:
     old_values: Array
     weights: Array | None = None  # 1 / action tokens of the trajectory, for the aggregation "sequence"
     reference_log_probs: Array | None = None  # for a KL to the reference policy
-    # [1 + F, R, I * Q, D]: the value model's `Inputs.seen`, where the policy has its own.
-    value_seen: Array | None = None
+    # [1 + F, R, I * Q, D]: the value model's `Inputs.image_features`, where the policy has its own.
+    value_features: Array | None = None
 
 
 def score_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
@@ -247,6 +247,6 @@ def make_policy_update(
 def value_batch(batch: PPOBatch) -> ValueBatch:
     """What the value update reads of a PPO minibatch."""
     rows = free_routes(batch.rows)
-    if batch.value_seen is not None:
-        rows = with_features(rows, batch.value_seen)
+    if batch.value_features is not None:
+        rows = with_features(rows, batch.value_features)
     return ValueBatch(rows, batch.value_targets, batch.old_values)

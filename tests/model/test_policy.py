@@ -10,7 +10,16 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import NEVER, Inputs, Output, Parameters, count_parameters, forward, init_parameters, see
+from tars_jax.model.policy import (
+    NEVER,
+    Inputs,
+    Output,
+    Parameters,
+    count_parameters,
+    encode_images,
+    forward,
+    init_parameters,
+)
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
@@ -109,10 +118,10 @@ def test_images_may_be_seen_beforehand(tiny_model: ModelConfig) -> None:
     @jax.jit
     def both(key: jax.Array) -> Any:
         parameters = init_parameters(model, key)
-        seen = see(model, parameters, images[0, order])
-        assert seen.shape == (2, 3, 6, model.width)
+        encoded = encode_images(model, parameters, images[0, order])
+        assert encoded.shape == (2, 3, 6, model.width)
         beforehand = dataclasses.replace(
-            inputs, images=images[:, :0], image_tokens=elsewhere, seen=seen.reshape(-1, 18, model.width)
+            inputs, images=images[:, :0], image_tokens=elsewhere, image_features=encoded.reshape(-1, 18, model.width)
         )
         run = jax.grad(loss, has_aux=True)
         return run(parameters, inputs), run(parameters, beforehand)

@@ -18,11 +18,11 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import CacheAddress, Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.quantisation import (
     dequantise,
+    encode_images_quantised,
     is_quantised,
     pack,
     quantise,
     quantised_forward,
-    quantised_see,
     unpack,
     weight_errors,
 )
@@ -144,8 +144,8 @@ def test_images_may_be_seen_beforehand(tiny_model: ModelConfig, quantised: Param
 
     @jax.jit
     def both() -> tuple[jax.Array, jax.Array]:
-        seen = quantised_see(tiny_model, quantised, image[0])
-        beforehand = dataclasses.replace(inputs, images=image[:, :0], seen=seen[:, 0])
+        encoded = encode_images_quantised(tiny_model, quantised, image[0])
+        beforehand = dataclasses.replace(inputs, images=image[:, :0], image_features=encoded[:, 0])
         first, second = (quantised_forward(tiny_model, quantised, each).logits for each in (inputs, beforehand))
         return first, second
 

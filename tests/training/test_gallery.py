@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import Parameters, init_parameters, see
+from tars_jax.model.policy import Parameters, encode_images, init_parameters
 from tars_jax.training.gallery import Gallery
 from tars_jax.training.learner import PPOLearner
 from tars_jax.training.optimisers import OptimiserConfig
@@ -57,7 +57,7 @@ def test_what_was_seen_stands_where_the_screenshots_were(tiny_model: ModelConfig
     num_rows, num_images = rows.inputs.images.shape[:2]
     assert features.shape == (1, num_rows, 2 * num_images, tiny_model.width)
     assert gallery.encoded == 4 + 1  # four screens, and the blank of places that no window takes
-    expected = see(tiny_model, tiny_parameters, rows.inputs.images[0])
+    expected = encode_images(tiny_model, tiny_parameters, rows.inputs.images[0])
     np.testing.assert_allclose(features[:, 0], np.asarray(expected).reshape(1, -1, tiny_model.width), atol=1e-5)
     score = make_score_fn(tiny_model)
     anew, kept = (score(tiny_parameters, each) for each in (rows, with_features(rows, features)))

@@ -148,7 +148,8 @@ def test_a_function_of_rows_sees_those_that_were_played(episodes: Episodes) -> N
 
 def test_rows_of_what_was_seen_lie_second() -> None:
     """Features of screenshots are [1 + F, R, Q, D]: of numpy arrays and of traced ones the second axis is taken."""
-    seen = np.arange(2 * 3 * 1 * 1).reshape(2, 3, 1, 1)
-    for given, chosen in ((seen, np.array([2, 0])), (jnp.asarray(seen), jnp.array([2, 0]))):
-        np.testing.assert_array_equal(take_rows({"seen": given}, chosen)["seen"][..., 0, 0], [[2, 0], [5, 3]])
-    assert take_rows({"seen": jnp.asarray(seen)}, jnp.array([3]))["seen"].ravel().tolist() == [0, 0]
+    name = "image_features"
+    features = np.arange(2 * 3 * 1 * 1).reshape(2, 3, 1, 1)
+    for given, chosen in ((features, np.array([2, 0])), (jnp.asarray(features), jnp.array([2, 0]))):
+        np.testing.assert_array_equal(take_rows({name: given}, chosen)[name][..., 0, 0], [[2, 0], [5, 3]])
+    assert take_rows({name: jnp.asarray(features)}, jnp.array([3]))[name].ravel().tolist() == [0, 0]
