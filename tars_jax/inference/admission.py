@@ -61,9 +61,8 @@ class Admission:
         config = self._config
         sampling = sampling or Sampling(temperature=config.temperature, constraint=config.constraint)
         budget = config.max_new_tokens if sampling.max_new_tokens is None else sampling.max_new_tokens
-        new = np.asarray([*([] if window.pending is None else [window.pending]), *tokens], np.int32)
         with _at_fault("tokens"):
-            self._check_tokens(window, new, budget)
+            new = self._new_tokens(window, tokens, budget)
         with _at_fault("alternatives"):
             self._check_alternatives(sampling)
         self._check_constraint(sampling, budget)
@@ -98,12 +97,15 @@ class Admission:
             on_token=on_token,
         )
 
-    def _check_tokens(self, window: Window, new: np.ndarray, budget: int) -> None:
+    def _new_tokens(self, window: Window, tokens: Sequence[int], budget: int) -> np.ndarray:
+        """[T] int32 with what was pending."""
+        new = np.asarray([*([] if window.pending is None else [window.pending]), *tokens])
         if not new.size:
             raise InputError("session: there are no tokens to read, it takes one or more")
-        if new.min() < 0 or new.max() >= self._model.vocabulary:
+        if new.dtype.kind not in "iu" or new.min() < 0 or new.max() >= self._model.vocabulary:
             raise InputError(
-                f"session: there are tokens from {new.min()} to {new.max()}, it takes 0 to {self._model.vocabulary - 1}"
+                f"session: there are tokens from {new.min()} to {new.max()}, it takes whole numbers from 0 to "
+                f"{self._model.vocabulary - 1}"
             )
         longest = self._config.max_length
         if window.length + new.size + budget > longest:
@@ -112,6 +114,7 @@ class Admission:
                 f"{budget} do not fit {longest}"
             )
         bucket(new.size, self._config.length_buckets)
+        return new.astype(np.int32)
 
     def _check_alternatives(self, sampling: Sampling) -> None:
         if sampling.alternatives > self._config.alternatives:

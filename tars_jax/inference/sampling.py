@@ -86,7 +86,7 @@ class Sampling:
     def __post_init__(self) -> None:
         check("temperature", self.temperature, self.temperature >= 0 and self.temperature < 1e4, "0 (greedy) to 10000")
         check("top_p", self.top_p, 0 < self.top_p <= 1, "more than 0, at most 1")
-        check("top_k", self.top_k, self.top_k >= 0, "0 (off) or more")
+        check("top_k", self.top_k, 0 <= self.top_k < 2**31, "0 (off) to 2147483647")
         check("alternatives", self.alternatives, self.alternatives >= 0, "0 or more")
         check("max_new_tokens", self.max_new_tokens, (self.max_new_tokens or 0) >= 0, "0 or more")
 

@@ -102,13 +102,17 @@ class Request:
         return None if self.left else (len(self.written), "length")
 
     def settle(self, kept: int) -> None:
-        """Moves the window on by what was read and the tokens that are kept. Behind its length the cache is free."""
+        """Moves the window on by what was read and the tokens that are kept. Behind its length the cache is free.
+
+        The random stream moves on by all that was written: whether tokens are kept depends on what they are, and drawn
+        again they would come again.
+        """
         window, cached = self.window, max(kept - 1, 0)
         window.length += self.tokens.size + cached
         window.position = self.next_position + cached
         window.pending = self.written[kept - 1] if kept else self.held
         if self.stream is not None:
-            self.stream.drawn += kept
+            self.stream.drawn += len(self.written)
 
     def sampled(self, kept: int, reason: str) -> Sampled:
         """The answer."""

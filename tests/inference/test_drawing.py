@@ -198,6 +198,7 @@ def test_slots_without_a_constraint_are_free() -> None:
         ("top_p", 0.0),
         ("top_p", 1.5),
         ("top_k", -1),
+        ("top_k", 2**31),  # more than an array of the device holds
         ("max_new_tokens", -1),
     ],
 )

@@ -242,7 +242,9 @@ def test_a_closed_engine_leaves_nobody_waiting(tiny_model: ModelConfig, tiny_par
         (prompt(1), [picture(0) / 255], "an image is float64 .*, it takes uint8"),
         (prompt(*prompt()), [picture(0), picture(0)[:8]], "12 image tokens for 2 images of 3, 6 tokens"),
         ([], [], "there are no tokens to read"),
-        ([1, 32], [], "tokens from 1 to 32, it takes 0 to 31"),
+        ([1, 32], [], "tokens from 1 to 32, it takes whole numbers from 0 to 31"),
+        ([1, 2**40], [], "tokens from 1 to 1099511627776"),
+        ([1, 2.5], [], "tokens from 1.0 to 2.5"),
     ],
 )
 def test_bad_requests_harm_nobody(engine: Engine, tokens: list[int], images: list[np.ndarray], message: str) -> None:

@@ -5,6 +5,8 @@ import contextlib
 import dataclasses
 import itertools
 import random
+import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
@@ -281,7 +283,7 @@ def test_an_answer_is_cut_back_and_goes_on_from_there(engine: Engine, kept: int)
             assert session.length == 2 + kept
             after = await respond(session, 9)
             await respond(other, 1, 2, restart=True, max_new_tokens=kept, seed=8)
-            other.stream.drawn = kept
+            other.stream.drawn = 5  # what was taken back is not drawn again
             assert after == await respond(other, 9)
 
     run(play())
@@ -401,6 +403,28 @@ def test_pictures_of_several_sizes_in_one_window(engine: Engine) -> None:
 
 
 # Compilation
+
+
+def test_warming_up_ends_no_answer(engine: Engine) -> None:
+    """For screenshots of a further size, while others play."""
+
+    async def play() -> Sampled:
+        begun = threading.Event()
+
+        def on_token(token: Token) -> None:
+            begun.set()
+            time.sleep(0.01)
+
+        async with engine.session(1) as session:
+            sampling = Sampling(max_new_tokens=40)
+            answer = asyncio.create_task(
+                session.respond([1, 2], [], restart=True, sampling=sampling, on_token=on_token)
+            )
+            await asyncio.to_thread(begun.wait)
+            await asyncio.to_thread(engine.warm_up)
+            return await answer
+
+    assert len(run(play()).tokens) == 40
 
 
 def test_after_warm_up_nothing_is_compiled(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:

@@ -31,6 +31,9 @@ from tars_jax.web.responses import EventStream, JsonResponse, read_json
 INLINE_BYTES = 1 << 16  # a body of more is read in a thread, so that it holds nobody up
 MAX_IMAGES, MAX_PIXELS = 64, 4096 * 4096
 MAX_SEED = 2**63 - 1
+# So long a request waits for the one before it. After a cancelled one the next may come, on another connection, before
+# the server has seen that the first was closed.
+OVERLAP_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +46,7 @@ class _Live:
     lease: float
     closing: contextlib.AsyncExitStack
     asked: float  # when the last request ended
-    answering: bool = False
+    turn: asyncio.Lock = dataclasses.field(default_factory=asyncio.Lock)  # held by a request while it is answered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,11 +98,13 @@ class Sessions:
         """{seed?, lease_seconds?} -> {id, ...}: a session with the same context and a random stream of its own."""
         fields = Fields(await read_json(request))
         seed, lease = self._seed_and_lease(fields)
-        live = self._find(request)
-        self._require_idle(live)
+        live = await self._take(request)
         closing = contextlib.AsyncExitStack()
-        with engine_errors(0):
-            session = await closing.enter_async_context(live.session.fork(seed))
+        try:
+            with engine_errors(0):
+                session = await closing.enter_async_context(live.session.fork(seed))
+        finally:
+            self._rest(live)
         return self._opened(session, lease, closing)
 
     async def delete(self, request: Request) -> Response:
@@ -114,9 +119,7 @@ class Sessions:
         long = len(await request.body()) > INLINE_BYTES
         ask = await asyncio.to_thread(self._read, body) if long else self._read(body)
         images = await decode_images(ask.images, self._max_pixels)
-        live = self._find(request)
-        self._require_idle(live)
-        live.answering = True
+        live = await self._take(request)
         if ask.stream:
             return await EventStream.begin(self._pieces(live, ask, images))
         try:
@@ -128,7 +131,8 @@ class Sessions:
         return JsonResponse(_answer(sampled))
 
     def _rest(self, live: _Live) -> None:
-        live.answering, live.asked = False, asyncio.get_running_loop().time()
+        live.turn.release()
+        live.asked = asyncio.get_running_loop().time()
 
     async def _pieces(self, live: _Live, ask: _Ask, images: list[np.ndarray]) -> AsyncGenerator[dict[str, Any], None]:
         """Tokens as they come, then how it ended."""
@@ -206,9 +210,17 @@ class Sessions:
             )
         return live
 
-    def _require_idle(self, live: _Live) -> None:
-        if live.answering:
-            raise RequestError("the session's last answer is under way", status=409, code="session_in_use")
+    async def _take(self, request: Request) -> _Live:
+        """The session, for this request alone until `_rest`."""
+        live = self._find(request)
+        try:
+            async with asyncio.timeout(OVERLAP_S):
+                await live.turn.acquire()
+        except TimeoutError as error:
+            raise RequestError("the session's last answer is under way", status=409, code="session_in_use") from error
+        if request.path_params["id"] not in self._live:
+            live.turn.release()
+        return self._find(request)
 
     async def _close(self, id: str) -> None:
         live = self._live.pop(id)
@@ -217,7 +229,7 @@ class Sessions:
     async def _reap(self) -> None:
         while True:
             now = asyncio.get_running_loop().time()
-            ends = {id: live.asked + live.lease for id, live in self._live.items() if not live.answering}
+            ends = {id: live.asked + live.lease for id, live in self._live.items() if not live.turn.locked()}
             for id in [id for id, end in ends.items() if end <= now]:
                 try:
                     await self._close(id)

@@ -93,6 +93,32 @@ def test_a_cancelled_answer_frees_its_slot_and_the_session_goes_on(
     assert len(asyncio.run(asyncio.wait_for(play(), 600)).tokens) == 8
 
 
+@pytest.mark.parametrize("where", ["local", "server"])
+def test_a_session_may_go_on_the_moment_its_answer_was_cancelled(
+    where: str, server: str, engine: Engine, idle: Callable[[], None]
+) -> None:
+    """With a second connection that is free: a server hears of the next request before it hears of the cancellation."""
+
+    async def play() -> None:
+        async with (
+            open_client(server if where == "server" else "local", engine=engine) as client,
+            client.session(1) as session,
+            client.session(2) as other,
+        ):
+            for _ in range(10):
+                waiting = asyncio.create_task(
+                    session.respond([1, 2], [], restart=True, sampling=Sampling(max_new_tokens=3000))
+                )
+                await other.respond([1, 2], [], restart=True, sampling=Sampling(max_new_tokens=1))
+                waiting.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await waiting
+                answer = await session.respond([1, 2], [], restart=True, sampling=Sampling(max_new_tokens=1))
+                assert len(answer.tokens) == 1
+
+    asyncio.run(asyncio.wait_for(play(), 300))
+
+
 def test_a_busy_server_is_asked_again(other_server: OtherServer, idle: Callable[[], None]) -> None:
     async def play(address: str) -> None:
         async with open_client(address) as client, contextlib.AsyncExitStack() as stack:

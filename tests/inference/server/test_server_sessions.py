@@ -78,8 +78,9 @@ def test_forks_share_their_past(http: httpx.Client, idle: Callable[[], None]) ->
 
 
 def test_a_session_answers_one_at_a_time_and_can_be_ended_meanwhile(
-    http: httpx.Client, idle: Callable[[], None]
+    http: httpx.Client, idle: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("tars_jax.inference.server.sessions.OVERLAP_S", 0.05)
     id = opened(http)
     body = {"tokens": [1, 2], "restart": True, "max_new_tokens": 3000, "stream": True}
     with http.stream("POST", f"/v1/rl/sessions/{id}/respond", json=body) as stream:
