@@ -1,6 +1,6 @@
 """The shared words: what an agent did, exactly as it was sampled.
 
-Axes: T tokens of a context window, S steps of a trajectory, L layers, K experts of a token.
+Axes: T tokens of a context window, S steps of a trajectory, L layers with experts, K experts of a token.
 
 A `Trajectory` is a list of `ContextWindow`s (what the policy read and wrote, token by token) and a list of `Step`s
 (what the environment saw of it). Windows are append-only, and nothing in them is ever tokenised again.

@@ -84,7 +84,7 @@ def measure_decode(config: Any, entry: Entry, patience: Patience) -> Row:
     """`chunk` steps of all slots, each with `context` tokens in its cache before them."""
     policy, size = model(config, entry.model), shapes(config)
     quantised = entry.weights == "w4a8"
-    groups = EngineConfig(layers=entry.layers).groups(policy.depth)
+    groups = EngineConfig(layers=entry.layers).groups(policy)
     parameters = jax.jit(lambda key: grouped_layers(_weights(policy, key, quantised=quantised), groups))(
         jax.random.key(config["seed"])
     )
@@ -118,7 +118,7 @@ def _weights(policy: ModelConfig, key: jax.Array, *, quantised: bool) -> Paramet
     return quantise(policy, parameters) if quantised else parameters
 
 
-def _filled(policy: ModelConfig, size: Shapes, groups: int) -> SlotState:
+def _filled(policy: ModelConfig, size: Shapes, groups: tuple[int, ...]) -> SlotState:
     """All slots in the middle of an answer; a cache of random numbers, which take longer than zeros."""
     state = SlotState.empty(policy, size.slots, size.cache_length, groups=groups)
     leaves, tree = jax.tree.flatten(state.cache)

@@ -1,6 +1,6 @@
 """One context window while an episode is played: what was read and what was written, token by token.
 
-Axes: N tokens of a call, L layers, K experts of a token.
+Axes: N tokens of a call, L layers with experts, K experts of a token.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def _held(
 ) -> tuple[SlotFunctions, dict[str, Any], SlotState]:
     """The functions of an engine, and what it holds on the mesh."""
     model = dataclasses.replace(model, scalar_head=False, vocabulary_head=True)
-    groups = EngineConfig().groups(model.depth)
+    groups = EngineConfig().groups(model)
     shapes = jax.eval_shape(lambda parameters: grouped_layers(parameters, groups), parameter_shapes(model))
     parameters = jax.tree.map(
         lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, model.dtype, sharding=sharding),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tars_jax import InputError
+from tars_jax.model.config import ModelConfig
 
 WEIGHTS = ("float", "w4a8")
 LAYERS = ("auto", "apart", "together")
@@ -52,10 +53,10 @@ class EngineConfig:
         if any(not 1 <= rows < self.slots for rows in self.decode_buckets):
             raise InputError(f"engine.decode_buckets is {self.decode_buckets!r}, it takes sizes of 1 to slots - 1")
 
-    def groups(self, depth: int) -> int:
-        """In how many arrays a model of so many layers is held (`tars_jax.model.decoder`)."""
-        apart = self.layers == "apart" or (self.layers == "auto" and depth <= FEW_LAYERS)
-        return depth if apart else 1
+    def groups(self, model: ModelConfig) -> tuple[int, ...]:
+        """How many layers of a model are held together in each array (`tars_jax.model.decoder`)."""
+        apart = self.layers == "apart" or (self.layers == "auto" and model.depth <= FEW_LAYERS)
+        return (1,) * model.depth if apart else model.layer_runs
 
 
 @dataclasses.dataclass(frozen=True)

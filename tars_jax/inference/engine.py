@@ -81,7 +81,7 @@ class Engine:
         )
         self._admission = Admission(model, config, image, constraints)
         self._mesh = mesh_of(parameters)
-        groups = config.groups(model.depth)
+        groups = config.groups(model)
         self._hold = make_hold_fn(groups, self._mesh)
         self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh, groups)
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit

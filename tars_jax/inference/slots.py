@@ -51,8 +51,10 @@ class SlotState:
         return self.length, self.position, self.last_token, self.budget, self.drawing
 
     @staticmethod
-    def empty(config: ModelConfig, slots: int, length: int, mesh: Mesh | None = None, groups: int = 1) -> SlotState:
-        """All slots idle, for parameters in so many groups of layers.
+    def empty(
+        config: ModelConfig, slots: int, length: int, mesh: Mesh | None = None, groups: Sequence[int] | None = None
+    ) -> SlotState:
+        """All slots idle, for parameters in groups of so many layers each; None: as a learner holds them.
 
         On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere.
         """
@@ -240,7 +242,7 @@ def make_slot_functions(
         nobody = jax.tree.map(jnp.asarray, Drawing.fresh(rows))
         drawing = jax.tree.map(lambda asked, rest: jnp.where(mine.budget > 0, asked, rest), mine.drawing, nobody)
         chances = chances_of(drawing, chunk, base_seed)  # a row that goes on has drawn a token in each step before
-        nowhere = jnp.full((rows, chunk, config.depth, config.experts_per_token), -1, jnp.int16)
+        nowhere = jnp.full((rows, chunk, config.routed_layers, config.experts_per_token), -1, jnp.int16)
         none = jnp.zeros((rows, chunk, alternatives))
         empty = Drawn(
             jnp.full((rows, chunk), -1, jnp.int32),
@@ -261,8 +263,8 @@ def make_slot_functions(
 
 
 @functools.cache
-def make_hold_fn(groups: int, mesh: Mesh | None) -> Callable[[Parameters], Parameters]:
-    """Jitted: a copy of parameters with all layers in one group, with its layers in as many groups as the cache's.
+def make_hold_fn(groups: tuple[int, ...], mesh: Mesh | None) -> Callable[[Parameters], Parameters]:
+    """Jitted: a copy of a learner's parameters, with the layers in groups like the cache's.
 
     On a mesh it lies where SERVING_RULES say.
     """

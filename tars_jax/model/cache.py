@@ -9,7 +9,7 @@ product with one token's queries or weights reads it, which a processor would el
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import flax.struct
@@ -45,16 +45,22 @@ class Cache:
         """M, tokens that a slot has room for."""
         return self.keys.shape[1 + self.order.keys.index("M")]
 
+    @property
+    def depth(self) -> int:
+        """L, layers of the group."""
+        return self.keys.shape[0]
+
     @staticmethod
-    def empty(config: ModelConfig, slots: int, length: int, groups: int = 1) -> Caches:
-        """Zeros, for as many slots of so many tokens."""
+    def empty(config: ModelConfig, slots: int, length: int, sizes: Sequence[int] | None = None) -> Caches:
+        """Zeros, for as many slots of so many tokens; `sizes` of the groups are a learner's where there are none."""
         order = ORDERS[config.execution.cache_order]
-        sizes = {"S": slots, "M": length, "K": config.kv_heads, "H": config.head_dim}
+        size_of = {"S": slots, "M": length, "K": config.kv_heads, "H": config.head_dim}
 
-        def zeros(axes: str) -> jax.Array:
-            return jnp.zeros((config.depth // groups, *(sizes[axis] for axis in axes)), config.dtype)
+        def zeros(depth: int, axes: str) -> jax.Array:
+            return jnp.zeros((depth, *(size_of[axis] for axis in axes)), config.dtype)
 
-        return tuple(Cache(zeros(order.keys), zeros(order.values), order) for _ in range(groups))
+        groups = config.layer_runs if sizes is None else sizes
+        return tuple(Cache(zeros(depth, order.keys), zeros(depth, order.values), order) for depth in groups)
 
     def mapped(self, function: Callable[..., Any], *others: Cache) -> Self:
         """Of `function`, called with the axes of keys ("LSKMH" or so) and the keys of all these caches, then values."""
@@ -90,4 +96,4 @@ class Cache:
         return (keys, values) if slots is None else (keys[slots], values[slots])
 
 
-Caches = tuple[Cache, ...]  # of all groups, which have equally many layers
+Caches = tuple[Cache, ...]  # of all groups

@@ -6,6 +6,7 @@ Two families of open weights set the range: Qwen3-VL, with experts or without, a
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 from tars_jax import InputError
@@ -58,7 +59,9 @@ class VisionConfig:
 
 @dataclasses.dataclass(frozen=True)
 class ModelConfig:
-    """Vision encoder plus decoder; the layers have experts, or with `experts` 0 one dense feed-forward each."""
+    """Vision encoder plus decoder, whose layers have experts each, or one dense feed-forward: all of them where
+    `experts` is 0, else those that `dense_layers` names.
+    """
 
     vocabulary: int
     width: int
@@ -71,6 +74,7 @@ class ModelConfig:
     experts_per_token: int = 0
     expert_width: int = 0
     mlp_width: int = 0  # of a dense feed-forward
+    dense_layers: tuple[int, ...] = ()  # of a model with experts, ascending
     qkv_bias: bool = False
     query_key_norm: bool = True  # RMS norm of each head before the rotation
     rope_theta: float = 10_000.0
@@ -92,12 +96,36 @@ class ModelConfig:
             raise InputError(f"query_heads {self.query_heads} must be a multiple of kv_heads {self.kv_heads}")
         if self.experts and not 1 <= self.experts_per_token <= self.experts:
             raise InputError(f"experts_per_token must be 1 to {self.experts}, got {self.experts_per_token}")
-        if bool(self.experts) == bool(self.mlp_width):
+        dense = self.dense_layers
+        if not set(dense) < set(range(self.depth)) or list(dense) != sorted(set(dense)) or (dense and not self.experts):
+            raise InputError(f"dense_layers takes some of layers 0 to {self.depth - 1} with experts, got {dense}")
+        if bool(self.experts) == bool(self.mlp_width) and not dense:
             raise InputError(f"one of experts and mlp_width must be 0, got {self.experts} and {self.mlp_width}")
+        if dense and not self.mlp_width:
+            raise InputError(f"dense_layers {dense} need mlp_width, got 0")
         if len(self.vision.deepstack) > self.depth:
             raise InputError(f"vision.deepstack {self.vision.deepstack} needs as many decoder layers, got {self.depth}")
         if self.dtype not in ("float32", "bfloat16"):
             raise InputError(f"model.dtype must be float32 or bfloat16, got {self.dtype!r}")
+
+    @property
+    def layer_runs(self) -> tuple[int, ...]:
+        """How many layers of one kind follow each other, from the first on: one run, where all are alike."""
+        kinds = itertools.groupby(range(self.depth), key=lambda layer: layer in self.dense_layers)
+        return tuple(len(list(layers)) for _, layers in kinds)
+
+    @property
+    def routed_layers(self) -> int:
+        """Layers that say where tokens went: those with experts, or all of a model without (nowhere)."""
+        return self.depth - len(self.dense_layers)
+
+    def of_layer(self, layer: int) -> ModelConfig:
+        """A model whose layers are all of this one's kind."""
+        if not self.dense_layers:
+            return self
+        if layer in self.dense_layers:
+            return dataclasses.replace(self, dense_layers=(), experts=0, experts_per_token=0)
+        return dataclasses.replace(self, dense_layers=(), mlp_width=0)
 
     @property
     def experts_backend(self) -> str:

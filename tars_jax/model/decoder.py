@@ -3,15 +3,17 @@
 Axes: B rows, T new tokens, M cache length, L layers, D width, N query heads, K key-value heads, H head dimension,
 F features of an image token that are added after the first layers.
 
-Layers come in groups, each a scan over arrays of all its layers. The learner has one group, so that one layer is
-compiled and not L. An engine may have one for each layer (`grouped_layers`): nothing is then taken out of larger
-arrays, which costs a processor a part of every decode step. Parameters are grouped
-as the live cache is.
+Layers come in groups of one kind, each a scan over arrays of all its layers. The learner has as few as there can be,
+one where all layers are alike, so that one layer is compiled and not L. An engine may have one for each layer
+(`grouped_layers`): nothing is then taken out of larger arrays, which costs a processor a part of every decode step.
+Parameters are grouped as the live cache is.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -112,7 +114,10 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """All layers: hidden states [B, T, D] to normed hidden states [B, T, D], the new cache, statistics [L, ...]."""
+    """All layers: hidden states [B, T, D] to normed hidden states [B, T, D], the new cache, statistics [R, ...].
+
+    R are the layers with experts, or all where none has any; `routes` [R, B, T, K] are theirs.
+    """
 
     config: ModelConfig
 
@@ -122,11 +127,10 @@ class Decoder(nn.Module):
     ) -> tuple[jax.Array, Caches | None, RouterStatistics]:
         config, remat = self.config, self.config.execution.remat
         block = Block if remat == "none" else nn.remat(Block, prevent_cse=False, policy=REMAT[remat])
-        groups = 1 if caches is None else len(caches)
-        size = config.depth // groups
-        every = Layer(jnp.arange(config.depth), jnp.arange(config.depth) % size, routes)
-        after, statistics = list[Any](), list[RouterStatistics]()
-        for group, name in enumerate(group_names(groups)):
+        sizes = config.layer_runs if caches is None else tuple(cache.depth for cache in caches)
+        after, statistics, routed = list[Any](), list[RouterStatistics](), 0
+        for group, (name, size) in enumerate(zip(group_names(len(sizes)), sizes, strict=True)):
+            first = sum(sizes[:group])
             layers = nn.scan(
                 block,
                 variable_axes={"params": 0},
@@ -134,11 +138,15 @@ class Decoder(nn.Module):
                 in_axes=(0, nn.broadcast),
                 length=size,
                 unroll=min(size, config.execution.unroll),
-            )(config, name=name)
+            )(config.of_layer(first), name=name)
+            has_router = first not in config.dense_layers
+            to_take = routes[routed : routed + size] if routes is not None and has_router else None
             carry = x, None if caches is None else caches[group]
-            (x, cache), of_group = layers(carry, _group(every, group, size), context)
+            (x, cache), of_group = layers(carry, Layer(first + jnp.arange(size), jnp.arange(size), to_take), context)
             after.append(cache)
-            statistics.append(of_group)
+            if has_router:
+                statistics.append(of_group)
+                routed += size
         joined = jax.tree.map(lambda *parts: jnp.concatenate(parts), *statistics)
         return norm(config, "norm")(x), None if caches is None else tuple(after), joined
 
@@ -148,15 +156,19 @@ def group_names(groups: int) -> tuple[str, ...]:
     return ("layers",) if groups == 1 else tuple(f"layers_{group}" for group in range(groups))
 
 
-def grouped_layers(parameters: dict[str, Any], groups: int) -> dict[str, Any]:
-    """A policy's parameters, whose layers are one group, with the layers in so many groups."""
+def grouped_layers(parameters: dict[str, Any], sizes: Sequence[int]) -> dict[str, Any]:
+    """A policy's parameters with the layers in groups of these sizes, each a part of one of the groups they are in."""
     decoder = dict(parameters["decoder"])
-    layers = decoder.pop("layers")
-    size = jax.tree.leaves(layers)[0].shape[0] // groups
-    parts = {name: _group(layers, group, size) for group, name in enumerate(group_names(groups))}
-    return {**parameters, "decoder": {**decoder, **parts}}
+    held = [decoder.pop(name) for name in group_names(sum(name.startswith("layers") for name in decoder))]
+    following = iter(sizes)
+    parts = [part for group in held for part in _split(group, following)]
+    return {**parameters, "decoder": {**decoder, **dict(zip(group_names(len(parts)), parts, strict=True))}}
 
 
-def _group(layers: Any, group: int, size: int) -> Any:
-    """Of a tree with a leading axis of all layers, those of a group."""
-    return jax.tree.map(lambda leaf: leaf[group * size : (group + 1) * size], layers)
+def _split(group: Any, sizes: Iterator[int]) -> Iterator[Any]:
+    """A tree with a leading axis of layers in parts of the next sizes."""
+    start, depth = 0, jax.tree.leaves(group)[0].shape[0]
+    while start < depth:
+        part = slice(start, start + next(sizes))
+        yield jax.tree.map(operator.itemgetter(part), group)
+        start = part.stop

@@ -1,13 +1,14 @@
 """The policy and the value model: screenshots and text in; logits, values, router statistics out.
 
 Axes: B rows, T tokens, I images of a row, Q decoder tokens of an image, D width, V vocabulary, M cache length,
-F features that are added to an image token after the first layers, P image tokens encoded beforehand, L layers,
-K experts of a token.
+F features that are added to an image token after the first layers, P image tokens encoded beforehand, L layers
+with experts, K experts of a token.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import einops
@@ -24,7 +25,7 @@ from tars_jax.model.execution import Execution
 from tars_jax.model.experts import RouterStatistics
 from tars_jax.model.positions import rotary
 from tars_jax.model.products import product
-from tars_jax.model.sharding import mapped
+from tars_jax.model.sharding import leaf_name, mapped
 from tars_jax.model.vision import VisionEncoder
 
 Parameters = dict[str, Any]
@@ -64,7 +65,7 @@ class Output:
     values: Array  # [B, T] fp32; None without a scalar head
     hidden: jax.Array  # [B, T, D] after the last norm
     cache: Caches | Any  # None without a live cache
-    routers: RouterStatistics  # every field with a leading layer axis
+    routers: RouterStatistics  # every field with a leading axis L
 
 
 class Policy(nn.Module):
@@ -230,6 +231,6 @@ def count_parameters(config: ModelConfig) -> tuple[int, int]:
     total = sum(leaf.size for leaf in jax.tree.leaves(shapes))
     if not config.experts:
         return total, total
-    layer = shapes["decoder"]["layers"]["experts"]
-    experts = sum(layer[name].size for name in ("gate", "up", "down"))
+    sizes = {leaf_name(path): leaf.size for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)}
+    experts = sum(size for name, size in sizes.items() if re.search("/experts/(gate|up|down)$", name))
     return total, total - experts + experts * config.experts_per_token // config.experts

@@ -164,9 +164,10 @@ def weight_errors(parameters: Parameters, quantised: Parameters) -> dict[str, fl
     errors = {}
     for path, exact in jax.tree_util.tree_leaves_with_path(parameters):
         if (name := leaf_name(path)) in kernels:
-            layers = zip(exact, again[path], strict=True) if "/layers/" in name else [(exact, again[path])]
+            stacked = name.startswith("decoder/layers")
+            layers = zip(exact, again[path], strict=True) if stacked else [(exact, again[path])]
             for layer, (old, new) in enumerate(layers):
-                shown = f"{name}[{layer}]" if "/layers/" in name else name
+                shown = f"{name}[{layer}]" if stacked else name
                 size = float(jnp.linalg.norm(old))
                 errors[shown] = float(jnp.linalg.norm(old - new)) / size if size else 0.0  # zeros stay zeros
     return errors

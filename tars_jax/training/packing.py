@@ -1,7 +1,7 @@
 """Context windows of many trajectories to rows of equal length.
 
 Axes: R rows, T tokens of a row, I images of a row, Q tokens of an image, N trajectories, A action tokens of a
-trajectory, L layers, K experts of a token.
+trajectory, L layers with experts, K experts of a token.
 
 Each window is forwarded once. The action tokens of a trajectory are found again over all of its windows by their index
 in the packed batch, so advantages run over the whole trajectory.
@@ -95,7 +95,7 @@ class Packer:
         versions = np.full(shape, -1, np.int32)
         replayed = None
         if routes:
-            replayed = np.full((*shape, self._model.depth, self._model.experts_per_token), -1, np.int16)
+            replayed = np.full((*shape, self._model.routed_layers, self._model.experts_per_token), -1, np.int16)
         actions: list[list[np.ndarray]] = [[] for _ in trajectories]
         action_steps: list[list[np.ndarray]] = [[] for _ in trajectories]
         count = np.zeros(num_rows, np.int32)
@@ -134,7 +134,7 @@ class Packer:
     def _routes(self, trajectory: Trajectory, window: ContextWindow) -> np.ndarray:
         """[T, L, K] of this model."""
         model, found = self._model, window.routes
-        takes = (window.tokens.size, model.depth, model.experts_per_token)
+        takes = (window.tokens.size, model.routed_layers, model.experts_per_token)
         if found is None or found.shape != takes or found.max(initial=-1) >= model.experts:
             raise InputError(
                 f"trajectory {trajectory.id}: a window has routes {None if found is None else found.shape}, replaying "

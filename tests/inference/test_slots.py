@@ -186,14 +186,14 @@ def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> E
     )
 
 
-@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("groups", [(2,), (1, 1)])
 def test_decode_moves_only_the_slots_that_answer(
-    groups: int, tiny_model: ModelConfig, tiny_parameters: Parameters, uncached: Any
+    groups: tuple[int, ...], tiny_model: ModelConfig, tiny_parameters: Parameters, uncached: Any
 ) -> None:
     """With both layers in one group, and each in its own."""
     functions, parameters = slot_functions(tiny_model), grouped_layers(tiny_parameters, groups)
     state = SlotState.empty(tiny_model, SLOTS, LENGTH, groups=groups)
-    assert len(state.cache) == groups and tiny_model.depth == 2
+    assert len(state.cache) == len(groups)
     state, first = functions.extend(parameters, state, extension([1, 2, 4], slot=2, budget=4), None)
     before = jax.tree.map(np.asarray, state)
     assert before.budget.tolist() == [0, 0, 3, 0]  # no slot answers for the padding row
@@ -231,7 +231,7 @@ def test_the_image_token_is_never_written(tiny_model: ModelConfig, tiny_paramete
     assert len(seen) > 20  # of 31 tokens, all alike
 
 
-def memory(model: ModelConfig, groups: int) -> tuple[int, dict[str, Any]]:
+def memory(model: ModelConfig, groups: tuple[int, ...]) -> tuple[int, dict[str, Any]]:
     """Bytes of a long cache, and what the compiler says of each program that changes it. Shapes are enough."""
     functions = slot_functions(model)
     parameters = jax.eval_shape(lambda: grouped_layers(init_parameters(model, jax.random.key(0)), groups))
@@ -252,8 +252,9 @@ def memory(model: ModelConfig, groups: int) -> tuple[int, dict[str, Any]]:
 def test_the_cache_is_donated_and_never_copied(together: bool, tiny_model: ModelConfig) -> None:
     """With four times the layers, what is read and written needs no more room; a copy that of one slot at most."""
     depth = tiny_model.depth
-    _, small = memory(tiny_model, 1 if together else depth)
-    size, large = memory(dataclasses.replace(tiny_model, depth=4 * depth), 1 if together else 4 * depth)
+    _, small = memory(tiny_model, (depth,) if together else (1,) * depth)
+    deep = dataclasses.replace(tiny_model, depth=4 * depth)
+    size, large = memory(deep, (4 * depth,) if together else (1,) * 4 * depth)
     for name, analysis in large.items():
         assert analysis.alias_size_in_bytes >= size, name
         if name in ("extend", "decode"):
@@ -275,7 +276,7 @@ def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Paramet
 def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfig, order: str) -> None:
     """Blocks of 256 tokens, the last of which overlaps the one before."""
     length, used = 600, 590
-    state = SlotState.empty(lying(tiny_model, order), 3, length, groups=tiny_model.depth)
+    state = SlotState.empty(lying(tiny_model, order), 3, length, groups=(1,) * tiny_model.depth)
     leaves, tree = jax.tree.flatten(state.cache)
     assert len(leaves) == 2 * tiny_model.depth
     filled = [jax.random.normal(jax.random.key(seed), leaf.shape) for seed, leaf in enumerate(leaves)]

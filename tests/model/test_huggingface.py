@@ -29,7 +29,7 @@ from tars_jax.training.state import value_parameters
 
 GOLDENS = Path(__file__).with_name("goldens")
 EMBEDDING = "model.language_model.embed_tokens.weight"
-KINDS = ("qwen3_vl_moe", "qwen3_vl", "qwen2_5_vl")
+KINDS = ("qwen3_vl_moe", "qwen3_vl_moe_mixed", "qwen3_vl", "qwen2_5_vl")
 
 
 def mesh() -> jax.sharding.Mesh:

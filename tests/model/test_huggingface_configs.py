@@ -60,8 +60,9 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
     [
         ({"model_type": "llama"}, "config.json: model_type must be one of qwen3_vl_moe, .*, got 'llama'"),
         ({"hidden_size": "32"}, "config.json: hidden_size must be a positive integer, got '32'"),
-        ({"mlp_only_layers": [0]}, r"config.json: mlp_only_layers must be \[\], got \[0\]"),
-        ({"decoder_sparse_step": 2}, "config.json: decoder_sparse_step must be 1, got 2"),
+        ({"mlp_only_layers": [0]}, "checkpoint: .* missing: model.language_model.layers.0.mlp.down_proj.weight"),
+        ({"mlp_only_layers": 0}, "config.json: mlp_only_layers must be a list of blocks, got 0"),
+        ({"decoder_sparse_step": 0}, "config.json: decoder_sparse_step must be a positive integer, got 0"),
         ({"quantization_config": [8]}, r"config.json: quantization_config must be a JSON object, got \[8\]"),
         ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu', got 'gelu'"),
         ({"rope_parameters": {"rope_type": "linear"}}, "must be of type default, mrope or yarn, got 'linear'"),

@@ -90,6 +90,10 @@ def test_both_ways(kind: str, tied: bool, tmp_path: Path) -> None:
         ("qwen3_vl", {}, {"rope_parameters": {"rope_type": "axial", "rope_theta": 100.0}}),
         *((kind, {"rope_parameters": rope_of(kind) | YARN}, {}) for kind in make.KINDS),
         ("qwen3_vl", {"rope_parameters": rope_of("qwen3_vl") | YARN | RARE}, {}),
+        # Some layers without experts, and all of them.
+        ("qwen3_vl_moe", {"mlp_only_layers": [0, 9], "intermediate_size": 48}, {}),
+        ("qwen3_vl_moe", {"decoder_sparse_step": 2, "intermediate_size": 48, "num_hidden_layers": 5}, {}),
+        ("qwen3_vl_moe", {"decoder_sparse_step": 4, "intermediate_size": 48}, {}),
     ],
 )
 def test_unusual_configs(kind: str, text: dict[str, Any], vision: dict[str, Any], tmp_path: Path) -> None:

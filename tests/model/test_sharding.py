@@ -49,9 +49,10 @@ DENSE = dataclasses.replace(
     qkv_bias=True,
     vision=dataclasses.replace(MODEL.vision, gated=True, deepstack=(0,)),
 )
+MIXED = dataclasses.replace(MODEL, depth=3, dense_layers=(1,), mlp_width=16)
 
 
-@pytest.mark.parametrize("model", [MODEL, DENSE], ids=["experts", "dense"])
+@pytest.mark.parametrize("model", [MODEL, DENSE, MIXED], ids=["experts", "dense", "mixed"])
 def test_rules_cover_every_large_parameter(model: ModelConfig) -> None:
     """What no rule names stays whole on every device: only vectors and the vision's grid of positions may."""
     shapes = jax.eval_shape(lambda: init_parameters(model, jax.random.key(0)))
@@ -65,7 +66,7 @@ def test_rules_cover_every_large_parameter(model: ModelConfig) -> None:
         jax.tree_util.keystr(path, simple=True, separator="/"): leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(shapes)
     }
-    layers = [name for name in whole if "/layers/" in name]
+    layers = [name for name in whole if name.startswith("decoder/layers")]
     assert all(leaves[name].ndim <= 2 for name in layers)  # [L, D]: norms
     assert {name for name in whole - set(layers) if leaves[name].ndim > 1} == {"vision/position"}
 

@@ -50,7 +50,7 @@ _QWEN25_VISION = {
     "hidden_act": "silu",
 }
 _TEXT: dict[str, dict[str, Any]] = {
-    "qwen3_vl_moe": {"decoder_sparse_step": 1, "mlp_only_layers": []},
+    "qwen3_vl_moe": {"intermediate_size": 5632, "decoder_sparse_step": 1, "mlp_only_layers": []},
     "qwen3_vl": {"head_dim": 128},
     "qwen2_5_vl": {
         "vocab_size": 152_064,
@@ -99,27 +99,27 @@ def read_config(directory: Path) -> ModelConfig:
     text = Fields(path, top if flat else json_object(path, top, "text_config"), _TEXT[kind])
     text.require("hidden_act", "silu", default="silu")
     text.require("attention_bias", False, default=False)
-    if kind == "qwen3_vl_moe":
-        text.require("decoder_sparse_step", 1)
-        text.require("mlp_only_layers", [])
     if kind == "qwen2_5_vl":
         text.require("use_sliding_window", False)
     width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
     head_dim = text.integer("head_dim") if "head_dim" in text.values else width // heads
-    experts = kind == "qwen3_vl_moe"
+    depth = text.integer("num_hidden_layers")
+    dense = _dense_layers(text, depth) if kind == "qwen3_vl_moe" else tuple(range(depth))
+    experts = len(dense) < depth
     return _made(
         path,
         ModelConfig,
         vocabulary=text.integer("vocab_size"),
         width=width,
-        depth=text.integer("num_hidden_layers"),
+        depth=depth,
         query_heads=heads,
         kv_heads=text.integer("num_key_value_heads"),
         head_dim=head_dim,
         experts=text.integer("num_experts", "num_local_experts") if experts else 0,
         experts_per_token=text.integer("num_experts_per_tok") if experts else 0,
         expert_width=text.integer("moe_intermediate_size") if experts else 0,
-        mlp_width=0 if experts else text.integer("intermediate_size"),
+        mlp_width=text.integer("intermediate_size") if dense else 0,
+        dense_layers=dense if experts else (),
         qkv_bias=kind == "qwen2_5_vl",
         query_key_norm=kind != "qwen2_5_vl",
         rope_interleaved=kind != "qwen2_5_vl",
@@ -129,6 +129,12 @@ def read_config(directory: Path) -> ModelConfig:
         image_token=Fields(path, top, {"image_token_id": 151_655}).integer("image_token_id", least=0),
         **read_rope(path, text.values, kind, head_dim),
     )
+
+
+def _dense_layers(text: Fields, depth: int) -> tuple[int, ...]:
+    """Those that are listed, and all but every n-th of the rest."""
+    listed, step = text.blocks("mlp_only_layers"), text.integer("decoder_sparse_step")
+    return tuple(layer for layer in range(depth) if layer in listed or (layer + 1) % step)
 
 
 def _is_tied(top: Fields, text: Fields, kind: str) -> bool:
@@ -256,8 +262,9 @@ def config_files(config: ModelConfig, dtype: str, before: Mapping[str, Any] | No
         seen["rope_parameters"] = {"rope_type": "axial", "rope_theta": vision.rope_theta}
     if config.experts:
         text |= {"num_experts": config.experts, "num_experts_per_tok": config.experts_per_token}
-        text |= {"moe_intermediate_size": config.expert_width, "decoder_sparse_step": 1, "mlp_only_layers": []}
-    else:
+        text |= {"moe_intermediate_size": config.expert_width, "decoder_sparse_step": 1}
+        text["mlp_only_layers"] = list(config.dense_layers)
+    if config.mlp_width:
         text["intermediate_size"] = config.mlp_width
     main = {
         "architectures": [ARCHITECTURES[kind]],

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from tars_jax.model.config import ModelConfig
+from tars_jax.model.decoder import group_names
 from tars_jax.model.huggingface.configuration import family
 
 # How files keep experts: fused as [e, in, out] (what is published, and transformers 4); fused as [e, out, in] (what
@@ -83,18 +84,27 @@ def tensors(config: ModelConfig, experts: str = EXPERTS[0]) -> list[Tensor]:
     ends.append(Tensor(f"{text}.norm.weight", ("decoder/norm/scale",), "d -> d"))
     if not config.tied_embeddings:
         ends.append(Tensor(HEAD, ("vocabulary_head/kernel",), "v d -> d v"))
-    layers = [tensor for layer in range(config.depth) for tensor in _layer(config, layer, experts)]
+    runs = zip(group_names(len(config.layer_runs)), config.layer_runs, strict=True)
+    places = [(group, index) for group, size in runs for index in range(size)]
+    layers = [
+        tensor
+        for layer, place in enumerate(places)
+        for tensor in _layer(config.of_layer(layer), f"layers.{layer}", place, experts)
+    ]
     return [*_vision(config), *ends, *layers]
 
 
-def _layer(config: ModelConfig, layer: int, experts: str) -> Iterator[Tensor]:
+def _layer(config: ModelConfig, layer: str, place: tuple[str, int], experts: str) -> Iterator[Tensor]:
+    """Of a layer that stands at an index of a group of ours, as all layers of `config` are."""
+    group, first = place
+
     def tensor(
         theirs: str, ours: str | tuple[str, ...], pattern: str, expert: int | None = None, **sizes: int
     ) -> Tensor:
         paths = (ours,) if isinstance(ours, str) else ours
-        name = f"model.language_model.layers.{layer}.{theirs}"
-        index = (layer,) if expert is None else (layer, expert)
-        return Tensor(name, tuple(f"decoder/layers/{path}" for path in paths), pattern, sizes, index)
+        index = (first,) if expert is None else (first, expert)
+        ours_whole = tuple(f"decoder/{group}/{path}" for path in paths)
+        return Tensor(f"model.language_model.{layer}.{theirs}", ours_whole, pattern, sizes, index)
 
     projections = (("q", "query", config.query_heads), ("k", "key", config.kv_heads), ("v", "value", config.kv_heads))
     for theirs, ours, heads in projections:

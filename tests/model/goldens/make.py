@@ -2,8 +2,9 @@
 
     python tests/model/goldens/make.py  # needs torch and transformers (2.13 and 5.23 made what is committed)
 
-Each KIND/ is what `save_pretrained` writes in bfloat16, with golden.npz: one context with images of several sizes, the
-patches that the image processor makes of them, and the float32 positions, hidden states and logits of the model.
+Each folder of GOLDENS is what `save_pretrained` writes in bfloat16, with golden.npz: one context with images of several
+sizes, the patches that the image processor makes of them, and the float32 positions, hidden states and logits of the
+model.
 preprocessing.npz holds the sizes that images are read at, and two resized images; frequencies.npz those of positions.
 """
 
@@ -73,6 +74,12 @@ KINDS: dict[str, dict[str, Any]] = {
         },
         "vision_config": _VISION | {"window_size": 16, "fullatt_block_indexes": [1]},
     },
+}
+
+# Folder -> family, and how its text section departs from that above.
+GOLDENS: dict[str, tuple[str, dict[str, Any]]] = {
+    **{kind: (kind, {}) for kind in KINDS},
+    "qwen3_vl_moe_mixed": ("qwen3_vl_moe", {"mlp_only_layers": [1], "intermediate_size": 20}),
 }
 
 
@@ -180,15 +187,15 @@ def make_frequencies() -> dict[str, Any]:
 def main() -> None:
     np.savez(Path(__file__).with_name("frequencies.npz"), **make_frequencies())
     np.savez_compressed(Path(__file__).with_name("preprocessing.npz"), **make_preprocessing())
-    for number, kind in enumerate(KINDS):
-        folder = Path(__file__).with_name(kind)
+    for number, (name, (kind, text)) in enumerate(GOLDENS.items()):
+        folder = Path(__file__).with_name(name)
         shutil.rmtree(folder, ignore_errors=True)
-        model = make_model(kind, seed=number)
+        model = make_model(kind, seed=number, text=text)
         tokens, images = make_context(number, SIZES)
         golden = run(model, tokens, images)
         model.bfloat16().save_pretrained(folder)
-        for name in ("generation_config.json", "README.md"):
-            (folder / name).unlink(missing_ok=True)
+        for unneeded in ("generation_config.json", "README.md"):
+            (folder / unneeded).unlink(missing_ok=True)
         patches = pixel_values(images, kind)[0].numpy()
         named: dict[str, Any] = {f"image_{index}": image for index, image in enumerate(images)}
         np.savez_compressed(folder / "golden.npz", tokens=tokens, patches=patches, **named, **golden)
