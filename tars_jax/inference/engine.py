@@ -83,7 +83,8 @@ class Engine:
         self._mesh = mesh_of(parameters)
         groups = config.groups(model.depth)
         self._hold = make_hold_fn(groups, self._mesh)
-        self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh, groups)
+        slots = config.slots, config.max_length
+        self._state = SlotState.empty(model, *slots, self._mesh, groups, penalties=config.penalties)
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
         self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
         self._under_way: Chunk | None = None

@@ -113,6 +113,8 @@ class Chat:
             temperature=asked.temperature,
             top_p=asked.top_p,
             top_k=asked.top_k,
+            frequency_penalty=asked.frequency_penalty,
+            presence_penalty=asked.presence_penalty,
             max_new_tokens=budget,
             constraint=asked.constraint,
             alternatives=asked.top_log_probs,
@@ -216,7 +218,8 @@ class Chat:
 
 def _field(name: str) -> str:
     """How a chat request calls what the engine knows by another name: the prompt is what its messages make."""
-    return {"max_new_tokens": "max_tokens", "constraint": "constraint"}.get(name, "messages")
+    same = ("constraint", "frequency_penalty", "presence_penalty")
+    return name if name in same else {"max_new_tokens": "max_tokens"}.get(name, "messages")
 
 
 class _Told:

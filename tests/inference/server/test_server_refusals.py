@@ -77,7 +77,7 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"stream_options": {"include_usage": True}}, "stream_options"),
         ({"logprobs": True, "top_logprobs": 5}, "top_logprobs"),
         ({"top_logprobs": 2}, "top_logprobs"),
-        ({"presence_penalty": 0.5}, "presence_penalty"),
+        ({"presence_penalty": 2.5}, "presence_penalty"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"tool_choice": "required", "tools": [{"type": "function"}]}, "tools"),
         ({"tool_choice": "required"}, "tool_choice"),
