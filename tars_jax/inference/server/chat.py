@@ -47,7 +47,10 @@ class Chat:
         self._served, self._config, self._engine = served, config, served.engine
         engine = served.engine.config
         self._limits = ChatLimits(
-            engine.max_length, vocabulary=served.engine.model.vocabulary, alternatives=min(engine.alternatives, 20)
+            engine.max_length,
+            choices=min(engine.max_sessions, engine.max_queue, 16),  # more would find no room at any time
+            vocabulary=served.engine.model.vocabulary,
+            alternatives=min(engine.alternatives, 20),
         )
         self._created = int(time.time())
 

@@ -70,6 +70,7 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"max_tokens": 2, "max_completion_tokens": 3}, "max_tokens"),
         ({"n": 0}, "n"),
         ({"n": 10**30}, "n"),
+        ({"n": 9}, "n"),  # the engine's queue holds eight: it would be busy whenever one asks
         ({"stop": ["a", ""]}, "stop"),
         ({"stop": ["a"] * 5}, "stop"),
         ({"seed": "x"}, "seed"),
