@@ -117,6 +117,11 @@ class Engine:
         return self._weights[1]
 
     @property
+    def stopped(self) -> bool:
+        """Whether it answers nobody any more: it was closed, or its thread has met with an accident."""
+        return self._stopped is not None
+
+    @property
     def sessions(self) -> Engine:
         """Where they come from: here."""
         return self

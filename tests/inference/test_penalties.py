@@ -62,7 +62,7 @@ def test_an_engine_that_counts_nothing_says_so(
 
     async def ask(engine: Engine) -> None:
         async with engine.session(1) as session:
-            await session.respond([1], [], restart=True, sampling=Sampling(**{field: 1.0}))
+            await session.respond([1], [], restart=True, sampling=Sampling(**{field: 1.0}))  # type: ignore[arg-type]
 
     with (
         Engine(tiny_model, tiny_parameters, config, image=IMAGE, stop=IMAGE, seed=0) as engine,

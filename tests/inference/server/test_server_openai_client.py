@@ -106,7 +106,7 @@ def test_seeds(client: openai.OpenAI) -> None:
 def test_penalties_as_the_agent_of_ui_tars_asks_for_them(client: openai.OpenAI) -> None:
     asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 24, "temperature": 0}
 
-    def letters(**penalties: float) -> int:
+    def letters(**penalties: Any) -> int:
         return len(set(client.chat.completions.create(**asked, **penalties).choices[0].message.content or ""))
 
     plain = letters()
