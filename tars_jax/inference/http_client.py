@@ -11,7 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 import httpx
+import jax
 import numpy as np
+from safetensors.flax import save
 
 from tars_jax import InputError
 from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
@@ -19,6 +21,8 @@ from tars_jax.inference.http_connection import Connection, check_address
 from tars_jax.inference.images import encode_image
 from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
 from tars_jax.inference.turns import Message, Part, TurnFormat
+from tars_jax.model.policy import Parameters
+from tars_jax.model.sharding import leaf_name
 from tars_jax.web.connections import Connections, Received
 
 INLINE_PIXELS = 1 << 16  # more are packed in a thread
@@ -94,6 +98,12 @@ class ServerClient:
         """Loads exported weights from a folder below the server's root. Requests under way go on."""
         body = {"checkpoint": checkpoint, "version": version}
         await self._connection.send("POST", "/v1/rl/weights", body)
+
+    async def push_weights(self, parameters: Parameters, version: int) -> None:
+        """Hands over weights that this process can read whole. Requests under way go on."""
+        leaves = jax.tree_util.tree_leaves_with_path(parameters)
+        body = await asyncio.to_thread(lambda: save({leaf_name(path): leaf for path, leaf in leaves}))
+        await self._connection.send("PUT", f"/v1/rl/weights?version={version}", body)
 
 
 @dataclasses.dataclass

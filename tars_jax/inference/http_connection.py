@@ -49,13 +49,14 @@ class Connection:
             raise InputError(f"client.api_key: {self._base} does not take it")
         return found if received.status == 200 and "version" in found else None
 
-    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The response's JSON. A busy server is asked again, as its Retry-After says, until patience ends.
+    async def send(self, method: str, path: str, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
+        """The response's JSON; a body goes as JSON unless it is bytes.
 
+        A busy server is asked again, as its Retry-After says, until patience ends.
         Raises Refused, an InputError, for what the server refuses, with the field that it names, if it does;
         PolicyUnavailable when it fails, does not answer or answers with something else.
         """
-        received = await self._exchange(method, path, None if body is None else to_json(body))
+        received = await self._exchange(method, path, to_json(body) if isinstance(body, Mapping) else body)
         found = _object(received.body)
         if 200 <= received.status < 300:
             if received.body and not found:
