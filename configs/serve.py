@@ -36,6 +36,7 @@ def get_config() -> ConfigDict:
                 "max_queue": 1024,
                 "weights": "float",
                 "layers": "auto",
+                "penalties": True,  # a request may ask for `frequency_penalty` and `presence_penalty`
                 "alternatives": 20,  # the most that a request may ask for as `top_logprobs`
             },
             "server": {

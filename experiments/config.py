@@ -62,6 +62,11 @@ def each(rule: Rule) -> Rule:
     return Rule(lambda values: len(values) > 0 and all(map(rule.accepts, values)), f"one or more, each {rule.takes}")
 
 
+def span(low: float) -> Rule:
+    """Two values, the least and the most."""
+    return Rule(lambda ends: len(ends) == 2 and low <= ends[0] <= ends[1], f"(least, most), each at least {low}")
+
+
 def load_config(
     experiment: str,
     arguments: Sequence[str],

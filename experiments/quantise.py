@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.config import Rule, at_least, each, one_of
+from experiments.config import Rule, at_least, one_of, span
 from experiments.lab import Lab
 from experiments.quickstart import tasks
 from tars_jax import InputError
@@ -52,7 +52,7 @@ RULES = {
     "kept": Rule(_patterns, "regular expressions of parameters' paths"),
     "engine.weights": one_of("float"),
     "task.max_steps": at_least(1),
-    "task.evaluation_distances": each(at_least(1)),
+    "task.evaluation_distances": span(1),
     "task.evaluation_episodes": at_least(1),
     "rows": at_least(1),
 }

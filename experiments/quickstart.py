@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.agent_job import Evaluated, summary, train_agent
-from experiments.config import at_least, between, command_of, each
+from experiments.config import at_least, between, command_of, each, span
 from experiments.job_config import JOB_RULES, check
 from experiments.lab import Lab
 from experiments.work import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE
@@ -33,18 +33,24 @@ RULES = (
     | CURRICULUM_RULES
     | {
         "task.max_steps": at_least(1),
-        "task.evaluation_distances": each(at_least(1)),
-        "demonstrations.distances": each(at_least(1)),
+        "task.evaluation_distances": span(1),
+        "demonstrations.distances": span(1),
     }
 )
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
+    curriculum_config(config)
     with Lab(config, run_directory) as lab:
         evaluated = train_agent(lab, Maze(lab.config))
         if run_directory.leads:
             finish(lab, evaluated)
+
+
+def curriculum_config(config: Any) -> CurriculumConfig:
+    """Raises InputError for stages that are none."""
+    return CurriculumConfig(**config.curriculum.to_dict())
 
 
 class Maze:
@@ -77,7 +83,7 @@ class GrowingMazes:
 
     def __init__(self, config: Any, state: Mapping[str, Any] | None) -> None:
         self._task, self._seed = config.task, config.seed
-        self._curriculum = StagedCurriculum(CurriculumConfig(**config.curriculum.to_dict()), config.seed, state)
+        self._curriculum = StagedCurriculum(curriculum_config(config), config.seed, state)
 
     def task(self, index: int) -> Task:
         options = self._curriculum.options(index)

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.config import Rule
 from experiments.job_config import check
 from experiments.lab import Lab
-from experiments.quickstart import CURRICULUM_RULES
+from experiments.quickstart import CURRICULUM_RULES, curriculum_config
 from experiments.stage_job import WEIGHTS, rules_of, run_stage
 from experiments.stages import improve
 from experiments.work import Work
@@ -31,6 +31,7 @@ RULES = (
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
+    curriculum_config(config)
 
     def stage(lab: Lab, work: Work) -> dict[str, Any]:
         assert lab.parent is not None  # RULES

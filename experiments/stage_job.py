@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config import Rule, at_least, between, each, one_of
+from experiments.config import Rule, at_least, between, each, one_of, span
 from experiments.games import Games, is_game
 from experiments.job_config import FLEET_RULES, JOB_RULES
 from experiments.lab import Lab
@@ -49,14 +49,14 @@ def rules_of(*sections: str, tasks: bool = True) -> dict[str, Rule]:
             "games": Rule(lambda names: all(map(is_game, names)), "nothing, or names of games and folders of games"),
             "levels": each(at_least(1)),
             "task.max_steps": at_least(1),
-            "task.evaluation_distances": each(at_least(1)),
+            "task.evaluation_distances": span(1),
         }
     )
 
 
 IMITATION_RULES = rules_of("supervised") | {
     "demonstrations.episodes": at_least(0),
-    "demonstrations.distances": each(at_least(1)),
+    "demonstrations.distances": span(1),
     "demonstrations.skills": each(between(0, 1)),
     "demonstrations.verdict": one_of(*VERDICTS),
     "supervised.loss_on": one_of(*LOSS_ON),

@@ -65,6 +65,7 @@ class Admission:
             new = self._new_tokens(window, tokens, budget)
         with _at_fault("alternatives"):
             self._check_alternatives(sampling)
+        self._check_penalties(sampling)
         self._check_constraint(sampling, budget)
         is_image = new == self._image
         with _at_fault("images"):
@@ -122,6 +123,12 @@ class Admission:
                 f"sampling.alternatives is {sampling.alternatives}, the engine takes 0 to {self._config.alternatives} "
                 "(engine.alternatives)"
             )
+
+    def _check_penalties(self, sampling: Sampling) -> None:
+        for name in ("frequency_penalty", "presence_penalty"):
+            asked = getattr(sampling, name)
+            if asked and not self._config.penalties:
+                raise Refused(f"sampling.{name} is {asked}, the engine takes 0 (engine.penalties is False)", name)
 
     def _check_constraint(self, sampling: Sampling, budget: int) -> None:
         if sampling.constraint is None:

@@ -21,12 +21,10 @@ WITHOUT_EFFECT = (
 )  # fmt: skip
 NEUTRAL: dict[str, tuple[Any, ...]] = {
     "audio": (),
-    "frequency_penalty": (0,),
     "functions": ([],),
     "function_call": ("none",),
     "logit_bias": ({},),
     "modalities": (["text"],),
-    "presence_penalty": (0,),
     "reasoning_effort": ("none",),
     "response_format": ({"type": "text"},),
     "tools": ([],),
@@ -55,6 +53,8 @@ class ChatRequest:
     temperature: float
     top_p: float
     top_k: int
+    frequency_penalty: float
+    presence_penalty: float
     max_tokens: int | None
     seed: int | None
     constraint: str | None
@@ -101,6 +101,8 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
         temperature=fields.number("temperature", 1.0, 0.0, 2.0),
         top_p=_top_p(fields),
         top_k=fields.integer("top_k", 0, 0, limits.vocabulary) or 0,
+        frequency_penalty=fields.number("frequency_penalty", 0.0, -2.0, 2.0),
+        presence_penalty=fields.number("presence_penalty", 0.0, -2.0, 2.0),
         max_tokens=_max_tokens(fields, limits.tokens),
         seed=_seed(fields),
         constraint=fields.optional_text("constraint"),

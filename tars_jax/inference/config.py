@@ -31,6 +31,7 @@ class EngineConfig:
     max_queue: int = 1024  # requests that wait for their turn
     weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
     alternatives: int = 0  # the most that a request may ask to have recorded beside each token (`Sampling`)
+    penalties: bool = False  # whether a request may ask for them (`Sampling`): each slot counts its answer's tokens
     layers: str = (
         "auto"  # weights and cache held apart: faster, each layer is compiled; together: one is; auto: by depth
     )

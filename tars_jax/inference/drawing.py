@@ -2,7 +2,8 @@
 
 Axes: S slots (or rows of a batch), V vocabulary, N tokens of a row.
 
-The distribution of a slot is built in this order. What a constraint forbids has probability 0. Temperature divides the
+The distribution of a slot is built in this order. Penalties lower the logits of what the answer holds already, by
+`frequency` for each time and by `presence` once. What a constraint forbids has probability 0. Temperature divides the
 logits. `top_k` keeps the k likeliest, `top_p` the likeliest of those that together reach p. What is left is
 renormalised: that is what a token is drawn from, and its log-probability is recorded in fp32. At temperature 0 the
 likeliest token is taken; recorded is its log-probability at temperature 1, since that of a certain choice says nothing.
@@ -35,15 +36,29 @@ class Drawing:
     temperature: Array  # float32; greedy below GREEDY
     top_p: Array  # float32; 1 keeps all
     top_k: Array  # int32; 0 keeps all
+    frequency: Array  # float32: penalty for each time that the answer holds a token
+    presence: Array  # float32: penalty of each token that the answer holds
     state: Array  # int32: of the slot's constraint; FREE without one
     alternatives: Array  # int32: likeliest tokens that are asked for
 
     @staticmethod
     def fresh(slots: int) -> Drawing:
         """Nobody asks for anything."""
-        zeros, ones = np.zeros(slots, np.int32), np.ones(slots, np.float32)
-        free = np.full(slots, FREE, np.int32)
-        return Drawing(zeros.astype(np.uint32), zeros, ones, ones.copy(), zeros.copy(), free, zeros.copy())
+
+        def full(value: float, kind: type[np.generic]) -> np.ndarray:
+            return np.full(slots, value, kind)
+
+        return Drawing(
+            seed=full(0, np.uint32),
+            drawn=full(0, np.int32),
+            temperature=full(1, np.float32),
+            top_p=full(1, np.float32),
+            top_k=full(0, np.int32),
+            frequency=full(0, np.float32),
+            presence=full(0, np.float32),
+            state=full(FREE, np.int32),
+            alternatives=full(0, np.int32),
+        )
 
 
 class Alternatives(NamedTuple):
@@ -83,6 +98,7 @@ def draw(
     budget: jax.Array,
     constraints: Constraints | None,
     alternatives: int = 0,
+    said: jax.Array | None = None,
 ) -> Draw:
     """One token for each row of logits [S, V], from its own stream: the same whatever else is in the batch.
 
@@ -91,8 +107,11 @@ def draw(
         budget: [S] tokens that the answer may still take, this one included; a constraint allows only what can still
             be completed within it.
         alternatives: of each row, found where any row asks for some; 0 finds none, whoever asks.
+        said: [S, V] how often each answer holds each token; None: there are no penalties, whoever asks.
     """
     following = drawing.state
+    if said is not None:
+        logits = _penalise(logits, drawing, said)
     if constraints is not None:
         logits = _constrain(logits, drawing.state, budget, constraints)
     greedy = drawing.temperature < GREEDY
@@ -153,6 +172,17 @@ def _likeliest(log_probs: jax.Array, asked: jax.Array, count: int) -> Alternativ
     return jax.lax.cond((asked > 0).any(), found, nothing, log_probs)
 
 
+def _penalise(logits: jax.Array, drawing: Drawing, said: jax.Array) -> jax.Array:
+    """Logits [S, V] less what they are penalised by; like truncation, only when somebody asks for it."""
+
+    def lowered(logits: jax.Array) -> jax.Array:
+        penalty = drawing.frequency[:, None] * said + drawing.presence[:, None] * (said > 0)
+        return jnp.where(logits <= NEVER, logits, logits - penalty)
+
+    asked = (drawing.frequency != 0) | (drawing.presence != 0)
+    return jax.lax.cond(asked.any(), lowered, lambda logits: logits, logits)
+
+
 def _constrain(logits: jax.Array, state: jax.Array, budget: jax.Array, constraints: Constraints) -> jax.Array:
     """Logits [S, V] with NEVER at every token after which no answer could be complete within the budget."""
 
@@ -186,6 +216,7 @@ def rows_of(requests: Mapping[int, tuple[Sampling, int, int]], starts: Mapping[s
             sampling.top_p,
             sampling.top_k,
         )
+        drawing.frequency[row], drawing.presence[row] = sampling.frequency_penalty, sampling.presence_penalty
         drawing.alternatives[row] = sampling.alternatives
         drawing.state[row] = FREE if sampling.constraint is None else starts[sampling.constraint]
     return drawing

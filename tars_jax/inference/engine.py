@@ -16,7 +16,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 
 import jax
 import jax.numpy as jnp
@@ -83,7 +83,8 @@ class Engine:
         self._mesh = mesh_of(parameters)
         groups = config.groups(model)
         self._hold = make_hold_fn(groups, self._mesh)
-        self._state = SlotState.empty(model, config.slots, config.max_length, self._mesh, groups)
+        slots = config.slots, config.max_length
+        self._state = SlotState.empty(model, *slots, self._mesh, groups, penalties=config.penalties)
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
         self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
         self._under_way: Chunk | None = None
@@ -114,6 +115,11 @@ class Engine:
     @property
     def version(self) -> int:
         return self._weights[1]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it answers nobody any more: it was closed, or its thread has met with an accident."""
+        return self._stopped is not None
 
     @property
     def sessions(self) -> Engine:
@@ -256,7 +262,7 @@ class Engine:
         with self._wake:
             self._stopped = reason
             for request in self._scheduler.clear():
-                _deliver(request.answer, reason)
+                request.deliver(reason)
 
     def _next(self) -> tuple[list[Request], list[Move]] | None:
         """What to read next, empty while answers are under way; None when the engine closes."""
@@ -377,7 +383,7 @@ class Engine:
             end = request.write(drawn, self._stop)
         except Exception as error:
             with self._wake:
-                _deliver(request.answer, error)
+                request.deliver(error)
                 self._scheduler.abandon(request)
         else:
             if end is not None:
@@ -389,13 +395,4 @@ class Engine:
             self._tokens_sampled += len(request.written)
             request.settle(kept)
             self._scheduler.finish(request)
-            _deliver(request.answer, request.sampled(kept, reason))
-
-
-def _deliver(answer: Future[Sampled], outcome: Sampled | BaseException) -> None:
-    """Unless nobody waits for it any longer, or it has come already."""
-    with contextlib.suppress(InvalidStateError):
-        if isinstance(outcome, BaseException):
-            answer.set_exception(outcome)
-        else:
-            answer.set_result(outcome)
+            request.deliver(request.sampled(kept, reason))

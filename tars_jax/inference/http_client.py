@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import json
 import urllib.parse
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import httpx
+import jax
 import numpy as np
+from safetensors.flax import save
 
 from tars_jax import InputError
 from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
+from tars_jax.inference.http_connection import Connection, check_address
 from tars_jax.inference.images import encode_image
-from tars_jax.inference.sampling import Sampled, Sampling, seed_of
+from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
 from tars_jax.inference.turns import Message, Part, TurnFormat
+from tars_jax.model.policy import Parameters
+from tars_jax.model.sharding import leaf_name
 from tars_jax.web.connections import Connections, Received
-from tars_jax.web.protocol import to_json
 
 INLINE_PIXELS = 1 << 16  # more are packed in a thread
 CLOSING_SECONDS = 5.0
@@ -31,13 +34,11 @@ async def open_http_client(
     target: str, turns: TurnFormat | None, model: str, api_key: str, patience: float
 ) -> AsyncIterator[PolicyClient]:
     """Our server's client if there is one at `target` (with or without its /v1), else a plain endpoint's."""
+    if not api_key.isascii() or not api_key.isprintable():
+        raise InputError("client.api_key takes printable ASCII")  # as all that a header holds; a key is not shown
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     target = target.rstrip("/")
-    try:
-        urllib.parse.urlsplit(target).port  # noqa: B018 - it raises for one beyond 65535
-        httpx.URL(target)
-    except (ValueError, httpx.InvalidURL) as error:
-        raise InputError(f"client.target: {target} is no address: {error}") from None
+    check_address(target)
     base = target.removesuffix("/v1")
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     timeout = httpx.Timeout(patience, connect=10)
@@ -52,11 +53,11 @@ async def open_http_client(
                 raise ConnectionError(f"{type(error).__name__} {error}") from error
             return Received(found.status_code, found.headers, found.content)
 
-        somewhere = _Connection(request, base, patience)
+        somewhere = Connection(request, base, patience)
         policy = await somewhere.policy()
         if policy is not None:
             connections = await stack.enter_async_context(Connections(base, headers))
-            yield ServerClient(_Connection(connections.request, base, patience), policy)
+            yield ServerClient(Connection(connections.request, base, patience), policy)
         elif not model:
             raise InputError(f"client.model: {target} is none of our servers; it takes the name of a model there")
         else:
@@ -65,56 +66,12 @@ async def open_http_client(
             yield EndpointClient(somewhere, turns, model, f"{place}/chat/completions")
 
 
-class _Connection:
-    """Requests with their failures told apart: refused, busy, out of reach."""
-
-    def __init__(
-        self, request: Callable[[str, str, bytes | None], Awaitable[Received]], base: str, patience: float
-    ) -> None:
-        self._request, self._base, self._patience = request, base, patience
-
-    async def policy(self) -> dict[str, Any] | None:
-        """What our server says of its policy; None at another server."""
-        received = await self._exchange("GET", "/v1/rl/policy", None)
-        found = _object(received.body)
-        if received.status == 401:
-            raise InputError(f"client.api_key: {self._base} does not take it")
-        return found if received.status == 200 and "version" in found else None
-
-    async def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The response's JSON. A busy server is asked again, as its Retry-After says, until patience ends.
-
-        Raises InputError for what the server refuses, PolicyUnavailable when it fails or does not answer.
-        """
-        received = await self._exchange(method, path, None if body is None else to_json(body))
-        found = _object(received.body)
-        if 200 <= received.status < 300:
-            return found
-        error = found.get("error")
-        error = error if isinstance(error, dict) else {}
-        message = f"{self._base}: {error.get('message') or f'status {received.status}'}"
-        if received.status >= 500 or error.get("code") == "session_not_found":
-            raise PolicyUnavailable(message)
-        raise InputError(message)
-
-    async def _exchange(self, method: str, path: str, body: bytes | None) -> Received:
-        try:
-            async with asyncio.timeout(self._patience):
-                while (received := await self._request(method, path, body)).status == 429:
-                    await asyncio.sleep(_retry_after(received))
-                return received
-        except TimeoutError as error:
-            raise PolicyUnavailable(f"{self._base}: no answer within {self._patience:g} seconds") from error
-        except OSError as error:
-            raise PolicyUnavailable(f"{self._base} does not answer: {error}") from error
-
-
 class ServerClient:
     """Our policy server: tokens in, tokens out."""
 
     exact = True
 
-    def __init__(self, connection: _Connection, policy: Mapping[str, Any]) -> None:
+    def __init__(self, connection: Connection, policy: Mapping[str, Any]) -> None:
         self._connection, self._model, self.told = connection, policy["model"], policy
 
     @contextlib.asynccontextmanager
@@ -142,10 +99,16 @@ class ServerClient:
         body = {"checkpoint": checkpoint, "version": version}
         await self._connection.send("POST", "/v1/rl/weights", body)
 
+    async def push_weights(self, parameters: Parameters, version: int) -> None:
+        """Hands over weights that this process can read whole. Requests under way go on."""
+        leaves = jax.tree_util.tree_leaves_with_path(parameters)
+        body = await asyncio.to_thread(lambda: save({leaf_name(path): leaf for path, leaf in leaves}))
+        await self._connection.send("PUT", f"/v1/rl/weights?version={version}", body)
+
 
 @dataclasses.dataclass
 class _ServerSession:
-    connection: _Connection
+    connection: Connection
     path: str
 
     async def respond(
@@ -171,15 +134,23 @@ class EndpointClient:
     exact = False
     told: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, connection: _Connection, turns: TurnFormat | None, model: str, path: str) -> None:
+    def __init__(self, connection: Connection, turns: TurnFormat | None, model: str, path: str) -> None:
         self._connection, self._turns, self._model, self._path = connection, turns, model, path
+        self._budget = "max_tokens"  # which all servers know but those that have put another name in its place
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[ClientSession]:
         yield ChatSession(self, require_turns(self._turns, "a session of a plain endpoint"), seed)
 
     async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
-        options = _sampling_fields(sampling, "max_tokens")
+        options = _sampling_fields(sampling, self._budget)
+        try:
+            return await _chat(self._connection, self._path, self._model, messages, options)
+        except Refused as error:
+            if error.field != "max_tokens" or "max_completion_tokens" not in str(error):
+                raise
+        self._budget = "max_completion_tokens"
+        options = _sampling_fields(sampling, self._budget)
         return await _chat(self._connection, self._path, self._model, messages, options)
 
 
@@ -205,7 +176,7 @@ class ChatSession:
 
 
 async def _chat(
-    connection: _Connection, path: str, model: str, messages: Sequence[Message], options: Mapping[str, Any]
+    connection: Connection, path: str, model: str, messages: Sequence[Message], options: Mapping[str, Any]
 ) -> Reply:
     wire = [{"role": message.role, "content": await _content(message.parts)} for message in messages]
     found = await connection.send("POST", path, {"model": model, "messages": wire, **options})
@@ -253,19 +224,3 @@ def _sampling_fields(sampling: Sampling | None, budget: str) -> dict[str, Any]:
         for field in dataclasses.fields(Sampling)
         if (value := getattr(sampling, field.name)) != getattr(plain, field.name)
     }
-
-
-def _retry_after(received: Received) -> float:
-    try:
-        return min(30.0, max(0.05, float(received.headers.get("retry-after", "1"))))
-    except ValueError:  # a date
-        return 1.0
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    """The JSON object in a body; empty when there is none."""
-    with contextlib.suppress(ValueError):
-        found = json.loads(body)
-        if isinstance(found, dict):
-            return found
-    return {}

@@ -79,6 +79,8 @@ class Sampling:
     top_k: int = 0  # this many of the likeliest tokens; 0 keeps all
     max_new_tokens: int | None = None  # None: the engine's; 0 reads and writes nothing
     seed: int | None = None  # of a random stream of its own; None: the session's goes on
+    frequency_penalty: float = 0.0  # taken from a token's logit for each time that the answer holds it already
+    presence_penalty: float = 0.0  # taken once from the logit of each token that the answer holds already
     constraint: str | None = None  # name of a constraint that the engine was built with
     alternatives: int = 0  # so many of the likeliest tokens are recorded beside each one; EngineConfig bounds it
     until: Until | None = None  # of the tokens so far: how many of them to keep when the answer has ended, else None
@@ -87,6 +89,8 @@ class Sampling:
         check("temperature", self.temperature, self.temperature >= 0 and self.temperature < 1e4, "0 (greedy) to 10000")
         check("top_p", self.top_p, 0 < self.top_p <= 1, "more than 0, at most 1")
         check("top_k", self.top_k, 0 <= self.top_k < 2**31, "0 (off) to 2147483647")
+        for name in ("frequency_penalty", "presence_penalty"):
+            check(name, getattr(self, name), abs(getattr(self, name)) <= 2, "-2 to 2")
         check("alternatives", self.alternatives, self.alternatives >= 0, "0 or more")
         check("max_new_tokens", self.max_new_tokens, (self.max_new_tokens or 0) >= 0, "0 or more")
 

@@ -8,10 +8,11 @@ under way keeps its slot; it ends after `max_new_tokens` at most, so nobody wait
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,14 @@ class Request:
         window.pending = self.written[kept - 1] if kept else self.held
         if self.stream is not None:
             self.stream.drawn += len(self.written)
+
+    def deliver(self, outcome: Sampled | BaseException) -> None:
+        """Unless nobody waits for the answer any longer, or it has come already."""
+        with contextlib.suppress(InvalidStateError):
+            if isinstance(outcome, BaseException):
+                self.answer.set_exception(outcome)
+            else:
+                self.answer.set_result(outcome)
 
     def sampled(self, kept: int, reason: str) -> Sampled:
         """The answer."""

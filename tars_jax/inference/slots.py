@@ -44,17 +44,25 @@ class SlotState:
     last_token: jax.Array  # [S] int32: sampled, not yet in the cache
     budget: jax.Array  # [S] int32: tokens that the answer may still take; 0 is idle
     drawing: Drawing  # [S]
+    said: jax.Array | None = None  # [S, V] int32: how often the answer holds each token, where penalties ask for that
 
     @property
-    def columns(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Drawing]:
+    def columns(self) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array, Drawing, jax.Array | None]:
         """All but the cache."""
-        return self.length, self.position, self.last_token, self.budget, self.drawing
+        return self.length, self.position, self.last_token, self.budget, self.drawing, self.said
 
     @staticmethod
     def empty(
-        config: ModelConfig, slots: int, length: int, mesh: Mesh | None = None, groups: Sequence[int] | None = None
+        config: ModelConfig,
+        slots: int,
+        length: int,
+        mesh: Mesh | None = None,
+        groups: Sequence[int] | None = None,
+        *,
+        penalties: bool = False,
     ) -> SlotState:
-        """All slots idle, for parameters in groups of so many layers each; None: as a learner holds them.
+        """All slots idle, for parameters in groups of so many layers each, None: as a learner holds them; with
+        `penalties` their tokens are counted.
 
         On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere.
         """
@@ -64,7 +72,9 @@ class SlotState:
 
         def fresh() -> SlotState:
             drawing = jax.tree.map(jnp.asarray, Drawing.fresh(slots))
-            return SlotState(Cache.empty(config, slots, length, groups), zeros(), zeros(), zeros(), zeros(), drawing)
+            said = jnp.zeros((slots, config.vocabulary), jnp.int32) if penalties else None
+            cache = Cache.empty(config, slots, length, groups)
+            return SlotState(cache, zeros(), zeros(), zeros(), zeros(), drawing, said)
 
         # Outputs of a program of their own: equal constants would share a buffer, which cannot be donated twice.
         if mesh is None:
@@ -179,6 +189,9 @@ def make_slot_functions(
             last_token=put(state.last_token, tokens),
             budget=put(state.budget, jnp.where(tokens == stop, 0, jnp.maximum(new.budget - 1, 0))),
             drawing=jax.tree.map(put, state.drawing, drawing),
+            said=None
+            if state.said is None
+            else put(state.said, jax.nn.one_hot(tokens, config.vocabulary, dtype=jnp.int32)),
         )
         routes = jnp.moveaxis(output.routers.routes, 0, 2) if record_routes else None
         return _in_place(state), Drawn(tokens, log_probs, likeliest, routes)
@@ -208,7 +221,7 @@ def make_slot_functions(
             write_at = jnp.where(active, mine.length, cache_length)[:, None]
             output = run_policy(stepping, _policy_only(parameters), inputs, mine.cache, address(write_at))
             tokens, log_probs, following, likeliest = draw(
-                output.logits[:, 0], mine.drawing, chances[:, step], mine.budget, constraints, alternatives
+                output.logits[:, 0], mine.drawing, chances[:, step], mine.budget, constraints, alternatives, mine.said
             )
             one = active.astype(jnp.int32)
             record = Drawn(
@@ -230,6 +243,7 @@ def make_slot_functions(
                     drawn=mine.drawing.drawn + one,
                     state=jnp.where(active, following, mine.drawing.state),
                 ),
+                said=None if mine.said is None else mine.said.at[jnp.arange(rows), tokens].add(one),
             )
             return step + 1, mine, record
 

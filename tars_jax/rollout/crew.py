@@ -21,12 +21,13 @@ from tars_jax.rollout.activity import Activity, now
 from tars_jax.rollout.players import Player, SeatLost
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.share import WHOLE, Share
-from tars_jax.rollout.sources import Assignment, ListSource, PoolSource, Source
+from tars_jax.rollout.sources import MOST_LOST, Assignment, ListSource, PoolSource, Source
 from tars_jax.rollout.timeline import Part
 from tars_jax.tasks.task import Task
 from tars_jax.trajectory import Trajectory
 
 IDLE_SECONDS = 0.02
+LOST_EACH = 4  # episodes in a row for each seat, or each member of a group, where that is more than MOST_LOST
 
 T = TypeVar("T")
 Record = Callable[[str, float, float], None]  # what, from when, to when
@@ -106,9 +107,10 @@ class Crew(abc.ABC):
     ) -> Iterator[Future[None]]:
         """Keeps the pool filled while the block runs; `task_of` draws the task of a group, once for each.
 
-        The future ends early only with the workers' error.
+        The future ends early only with the workers' error, InputError where one episode after the other fails.
         """
-        with self._working(PoolSource(pool, task_of, version), player) as running:
+        most_lost = max(MOST_LOST, LOST_EACH * max(len(self._seats), pool.config.group_size))
+        with self._working(PoolSource(pool, task_of, version, most_lost), player) as running:
             yield running
 
     @contextlib.contextmanager
@@ -157,10 +159,11 @@ class Crew(abc.ABC):
                 trajectory = await seat.episode(assignment, player, record)
                 stored = now()
                 source.finish(index, trajectory)
-                record("store", stored, now())
             except SeatLost:
                 self.seats_lost += 1
                 source.abandon(index)
             except BaseException:
                 source.abandon(index)
                 raise
+            else:
+                record("store", stored, now())

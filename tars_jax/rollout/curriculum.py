@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from tars_jax import InputError
 from tars_jax.trajectory import Trajectory
 
 
@@ -35,10 +37,21 @@ class Curriculum(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class CurriculumConfig:
+    """Raises InputError, naming the field, for stages that do not grow from `nearest` on."""
+
     stages: tuple[int, ...] = (3, 4, 5)  # the largest distance at each stage
     nearest: int = 2  # the smallest distance, at all stages
     promote_at: float = 0.7  # success rate of the recent episodes that ends a stage
     recent: int = 128  # episodes
+
+    def __post_init__(self) -> None:
+        stages, nearest = tuple(self.stages), self.nearest
+        if not stages or any(after <= before for before, after in itertools.pairwise(stages)):
+            raise InputError(f"curriculum.stages is {stages}, it takes one distance or more, each beyond the last one.")
+        if not 1 <= nearest <= stages[0]:
+            raise InputError(
+                f"curriculum.nearest is {nearest}, it takes 1 to the first of curriculum.stages, {stages[0]}."
+            )
 
 
 class StagedCurriculum:

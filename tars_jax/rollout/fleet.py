@@ -18,6 +18,7 @@ import dataclasses
 import importlib
 import logging
 import os
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Self
@@ -206,25 +207,24 @@ class _PolicyHost:
         self._open = contextlib.ExitStack()
         self._engine = self._open.enter_context(make_engine())
         self._sessions: dict[int, tuple[Any, PolicySession, contextlib.AsyncExitStack]] = {}
-        self._opened = 0
 
-    async def open(self, owner: tuple[str, int], seed: int) -> int:
-        """A session for a process `owner` (actor, process number); those of its predecessors are closed."""
-        for number, (other, _, _) in list(self._sessions.items()):
+    async def open(self, number: int, owner: tuple[str, int], seed: int) -> None:
+        """Session `number` for a process `owner` (actor, process number); those of its predecessors are closed."""
+        for earlier, (other, _, _) in list(self._sessions.items()):
             if other[0] == owner[0] and other != owner:
-                await self.close(number)
+                await self.close(earlier)
         stack = contextlib.AsyncExitStack()
         session = await stack.enter_async_context(self._engine.session(seed))
-        self._opened += 1
-        self._sessions[self._opened] = owner, session, stack
-        return self._opened
+        self._sessions[number] = owner, session, stack
 
     async def respond(self, number: int, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool) -> Sampled:
         return await self._sessions[number][1].respond(tokens, images, restart=restart)
 
     async def close(self, number: int) -> None:
-        _, _, stack = self._sessions.pop(number)
-        await stack.aclose()
+        """Closing one that was never opened does nothing."""
+        if number in self._sessions:
+            _, _, stack = self._sessions.pop(number)
+            await stack.aclose()
 
     async def sessions(self) -> int:
         """How many are open."""
@@ -249,8 +249,10 @@ class RaySessions:
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[PolicySession]:
         actor = require_ray().get_runtime_context().get_actor_id() or "head"
-        number = await self.policy.open.remote((actor, os.getpid()), seed)
+        # The number is ours: a session whose opening nobody waits for any longer can be closed, too.
+        number = secrets.randbits(63)
         try:
+            await self.policy.open.remote(number, (actor, os.getpid()), seed)
             yield _RaySession(self.policy, number)
         finally:
             await self.policy.close.remote(number)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from tars_jax import InputError
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.share import WHOLE, Share
 from tars_jax.tasks.task import Task
-from tars_jax.trajectory import Trajectory, load_trajectory, save_trajectory
+from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory
+
+MOST_LOST = 64  # episodes in a row that a stream may lose to its sandboxes, whatever its size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,19 +88,35 @@ class ListSource:
         self._open.append(index)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class PoolSource:
-    """The learner's pool: endless, but never further ahead than the staleness bound allows."""
+    """The learner's pool: endless, but never further ahead than the staleness bound allows.
+
+    A pool puts another number in the place of one that has failed. Where every task fails, no batch would ever be full,
+    so `claim` raises InputError that says why the last one did, once `most_lost` have failed in a row.
+    """
 
     pool: RolloutPool
     task_of: Callable[[int], Task]  # of the number of a group
     version: Callable[[], int]
+    most_lost: int = MOST_LOST
+    _lost: int = dataclasses.field(default=0, init=False)  # failed episodes since the last one that did not
+    _reason: str = dataclasses.field(default="", init=False)
 
     def claim(self) -> Assignment | None:
+        if self._lost >= self.most_lost:
+            raise InputError(
+                f"The last {self._lost} episodes in a row were lost to the sandbox; see {self.pool.folder}. "
+                f"The last one: {self._reason:.1000}"
+            )
         index = self.pool.claim(self.version())
         if index is None:
             return None
-        task = self.pool.task(index, lambda group: self.task_of(group).to_json())
+        try:
+            task = self.pool.task(index, lambda group: self.task_of(group).to_json())
+        except BaseException:  # or nobody would ever play the number
+            self.pool.abandon(index)
+            raise
         return Assignment(index, Task.from_json(task), index % self.pool.config.group_size)
 
     def exhausted(self) -> bool:
@@ -105,6 +124,11 @@ class PoolSource:
 
     def finish(self, index: int, trajectory: Trajectory) -> None:
         self.pool.finish(index, trajectory)
+        if trajectory.outcome is Outcome.FAILED:
+            self._lost += 1
+            self._reason = "; ".join(trajectory.metadata.get("infrastructure_failures", [])[-1:])
+        else:
+            self._lost = 0
 
     def abandon(self, index: int) -> None:
         self.pool.abandon(index)

@@ -78,6 +78,18 @@ def test_the_likeliest_are_those_of_the_distribution_that_was_drawn_from() -> No
     assert jitted(logits, in_rows(rows, {}, 2), jnp.full(2, 9), None, 0).likeliest is None
 
 
+def test_what_an_answer_holds_is_penalised() -> None:
+    said = jnp.array([[3, 0, 1, 0]] * 3)
+    asked = Sampling(frequency_penalty=0.5), Sampling(presence_penalty=-1.0), Sampling()
+    drawing = in_rows([(sampling, seed, 0) for seed, sampling in enumerate(asked)], {}, 3)
+    logits = jnp.log(jnp.tile(jnp.array(PROBABILITIES), (3, 1))).at[:, 3].set(NEVER)
+    drawn = draw(logits, drawing, chances_of(drawing, 1, base_seed=0)[:, 0], jnp.full(3, 9), None, said=said)
+    for row, penalty in enumerate(([1.5, 0, 0.5, 0], [-1.0, 0, -1.0, 0], [0, 0, 0, 0])):
+        wanted = np.array(PROBABILITIES) * np.exp(-np.array(penalty)) * (1, 1, 1, 0)
+        token = int(drawn.tokens[row])
+        np.testing.assert_allclose(np.exp(drawn.log_probs[row]), wanted[token] / wanted.sum(), rtol=1e-5)
+
+
 def test_k_of_equals_are_k() -> None:
     tokens, log_probs, *_ = draws(np.zeros(8), Sampling(top_k=3))
     assert set(np.asarray(tokens).tolist()) == {0, 1, 2}
@@ -200,6 +212,8 @@ def test_slots_without_a_constraint_are_free() -> None:
         ("top_k", -1),
         ("top_k", 2**31),  # more than an array of the device holds
         ("max_new_tokens", -1),
+        ("frequency_penalty", 2.5),
+        ("presence_penalty", float("nan")),
     ],
 )
 def test_values_that_mean_nothing(field: str, value: Any) -> None:

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from experiments.config import Rule, at_least, between, command_of, each, flatten, load_config, one_of
+from experiments.config import at_least, between, command_of, each, flatten, load_config, one_of, span
 from tars_jax import InputError
 
 CONFIG = """
@@ -21,7 +21,7 @@ RULES = {
     "ppo.clip_high": between(0, 1),
     "ppo.epochs": at_least(1),
     "grammar": one_of("text", "tool"),
-    "ppo.distance": Rule(lambda pair: len(pair) == 2 and pair[0] <= pair[1], "two whole numbers, the lower one first"),
+    "ppo.distance": span(1),
     "ppo.names": each(one_of("left", "right", "up", "down")),
 }
 
@@ -78,10 +78,9 @@ def test_overrides_are_read_by_the_type_of_the_field(root: pathlib.Path) -> None
             "--config.ppo.distance=1,b",
             "config.ppo.distance got ('1', 'b'); it takes a tuple, each element a whole number",
         ),
-        (
-            "--config.ppo.distance=5,2",
-            "config.ppo.distance got (5, 2); it takes two whole numbers, the lower one first.",
-        ),
+        ("--config.ppo.distance=5,2", "config.ppo.distance got (5, 2); it takes (least, most), each at least 1."),
+        ("--config.ppo.distance=0,2", "config.ppo.distance got (0, 2); it takes (least, most)"),
+        ("--config.ppo.distance=3", "config.ppo.distance got (3,); it takes (least, most)"),
         ("--config.ppo.names=()", "config.ppo.names got (); it takes one or more, each one of 'left'"),
         ("--seed=3", "'--seed=3' is no argument; it takes --config=FILE and --config.FIELD=VALUE."),
         ("--config.seed", "'--config.seed' is no argument"),

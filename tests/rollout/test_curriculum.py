@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tars_jax import InputError
 from tars_jax.rollout.curriculum import CurriculumConfig, FrontierCurriculum, StagedCurriculum
 from tars_jax.trajectory import Outcome, Trajectory
 
@@ -80,3 +81,11 @@ def test_a_frontier_goes_on_from_its_state() -> None:
     again = FrontierCurriculum(KINDS, 3, json.loads(json.dumps(curriculum.state())))
     assert [again.options(index) for index in range(50)] == [curriculum.options(index) for index in range(50)]
     assert FrontierCurriculum(KINDS, 4, curriculum.state()).options(0) in KINDS
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("nearest", 4), ("nearest", 0), ("stages", ()), ("stages", (5, 4)), ("stages", (3, 3))]
+)
+def test_stages_that_do_not_grow_from_the_nearest_on_are_refused(field: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^curriculum.{field} is "):
+        CurriculumConfig(**{"stages": (3, 5), "nearest": 2, field: value})

@@ -116,6 +116,23 @@ def test_a_session_in_another_process_is_the_same_session(
     assert policy.open_sessions() == 0
 
 
+def test_a_session_that_is_given_up_while_it_opens_is_closed(policy: RayPolicy) -> None:
+    async def give_up() -> None:
+        async def play() -> None:
+            async with policy.sessions.session(1):
+                await asyncio.sleep(60)
+
+        for _ in range(5):
+            playing = asyncio.create_task(play())
+            await asyncio.sleep(0)  # it has asked
+            playing.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await playing
+
+    asyncio.run(give_up())
+    assert policy.open_sessions() == 0
+
+
 def test_a_killed_host_loses_no_task(fleet: Fleet, policy: RayPolicy, tmp_path: Path) -> None:
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=4, max_staleness=1, updates=5))
     version, used, lost = 0, [], fleet.seats_lost

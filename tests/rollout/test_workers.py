@@ -257,7 +257,9 @@ def test_a_lost_seat_costs_time_and_its_episode_is_played_elsewhere(
     assert rollouts.seats_lost - before == len(lost) == 3
 
 
-def test_a_policy_that_is_away_costs_time_only(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+def test_a_policy_that_is_away_costs_time_only(
+    rollouts: Rollouts, reference: Player, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     refusals = itertools.count()
 
     def away(task: Task, turn: int) -> None:
@@ -267,6 +269,9 @@ def test_a_policy_that_is_away_costs_time_only(rollouts: Rollouts, reference: Pl
     player = waiting_player(interrupted(reference, away), ConnectionError, pause=0.01)
     check_won(rollouts.play(TASKS[:3], player, tmp_path), TASKS[:3])
     assert next(refusals) > 5
+    assert [record.getMessage() for record in caplog.records] == [
+        "the policy is away, and episodes wait for it: no server"
+    ]
 
 
 def test_without_a_seat_the_stream_ends_with_an_error(

@@ -28,14 +28,13 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     metrics = HttpMetrics()
 
     async def health(request: Request) -> Response:
-        """503 once the engine has been found stopped: whoever watches may start the server again."""
-        stopped = metrics.engine_stopped
+        """503 once the engine has stopped: whoever watches may start the server again."""
+        stopped = served.engine.stopped
         body = {"status": "stopped" if stopped else "ok", "model": served.name, "version": served.engine.version}
         return JsonResponse(body, status_code=503 if stopped else 200)
 
     async def request_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestError)
-        metrics.engine_stopped |= error.code == "engine_stopped"
         if error.status in (408, 413):
             error.headers["Connection"] = "close"  # the rest of the body was not read
         return error_response(error)

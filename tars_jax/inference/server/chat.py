@@ -47,7 +47,10 @@ class Chat:
         self._served, self._config, self._engine = served, config, served.engine
         engine = served.engine.config
         self._limits = ChatLimits(
-            engine.max_length, vocabulary=served.engine.model.vocabulary, alternatives=min(engine.alternatives, 20)
+            engine.max_length,
+            choices=min(engine.max_sessions, engine.max_queue, 16),  # more would find no room at any time
+            vocabulary=served.engine.model.vocabulary,
+            alternatives=min(engine.alternatives, 20),
         )
         self._created = int(time.time())
 
@@ -113,6 +116,8 @@ class Chat:
             temperature=asked.temperature,
             top_p=asked.top_p,
             top_k=asked.top_k,
+            frequency_penalty=asked.frequency_penalty,
+            presence_penalty=asked.presence_penalty,
             max_new_tokens=budget,
             constraint=asked.constraint,
             alternatives=asked.top_log_probs,
@@ -216,7 +221,8 @@ class Chat:
 
 def _field(name: str) -> str:
     """How a chat request calls what the engine knows by another name: the prompt is what its messages make."""
-    return {"max_new_tokens": "max_tokens", "constraint": "constraint"}.get(name, "messages")
+    same = ("constraint", "frequency_penalty", "presence_penalty")
+    return name if name in same else {"max_new_tokens": "max_tokens"}.get(name, "messages")
 
 
 class _Told:

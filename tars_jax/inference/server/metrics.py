@@ -43,7 +43,6 @@ class HttpMetrics:
 
     def __init__(self) -> None:
         self.active = 0
-        self.engine_stopped = False  # as a request found it
         self._requests: collections.Counter[tuple[str, str, str]] = collections.Counter()
         self._buckets: dict[str, list[int]] = {}
         self._seconds: dict[str, float] = collections.defaultdict(float)

@@ -182,6 +182,8 @@ class Sessions:
             temperature=fields.number("temperature", engine.config.temperature, 0.0, 100.0),
             top_p=top_p,
             top_k=fields.integer("top_k", 0, 0, engine.model.vocabulary) or 0,
+            frequency_penalty=fields.number("frequency_penalty", 0.0, -2.0, 2.0),
+            presence_penalty=fields.number("presence_penalty", 0.0, -2.0, 2.0),
             max_new_tokens=fields.integer("max_new_tokens", None, 0, engine.config.max_length),
             seed=_optional_seed(fields),
             constraint=fields.optional_text("constraint"),

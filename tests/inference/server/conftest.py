@@ -56,6 +56,7 @@ ENGINE = EngineConfig(
     max_sessions=12,
     max_queue=8,
     alternatives=4,
+    penalties=True,
 )
 SERVER = ServerConfig(port=0, max_body_bytes=1 << 20, lease_seconds=600, body_seconds=30, request_seconds=600)
 

@@ -3,22 +3,15 @@
 import asyncio
 import contextlib
 import dataclasses
-import json
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from tars_jax import InputError
 from tars_jax.agent.loop import PolicySession
 from tars_jax.inference import Engine, Sampled, Sampling
-from tars_jax.inference.client import PolicyClient, PolicyUnavailable, open_client
-from tars_jax.inference.server import ServerConfig, serving
+from tars_jax.inference.client import PolicyUnavailable, open_client
 from tars_jax.inference.turns import Message, TurnFormat
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (16, 24, 3), np.uint8)
@@ -157,65 +150,5 @@ def test_refusals_and_failures_are_told_apart(other_server: OtherServer, server:
             with pytest.raises(InputError, match=message):
                 async with open_client(target):
                     pass
-
-    asyncio.run(play())
-
-
-# An endpoint of somebody else
-
-
-@contextlib.asynccontextmanager
-async def endpoint(turns: TurnFormat, asked: list[Any]) -> AsyncIterator[PolicyClient]:
-    """A client of an endpoint that answers with the number of messages, the first time with 429."""
-
-    async def complete(request: Request) -> Response:
-        asked.append(json.loads(await request.body()))
-        if len(asked) == 1:
-            return JSONResponse({"error": {"message": "later"}}, status_code=429, headers={"Retry-After": "0"})
-        answer = "a" * len(asked[-1]["messages"])
-        return JSONResponse({"choices": [{"message": {"content": answer}, "finish_reason": "stop"}]})
-
-    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
-    with serving(app, ServerConfig(port=0)) as address:
-        async with open_client(f"{address}/v1", turns=turns, model="theirs") as client:
-            yield client
-
-
-def test_an_agent_that_writes_tokens_can_ask_an_endpoint_that_takes_messages(turns: TurnFormat) -> None:
-    asked: list[Any] = []
-
-    async def play() -> list[Sampled]:
-        async with endpoint(turns, asked) as client:
-            assert not client.exact
-            async with client.session(1) as session:
-                return await two_turns(session)
-
-    first, second = asyncio.run(play())
-    a, end = turns.codec.encode("a")[0], turns.codec.encode("<|end|>")[0]
-    assert first.tokens == (a, end) and second.tokens == (a, a, a, end)
-    assert set(first.log_probs) == {0.0} and set(first.versions) == {-1}
-    assert len(asked) == 3 and asked[0] == asked[1] and asked[1]["model"] == "theirs"
-    last = asked[2]["messages"]
-    assert [message["role"] for message in last] == ["user", "assistant", "user"]
-    assert last[0]["content"][0] == {"type": "text", "text": turns.codec.decode([9])}
-    assert last[0]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
-    assert last[1]["content"] == "a"
-
-
-@pytest.mark.parametrize("target", ["http://127.0.0.1:99999", "http://[::1", "http://x:port"])
-def test_what_is_no_address_is_named(target: str) -> None:
-    async def reach() -> None:
-        async with open_client(target, model="theirs"):
-            pass
-
-    with pytest.raises(InputError, match="is no address"):
-        asyncio.run(reach())
-
-
-def test_an_endpoint_takes_a_model_s_name(turns: TurnFormat) -> None:
-    async def play() -> None:
-        with serving(Starlette(), ServerConfig(port=0)) as address, pytest.raises(InputError, match="client.model"):
-            async with open_client(address, turns=turns):
-                pass
 
     asyncio.run(play())

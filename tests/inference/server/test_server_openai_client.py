@@ -103,6 +103,17 @@ def test_seeds(client: openai.OpenAI) -> None:
     assert len({ask(5), ask(6), ask(None), ask(None)}) == 4
 
 
+def test_penalties_as_the_agent_of_ui_tars_asks_for_them(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 24, "temperature": 0}
+
+    def letters(**penalties: Any) -> int:
+        return len(set(client.chat.completions.create(**asked, **penalties).choices[0].message.content or ""))
+
+    plain = letters()
+    assert letters(frequency_penalty=2) > plain and letters(presence_penalty=2) > plain
+    assert letters(frequency_penalty=0, presence_penalty=-2) <= plain
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_stop_sequences(client: openai.OpenAI, stream: bool) -> None:
     asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 60, "seed": 3}

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import contextlib
+import dataclasses
 import gzip
 import io
 import json
@@ -20,7 +21,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tars_jax import InputError
 from tars_jax.inference import Engine
-from tars_jax.inference.server import ServerConfig
+from tars_jax.inference.server import Served, ServerConfig, make_app, serving
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
 from tars_jax.web import responses
 from tars_jax.web.connections import Connections
 
@@ -70,6 +73,7 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"max_tokens": 2, "max_completion_tokens": 3}, "max_tokens"),
         ({"n": 0}, "n"),
         ({"n": 10**30}, "n"),
+        ({"n": 9}, "n"),  # the engine's queue holds eight: it would be busy whenever one asks
         ({"stop": ["a", ""]}, "stop"),
         ({"stop": ["a"] * 5}, "stop"),
         ({"seed": "x"}, "seed"),
@@ -77,7 +81,7 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"stream_options": {"include_usage": True}}, "stream_options"),
         ({"logprobs": True, "top_logprobs": 5}, "top_logprobs"),
         ({"top_logprobs": 2}, "top_logprobs"),
-        ({"presence_penalty": 0.5}, "presence_penalty"),
+        ({"presence_penalty": 2.5}, "presence_penalty"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"tool_choice": "required", "tools": [{"type": "function"}]}, "tools"),
         ({"tool_choice": "required"}, "tool_choice"),
@@ -299,6 +303,24 @@ def test_health_answers_while_the_engine_works(
     time.sleep(0.1)
     assert http.get("/health").json()["status"] == "ok" and not done.is_set()
     thread.join()
+
+
+def test_health_tells_of_an_engine_that_stopped_before_anybody_asks_again(
+    served: Served, tiny_model: ModelConfig, tiny_parameters: Parameters, chat: Callable[..., dict[str, Any]]
+) -> None:
+    engine = Engine(tiny_model, tiny_parameters, served.engine.config, image=5, stop=5, seed=0)
+
+    def broken(*_: object) -> None:
+        raise MemoryError("no room on the device")
+
+    engine._functions = dataclasses.replace(engine._functions, extend=broken)  # type: ignore[arg-type]
+    config = ServerConfig(port=0)
+    with engine, serving(make_app(dataclasses.replace(served, engine=engine), config), config) as address:
+        assert httpx.get(f"{address}/health").status_code == 200
+        assert httpx.post(f"{address}{CHAT}", json=chat()).status_code == 500
+        health = httpx.get(f"{address}/health")
+        assert (health.status_code, health.json()["status"]) == (503, "stopped")
+        require_error(httpx.post(f"{address}{CHAT}", json=chat()), 503, words="the engine has stopped")
 
 
 @pytest.mark.parametrize("what", ["large images", "long text"])

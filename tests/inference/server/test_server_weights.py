@@ -1,5 +1,6 @@
 """New weights while requests go on."""
 
+import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
@@ -12,7 +13,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
+from tars_jax import InputError
 from tars_jax.inference import Engine
+from tars_jax.inference.client import open_client
+from tars_jax.inference.http_client import ServerClient
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
 from tars_jax.training.checkpoint import save_parameters
@@ -79,6 +83,28 @@ def test_a_checkpoint_below_the_root(http: httpx.Client, tmp_path: Path, tiny_pa
     response = http.post("/v1/rl/weights", json={"checkpoint": "a/policy", "version": 3})
     assert response.json() == {"version": 3} and http.get("/v1/rl/policy").json()["version"] == 3
     assert first_log_prob(http) != before
+
+
+@pytest.mark.parametrize("how", ["push", "load"])
+def test_a_client_hands_over_weights(http: httpx.Client, tmp_path: Path, tiny_parameters: Parameters, how: str) -> None:
+    before = first_log_prob(http)
+    other = jax.tree.map(lambda leaf: leaf * 0.5, tiny_parameters)
+
+    async def hand_over() -> int:
+        async with open_client(str(http.base_url)) as client:
+            assert isinstance(client, ServerClient)
+            if how == "push":
+                with pytest.raises(InputError, match="is missing"):
+                    await client.push_weights({"decoder": other["decoder"]}, 4)
+                await client.push_weights(other, 5)
+            else:
+                save_parameters(tmp_path / "runs" / "policy", other)
+                with pytest.raises(InputError, match="below the server's root"):
+                    await client.load_weights("../elsewhere", 4)
+                await client.load_weights("policy", 5)
+            return await client.version()
+
+    assert asyncio.run(hand_over()) == 5 and first_log_prob(http) != before
 
 
 @pytest.mark.parametrize("name", ["nowhere", "../outside", "/etc", "a\0b", "x" * 5000])

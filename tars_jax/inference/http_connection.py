@@ -1,0 +1,108 @@
+"""A connection to a policy over HTTP, whose failures are told apart: refused, busy, out of reach."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import urllib.parse
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import httpx
+
+from tars_jax import InputError
+from tars_jax.inference.client import PolicyUnavailable
+from tars_jax.inference.sampling import Refused
+from tars_jax.web.connections import Received
+from tars_jax.web.protocol import to_json
+
+
+def check_address(target: str) -> None:
+    """Raises InputError unless paths can be put behind it."""
+    try:
+        parts = urllib.parse.urlsplit(target)
+        wrong = "" if parts.hostname else "it names no host"
+        if parts.query or parts.fragment:
+            wrong = "it takes one without ? and #, since paths are put behind it"
+        parts.port  # noqa: B018 - it raises for one beyond 65535
+        httpx.URL(target)
+    except (ValueError, httpx.InvalidURL) as error:
+        wrong = str(error)
+    if wrong:
+        raise InputError(f"client.target: {target} is no address: {wrong}")
+
+
+class Connection:
+    """Requests in JSON."""
+
+    def __init__(
+        self, request: Callable[[str, str, bytes | None], Awaitable[Received]], base: str, patience: float
+    ) -> None:
+        self._request, self._base, self._patience = request, base, patience
+
+    async def policy(self) -> dict[str, Any] | None:
+        """What our server says of its policy; None at another server."""
+        received = await self._exchange("GET", "/v1/rl/policy", None)
+        found = _object(received.body)
+        if received.status == 401:
+            raise InputError(f"client.api_key: {self._base} does not take it")
+        return found if received.status == 200 and "version" in found else None
+
+    async def send(self, method: str, path: str, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
+        """The response's JSON; a body goes as JSON unless it is bytes.
+
+        A busy server is asked again, as its Retry-After says, until patience ends.
+        Raises Refused, an InputError, for what the server refuses, with the field that it names, if it does;
+        PolicyUnavailable when it fails, does not answer or answers with something else.
+        """
+        received = await self._exchange(method, path, to_json(body) if isinstance(body, Mapping) else body)
+        found = _object(received.body)
+        if 200 <= received.status < 300:
+            if received.body and not found:
+                raise PolicyUnavailable(f"{self._base}: the answer is no JSON object: {received.body[:100]!r}")
+            return found
+        message = f"{self._base}: {_words(received)}"
+        error = _error(received)
+        if received.status in (408, *range(500, 600)) or error.get("code") == "session_not_found":
+            raise PolicyUnavailable(message)
+        raise Refused(message, str(error.get("param") or ""))
+
+    async def _exchange(self, method: str, path: str, body: bytes | None) -> Received:
+        busy = ""
+        try:
+            async with asyncio.timeout(self._patience):
+                while (received := await self._request(method, path, body)).status == 429:
+                    busy = f"; the last one was: {_words(received)}"  # a quota that is used up says so in this way, too
+                    await asyncio.sleep(_retry_after(received))
+                return received
+        except TimeoutError as error:
+            raise PolicyUnavailable(f"{self._base}: no answer within {self._patience:g} seconds{busy}") from error
+        except OSError as error:
+            raise PolicyUnavailable(f"{self._base} does not answer: {error}") from error
+
+
+def _retry_after(received: Received) -> float:
+    try:
+        return min(30.0, max(0.05, float(received.headers.get("retry-after", "1"))))
+    except ValueError:  # a date
+        return 1.0
+
+
+def _error(received: Received) -> dict[str, Any]:
+    """The error in a response; empty when it has none of OpenAI's form."""
+    error = _object(received.body).get("error")
+    return error if isinstance(error, dict) else {}
+
+
+def _words(received: Received) -> str:
+    return str(_error(received).get("message") or f"status {received.status}")
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """The JSON object in a body; empty when there is none."""
+    with contextlib.suppress(ValueError):
+        found = json.loads(body)
+        if isinstance(found, dict):
+            return found
+    return {}
