@@ -1,4 +1,4 @@
-"""How fast virtual time goes, whether a picture is ever stale, and what opening and closing pages leaves in memory.
+"""How fast virtual time goes, whether a picture is ever stale, what pages at rest take, and what pages leave in memory.
 
 PYTHONPATH=. python tests/benchmarks/browser_limits.py [--side 320] [--steps 1000] [--pages 1] [--cycles 1000]
 """
@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, Page, Site
-from tests.benchmarks.peers.turns import descendants
+from tests.benchmarks.peers.turns import descendants, processor_ms
 
 BITS = 12
+REST_S = 3
 HEAD = "<!doctype html><body style='margin:0;overflow:hidden'>"
 # a frame counter, drawn as bits from left to right; and a ball that moves
 CANVAS = (
@@ -60,9 +61,12 @@ async def speed_and_staleness(
     await page.act([], advance_ms=10_000)
     rate = 10 / (time.perf_counter() - began)
     path = page.screenshot_path
+    before = processor_ms()
+    await asyncio.sleep(REST_S)
+    rest = (processor_ms() - before) / 1000 / REST_S
     for each in opened:
         await each.close()
-    return f"{path:<8}{steps * pages:>8} steps {stale:>4} stale {rate:>8.1f} times real time"
+    return f"{path:<8}{steps * pages:>8} steps {stale:>4} stale {rate:>8.1f} times real time {rest:>6.3f} cores at rest"
 
 
 def megabytes() -> float:
@@ -85,9 +89,10 @@ async def measure(side: int, steps: int, pages: int, cycles: int) -> None:
             (Path(folder) / name / "index.html").write_text(html)
             sites.append(Site(Path(folder) / name))
         config = BrowserConfig(browsers=1, pages_per_browser=pages, width=side, height=side, call_timeout_s=60)
-        async with BrowserManager(config) as manager:
-            for site, canvas in zip(sites, (True, False), strict=True):
+        for site, canvas in zip(sites, (True, False), strict=True):
+            async with BrowserManager(config) as manager:
                 print(await speed_and_staleness(manager, site, canvas, steps, side, pages), flush=True)
+        async with BrowserManager(config) as manager:
             for cycle in range(cycles + 1):
                 if cycle % max(1, cycles // 10) == 0:
                     print(f"after {cycle:>5} pages {megabytes():>8.0f} MB", flush=True)

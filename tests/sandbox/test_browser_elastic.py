@@ -105,3 +105,55 @@ def test_browsers_come_and_go_with_the_pages(laboratory: Any, monkeypatch: pytes
             assert manager.stats.retired == 2
 
     laboratory.run(live())
+
+
+STILL = "<body style='margin:0; background:#135'><canvas width=96 height=96 style='display:block'></canvas>" + (
+    "<script>document.querySelector('canvas').getContext('2d', {alpha: false}).fillRect(9, 9, 30, 30);</script>"
+)
+
+
+def ticks_within(seconds: float, page: Any, laboratory: Any) -> int:
+    """How many frames the browser of a page begins while nothing happens."""
+
+    async def count() -> int:
+        session = await page.connection.attach_to_browser()
+        ended = asyncio.Event()
+        ticks = 0
+
+        def heard(event: dict[str, Any] | None) -> None:
+            nonlocal ticks
+            if event is not None and event["method"] == "Tracing.dataCollected":
+                names = [traced["name"] for traced in event["params"]["value"]]
+                ticks += names.count("DelayBasedBeginFrameSource::OnTimerTick")
+            elif event is not None and event["method"] == "Tracing.tracingComplete":
+                ended.set()
+
+        page.connection.listen(session.id, heard)
+        await session.send("Tracing.start", {"traceConfig": {"includedCategories": ["viz"]}})
+        await asyncio.sleep(seconds)
+        await session.send("Tracing.end")
+        await ended.wait()
+        return ticks
+
+    return laboratory.run(count())
+
+
+@pytest.mark.browser
+def test_pages_that_are_read_back_make_no_frames_while_nothing_happens(laboratory: Any) -> None:
+    manager = BrowserManager(BrowserConfig(browsers=2, pages_per_browser=1))
+
+    async def opened(canvas: bool) -> tuple[Any, bytes]:
+        page = await manager.open_page(laboratory.site(STILL), single_canvas=canvas)
+        await page.start("0", seed=0)
+        return page, await page._capture()
+
+    laboratory.run(manager.start())
+    try:
+        read_back, drawn = laboratory.run(opened(canvas=True))
+        captured, drawn_whole = laboratory.run(opened(canvas=False))
+        assert (read_back.screenshot_path, captured.screenshot_path) == ("canvas", "cdp")
+        assert drawn == drawn_whole  # both kinds of browsers show the same bytes
+        assert ticks_within(0.5, read_back, laboratory) <= 2 and ticks_within(0.5, captured, laboratory) > 5
+        assert manager.stats.launches == 3 and manager.stats.browsers == 2  # no page had been on the first one
+    finally:
+        laboratory.run(manager.close())

@@ -77,6 +77,7 @@ class _Slot:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.launched: Launched | None = None
+        self.is_new = True  # no page has asked for that browser yet
         self.pages: set[Page] = set()
         self.places_taken = 0  # pages, and pages being opened
         self.memory_mb = 0.0  # when last looked at
@@ -208,8 +209,9 @@ class BrowserManager:
 
     async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None) -> Page:
         problem: Exception | None = None
+        read_back = spec.single_canvas and self.config.screenshot in ("auto", "canvas")
         for _ in range(OPEN_ATTEMPTS):
-            launched = await self._living_browser(slot)
+            launched = await self._living_browser(slot, whole_frames=not read_back)
             try:
                 opening = self._new_page(launched, slot, spec, report, downloads)
                 return await asyncio.wait_for(opening, self.config.call_timeout_s)
@@ -271,14 +273,18 @@ class BrowserManager:
 
     # ---- bringing parts up ----
 
-    async def _living_browser(self, slot: _Slot) -> Launched:
+    async def _living_browser(self, slot: _Slot, *, whole_frames: bool | None = None) -> Launched:
+        """The browser of a place, of the kind that its first page wants (`Launched.whole_frames`), if one asks."""
         async with slot.lock:
+            if slot.launched and slot.is_new and whole_frames not in (None, slot.launched.whole_frames):
+                self._browser_ended(slot, slot.launched, "browser")
+            slot.is_new = (slot.is_new or slot.launched is None) and whole_frames is None
             for attempt in range(OPEN_ATTEMPTS):
                 if slot.launched is not None:
                     return slot.launched
                 driver = await self._living_driver()
                 try:
-                    return await self._launch(slot, driver)
+                    return await self._launch(slot, driver, whole_frames=whole_frames is not False)
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
                     problem = last_words(error)
                     if (attempt > 0 or isinstance(error, TimeoutError)) and not await self._serves_others(driver):
@@ -296,12 +302,11 @@ class BrowserManager:
             return False
         return self._driver is driver
 
-    async def _launch(self, slot: _Slot, driver: _Driver) -> Launched:
+    async def _launch(self, slot: _Slot, driver: _Driver, *, whole_frames: bool) -> Launched:
         self.stats.launches += 1
-        launched = await asyncio.wait_for(
-            launch(driver.playwright, self._executable, self._running(), self.stats.launches),
-            self.config.call_timeout_s,
-        )
+        number = self.stats.launches
+        launching = launch(driver.playwright, self._executable, self._running(), number, whole_frames=whole_frames)
+        launched = await asyncio.wait_for(launching, self.config.call_timeout_s)
         slot.launched = launched
         self.stats.browsers += 1
         launched.browser.on("disconnected", lambda _: self._browser_lost(slot, launched))

@@ -160,32 +160,51 @@
   });
   self.addEventListener('popstate', () => end(travel), true);
   self.addEventListener('hashchange', () => end(fragment), true);
-  // Images, whether in the document or not; scripts, style sheets and frames when they are inserted.
+  // Images, whether in the document or not; scripts, style sheets and frames when they are inserted; images and style
+  // sheets in the document whose attributes ask for another one.
+  const shown = (element) => ({ alive: () => realm.alive() && element.isConnected });
+  const loadsAnywhere = (element) => element instanceof HTMLImageElement || element instanceof HTMLScriptElement;
   function awaited(element) {
-    begin(element, realm);
+    begin(element, loadsAnywhere(element) ? realm : shown(element));
     const once = { once: true, capture: true };
     for (const type of ['load', 'error']) element.addEventListener(type, () => end(element), once);
   }
-  const source = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, 'src');
-  Object.defineProperty(HTMLImageElement.prototype, 'src', {
-    ...source,
-    set(value) {
-      source.set.call(this, value);
-      if (this.loading !== 'lazy' && this.getAttribute('src')) awaited(this);
-    },
-  });
+  for (const name of ['src', 'srcset']) {
+    const source = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, name);
+    Object.defineProperty(HTMLImageElement.prototype, name, {
+      ...source,
+      set(value) {
+        source.set.call(this, value);
+        if (this.loading !== 'lazy' && this.getAttribute(name)) awaited(this);
+      },
+    });
+  }
   const loaded = new WeakSet();
   document.addEventListener('load', (event) => loaded.add(event.target), true);
-  const LOADING = 'img[src]:not([loading=lazy]), script[src], link[rel=stylesheet][href], iframe[src], iframe[srcdoc]';
+  const PICTURE = 'img:is([src], [srcset]):not([loading=lazy]), image:is([href], [*|href])';
+  const STYLE = 'link[rel~=stylesheet][href]:not([disabled])';
+  const LOADING = `${PICTURE}, ${STYLE}, script[src], iframe[src], iframe[srcdoc]`;
   const isLoading = (element) => !loaded.has(element) && !(element instanceof HTMLImageElement && element.complete);
+  function asksAnew(element, { attributeName: name, oldValue }) {
+    if (!element.matches(`${PICTURE}, ${STYLE}`)) return false;
+    if (element instanceof HTMLImageElement) return !element.complete;
+    return element.getAttribute(name) !== oldValue && (name === 'href' || element.sheet === null);
+  }
+  function changed(record) {
+    const element = record.target.closest('picture')?.querySelector('img') ?? record.target;
+    if (asksAnew(element, record)) awaited(element);
+    else if (!element.matches(`${PICTURE}, ${STYLE}`)) end(element); // it asks for nothing any more
+  }
+  const ASKED = ['src', 'srcset', 'sizes', 'href', 'rel', 'media', 'type', 'disabled'];
   new MutationObserver((records) => {
     if (document.readyState !== 'complete') return; // the sandbox waits for the document itself
-    for (const { addedNodes } of records) {
-      for (const node of addedNodes) {
+    for (const record of records) {
+      if (record.type === 'attributes' && record.target.matches('img, picture > source, image, link')) changed(record);
+      for (const node of record.addedNodes) {
         if (!(node instanceof Element)) continue;
         const inserted = [...node.querySelectorAll(LOADING), ...(node.matches(LOADING) ? [node] : [])];
         inserted.filter(isLoading).forEach(awaited);
       }
     }
-  }).observe(document, { childList: true, subtree: true });
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ASKED, attributeOldValue: true });
 })();

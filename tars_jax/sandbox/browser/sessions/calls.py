@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -93,6 +94,11 @@ def call_from_json(value: Any) -> Call:
             raise InputError(f"call is {_shown(other)}; it takes start, act or evaluate")
 
 
+def checked(call: Call) -> Call:
+    """The call as a journal will read it back, numbers of numpy as plain ones. Raises InputError for any other."""
+    return call_from_json(call_to_json(call))
+
+
 def event_to_json(event: InputEvent) -> dict[str, Any]:
     return {"type": type(event).__name__, **dataclasses.asdict(event)}
 
@@ -112,11 +118,11 @@ def event_from_json(value: Any, where: str = "event") -> InputEvent:
         if field.type == "float":
             values[name] = _number(fields, name, f"{where}.")
         elif field.type == "int":
-            if type(fields[name]) is not int or not 1 <= fields[name] <= MAX_CLICKS:
+            if not _is_whole(fields[name]) or not 1 <= fields[name] <= MAX_CLICKS:
                 raise InputError(
                     f"{where}.{name} is {_shown(fields[name])}; it takes a whole number, 1 to {MAX_CLICKS}"
                 )
-            values[name] = fields[name]
+            values[name] = int(fields[name])
         else:
             values[name] = _text(fields, name, f"{where}.")
     event = kind(**values)
@@ -156,16 +162,21 @@ def _read(fields: Mapping[str, Any]) -> str | None:
 
 
 def _seed(fields: Mapping[str, Any]) -> int:
-    value = fields.get("seed")
-    if type(value) is not int or not 0 <= value <= MAX_SEED:
+    value: Any = fields.get("seed")
+    if not _is_whole(value) or not 0 <= value <= MAX_SEED:
         raise InputError(f"seed is {_shown(value)}; it takes a whole number from 0 to 2**53")
-    return value
+    return int(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _number(fields: Mapping[str, Any], name: str, where: str) -> float:
-    value = fields.get(name)
+    value: Any = fields.get(name)
     # NaN and infinities are not within, and a whole number of hundreds of digits has no float
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e9 <= value <= 1e9:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not is_number or not -1e9 <= value <= 1e9:
         raise InputError(f"{where}{name} is {_shown(value)}; it takes a number")
     return float(value)
 

@@ -16,7 +16,7 @@ from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, Session
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.screenshots import Observation
-from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
+from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json, checked
 from tars_jax.sandbox.browser.sessions.event_log import EventLog
 from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of
 from tars_jax.sandbox.browser.sessions.places import place_of, spec_at
@@ -105,8 +105,10 @@ class Session:
         """Carries out a call: an Observation, or the value of an evaluation.
 
         A call that comes again with the same word `once` is not carried out again: it gets the answer that did not
-        reach its caller, also over a restart. Raises SessionEnded after the end, otherwise as Page.
+        reach its caller, also over a restart. Raises SessionEnded after the end, InputError before anything is
+        delivered for what a journal could not read back, otherwise as Page.
         """
+        call = checked(call)
         self.under_way += 1
         try:
             if person:

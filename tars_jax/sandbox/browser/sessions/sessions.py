@@ -20,6 +20,7 @@ from tars_jax.sandbox.browser.sessions.config import SessionsConfig
 from tars_jax.sandbox.browser.sessions.journal import Journal
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.sessions.session import Lease, Session
+from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.sessions.store import Store
 from tars_jax.sandbox.browser.site import PageSpec, Site
 
@@ -96,8 +97,8 @@ class Sessions:
         It begins as `begin` says, or at the place that a journal leads to: that of another session, whose way parts
         from this one's there.
 
-        Raises QuotaExceeded when the owner or all together have too many, InputError for a site without index or a
-        storage that no page can be given, SandboxFailure when no browser could be brought up, or the journal leads
+        Raises QuotaExceeded when the owner or all together have too many, InputError for a site without index, a size
+        or a storage that no page can be given, SandboxFailure when no browser could be brought up, or the journal leads
         elsewhere.
         """
         own = len(self.all_of(owner))
@@ -106,9 +107,10 @@ class Sessions:
             raise QuotaExceeded(f"{owner} has {own} sessions, of {most}; release one first", own=True)
         if len(self._sessions) >= self.config.max_sessions:
             raise QuotaExceeded(f"all {self.config.max_sessions} sessions are taken; come again", own=False)
+        journal = begin.copy() if isinstance(begin, Journal) else Journal(begin)
+        spec_from_json(spec_to_json(journal.spec))  # or nobody could adopt the session
         token = secrets.token_urlsafe(24)
         lease = Lease(owner, self._seconds(seconds), _digest(token))
-        journal = begin.copy() if isinstance(begin, Journal) else Journal(begin)
         session = self._session(secrets.token_hex(8), lease, journal)
         try:
             await session.bring_up()
