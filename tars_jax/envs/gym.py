@@ -70,6 +70,8 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         own_width, own_height = self._game.page_size or (_SIDE, _SIDE)
         width = _whole("width", own_width if width is None else width, 1)
         height = _whole("height", own_height if height is None else height, 1)
+        if self._game.page_size not in (None, (width, height)):
+            raise InputError(f"{game} takes {own_width}x{own_height} pixels, got width {width} and height {height}")
         self._options = {**(options or {}), **({} if level is None else {"level": level})}
         self._game.check_options(self._options)
         if render_mode not in (None, *self.metadata["render_modes"]):

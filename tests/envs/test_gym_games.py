@@ -169,6 +169,11 @@ def test_what_is_no_whole_number_is_refused_at_once(field: str, value: Any) -> N
         GameEnv("maze_path_of_light", **{field: value})
 
 
+def test_a_size_that_a_task_cannot_have_is_refused_at_once() -> None:
+    with pytest.raises(InputError, match="miniwob/click-test takes 160x210 pixels, got width 100 and height 210"):
+        GameEnv("miniwob/click-test", width=100)
+
+
 @pytest.mark.parametrize("options", [{"level": 0}, {"loops": 1000}])  # refused here, and by the page
 def test_a_reset_that_is_refused_leaves_no_episode(options: dict[str, int]) -> None:
     """Its steps would be told as those of a level that never began; an action that is refused ends nothing."""
