@@ -96,6 +96,13 @@ FAULTS = {  # file, what stands there, what is put there, what the inspection sa
     "a socket": ("verify.js", "return { score,", "new WebSocket('ws://a.example'); return { score,", "reach ws:"),
     "another address": ("game.js", "    press(...cell);", "    location.href = 'http://a.example/';", "(navigation)"),
     "no moves": ("reference.js", "legal: places.map(move)", "legal: []", "knows no move"),
+    "a late level that fails": (
+        "game.js",
+        "begun = best",
+        "if (level > 7) throw Error('eighth'); begun = best",
+        "eighth",
+    ),
+    "a late level nobody wins": ("reference.js", ALL, ALL.replace("=> ", "=> size < 5 && "), "does not win level 7"),
 }
 
 
