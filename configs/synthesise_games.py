@@ -19,8 +19,8 @@ def get_config() -> ConfigDict:
             "games": 8,
             "attempts": 3,  # at each game; a model hears what was wrong with the last one
             "inspection": {
-                "levels": 3,  # the first so many are played
-                "seeds": 4,  # of each
+                "levels": 3,  # the first so many are played by all, the others by the reference player alone
+                "seeds": 4,  # of each of the first
                 "most_random": 0.5,  # share of the hardest of them that legal moves at random may win
                 "most_chance": 0.5,  # share of all that clicks, drags and keys anywhere may win
                 "most_lost": 0.5,  # share that legal moves at random may lose within three steps

@@ -39,6 +39,12 @@ from tars_jax.tasks.task import Task
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.state import fresh_parameters
 
+# What the client calls its arguments, by the fields that they come from.
+FIELDS = {
+    "client.target": "config.checkpoint",
+    "client.model": "config.model",
+    "client.api_key": "config.api_key_file",
+}
 AWAY_SECONDS = 5.0  # until a policy that was away is asked again
 SCREEN = 320  # pixels on a side of a game for whoever has no size of its own
 
@@ -85,8 +91,9 @@ def scripted(name: str, config: Any) -> Contestant:
 def remote(config: Any) -> Contestant:
     """A policy that is asked by chat messages: our server, or any OpenAI-compatible one.
 
-    One whose server does not say how it was trained to act is told how to. Raises InputError where nobody answers. One
-    that is away later is waited for, and the episode played again.
+    One whose server does not say how it was trained to act is told how to. Raises InputError where nobody answers, and
+    for a model or a key that the address lacks or does not take. One that is away later is waited for, and the episode
+    played again.
     """
     tokenizer = load_tokenizer()
     turns = TurnFormat(tokenizer, lambda height, width: 1)
@@ -103,6 +110,9 @@ def remote(config: Any) -> Contestant:
         told = asyncio.run(knock())
     except PolicyUnavailable as error:
         raise InputError(f"config.checkpoint got {config.checkpoint!r}, where no policy answers: {error}") from error
+    except InputError as error:
+        argument, _, about = str(error).partition(": ")
+        raise InputError(f"{FIELDS.get(argument, argument)}: {about}") from None
     known = told.get("agent")
     section = known or config.agent
     agent = agent_config(section, None, smart_resize)

@@ -21,7 +21,7 @@ from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, wilson_interval
-from tars_jax.evaluation.suites import SUITES, suite_names, suite_tasks
+from tars_jax.evaluation.suites import SUITES, suite_names, suite_tasks, unplayed_names
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
@@ -149,7 +149,10 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
             result |= {"normalised": {name: each._asdict() for name, each in normal.items()}}
         case "lmgame":
             curve = {budget: _mean_score(played, budget) for budget in step_budgets(most)}
-            table, unit = lmgame_table(raw), "mean raw score"
+            unplayed = () if config.names else unplayed_names(config.suite)
+            table, unit = lmgame_table(raw, unplayed), "mean raw score"
+            if unplayed:
+                note += f" Not played, as each takes a ROM that you own: {', '.join(unplayed)}."
         case _:
             rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
             table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})

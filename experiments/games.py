@@ -42,11 +42,16 @@ def is_game(name: str) -> bool:
     return name in game_names() or Path(name, "game.json").is_file()
 
 
+def are_told_apart(names: Sequence[str]) -> bool:
+    """By their own names, under which a run keeps what it measures: two folders may hold games of one name."""
+    return len({load_playable(name).name for name in names}) == len(names)
+
+
 PROCESSES = "many"
 RULES = JOB_RULES | {
     "games": Rule(
-        lambda names: names and len(set(names)) == len(names) and all(map(is_game, names)),
-        f"different ones of {', '.join(game_names())}, and folders of synthesised games",
+        lambda names: names and all(map(is_game, names)) and are_told_apart(names),
+        f"different ones of {', '.join(game_names())}, and folders of synthesised games, no two of one name",
     ),
     "levels": each(at_least(1)),
     "task.max_steps": at_least(1),

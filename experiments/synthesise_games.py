@@ -85,11 +85,15 @@ def attempt(config: Any, path: Path, author: Author, number: int, play: Play) ->
     """What became of game `number` after at most `config.attempts` attempts."""
     complaints: tuple[str, ...] = ()
     unanswered: tuple[str, ...] = ()  # said of the endpoint, which no author can mend
+    offered = None
     for count in range(1, config.attempts + 1):
         place = path / "attempts" / str(number) / str(count)
         shutil.rmtree(place, ignore_errors=True)  # of a killed run
         try:
             source = author.write(number, complaints)
+            if source == offered:
+                continue  # as a template's: what was said of it holds
+            offered = source
             folder = write_game(source, place)
             if (path / "games" / source.name).exists():
                 raise InputError(f"the name {source.name} is taken; a game takes one of its own")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import signal
 import sys
 
 from tars_jax import InputError
@@ -22,14 +24,25 @@ def row(name: str) -> tuple[str, str, str]:
     return environment_id(name), KINDS[collection], f"Chromium, {size}"
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser("python -m tars_jax.envs", description="Lists the environments TarsJax/...")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="of an id or a kind, as miniwob; all are to be in it")
+    words = parser.parse_args(arguments).words
     rows = [row(name) for name in environment_names()]
     shown = [each for each in rows if all(word.lower() in " ".join(each[:2]).lower() for word in words)]
+    if not shown:
+        print(
+            f"No environment has {' and '.join(words)} in its id or kind; without a word all are listed.",
+            file=sys.stderr,
+        )
+        return 2
     lines = [("id", "kind", "needs"), *shown]
     widths = [max(len(line[column]) for line in lines) for column in (0, 1)]
     for id, kind, needs in lines:
         print(f"{id:{widths[0]}}  {kind:{widths[1]}}  {needs}")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader such as `head` may have enough
+    sys.exit(main(sys.argv[1:]))

@@ -22,6 +22,7 @@ from tars_jax.tasks.library import Playable, load_playable
 from tars_jax.tasks.task import Task
 
 _REFUSED = re.compile(r"RangeError: option \w+ takes ")  # a game's words for a value that no level has
+_STACK = "\n    at "
 _READ = "({state: game.state(), verdict: window.verify(), begun: game.begun?.() ?? null})"
 
 
@@ -102,8 +103,10 @@ class BrowserGame:
                 observation = await self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
                 frame = _frame(observation)
         except PageError as error:
-            kind = InputError if _REFUSED.match(str(error)) else PageError
-            raise kind(f"task {task.id}: {game.name} cannot start with {task.options}: {error}") from None
+            about = f"task {task.id}: {game.name} cannot start with {task.options}"
+            if _REFUSED.match(str(error)):  # whoever asked for it needs no stack of ours
+                raise InputError(f"{about}: {str(error).partition(_STACK)[0]}") from None
+            raise PageError(f"{about}: {error}") from None
         height, width, _ = frame.pixels.shape
         if game.page_size not in (None, (width, height)):
             asked = "x".join(map(str, game.page_size))

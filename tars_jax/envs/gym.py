@@ -21,6 +21,7 @@ from tars_jax.tasks.task import Task
 _TRAINING_SEEDS = 2**50
 _SIDE = 96  # pixels of a page, where the game leaves it open
 _PAGES = 64  # environments of one size that a process may have open; a further one waits for a page
+_LARGEST = 2**53 - 1  # what a page can count up to
 
 
 def browser_config(width: int, height: int) -> BrowserConfig:
@@ -47,7 +48,8 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
       level_seed: of every episode, instead of a drawn one.
       max_steps: the step budget; None takes the level's own.
 
-    A `SandboxFailure` (the browser died) passes through `step`, and through `reset` after one further attempt.
+    A `SandboxFailure` (the browser died) passes through `step`, and through `reset` after one further attempt. After a
+    `step` or a `reset` that fails there is no episode, and `step` raises ResetNeeded; a refused action changes nothing.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012 - as gymnasium.Env has it
@@ -66,23 +68,23 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
     ) -> None:
         self._game = load_playable(game)
         own_width, own_height = self._game.page_size or (_SIDE, _SIDE)
-        width, height = own_width if width is None else width, own_height if height is None else height
-        if min(width, height) < 1:
-            raise InputError(f"width and height take 1 or more, got {width} and {height}")
+        width = _whole("width", own_width if width is None else width, 1)
+        height = _whole("height", own_height if height is None else height, 1)
+        if self._game.page_size not in (None, (width, height)):
+            raise InputError(f"{game} takes {own_width}x{own_height} pixels, got width {width} and height {height}")
         self._options = {**(options or {}), **({} if level is None else {"level": level})}
         self._game.check_options(self._options)
-        if max_steps is not None and max_steps < 1:
-            raise InputError(f"max_steps takes 1 or more, got {max_steps}")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f"render_mode takes rgb_array or None, got {render_mode!r}")
-        self._max_steps = max_steps
+        self._max_steps = None if max_steps is None else _whole("max_steps", max_steps, 1)
         self.render_mode = render_mode
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space = action_space()
         self._config = browser_config(width, height)
         self._browser_game: BrowserGame | None = None
         self._frame: Frame | None = None
-        self._given_seed, self._level_seed = level_seed, 0
+        self._given_seed = None if level_seed is None else _whole("level_seed", level_seed, 0)
+        self._level_seed = 0
         self._instruction = ""
         self._steps = 0
         self._budget = 0
@@ -91,6 +93,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
+        self._frame = None  # whatever is refused below, the old episode is over
         drawn = 2 * int(self.np_random.integers(_TRAINING_SEEDS))
         self._level_seed = drawn if self._given_seed is None else self._given_seed
         merged = {**self._options, **(options or {})}
@@ -113,7 +116,12 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
     def step(self, action: Mapping[str, Any]) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         if self._browser_game is None or self._frame is None:
             raise gymnasium.error.ResetNeeded("step takes an episode: call reset first")
-        transition = background().run(self._browser_game.step([space_to_action(action)]))
+        typed = space_to_action(action)
+        try:
+            transition = background().run(self._browser_game.step([typed]))
+        except BaseException:
+            self._frame = None  # the episode is lost
+            raise
         self._frame = transition.frame
         self._steps += 1
         truncated = self._steps >= self._budget and not transition.terminated
@@ -137,3 +145,9 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
 
     def _info(self, frame: Frame) -> dict[str, Any]:
         return {**copy.deepcopy(frame.info), "instruction": self._instruction, "level_seed": self._level_seed}
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _LARGEST:
+        raise InputError(f"{name} takes a whole number from {least} to {_LARGEST}, got {value!r}")
+    return int(value)

@@ -41,7 +41,10 @@ def replays_html(before: Sequence[Trajectory], after: Sequence[Trajectory], coun
 
 def _task_title(trajectory: Trajectory, index: int) -> str:
     task = trajectory.task
-    words = [str(task["game"])] if "game" in task else []
+    game = str(task.get("game", ""))
+    if game.count("/") > 1:  # the folder of a synthesised game; benchmarks are COLLECTION/MEMBER
+        game = game.rstrip("/").rpartition("/")[2]
+    words = [game] if game else []
     options = task.get("options")
     options = options if isinstance(options, Mapping) else {}
     for key, value in {"seed": task.get("seed"), **options, "at most": task.get("max_steps")}.items():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tars_jax import InputError
 from tars_jax.tasks.library import load_playable, playable_names
+from tars_jax.tasks.lmgame.catalog import ROM_GAMES
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
 
@@ -14,12 +15,22 @@ SUITES = {"games15": "games", "miniwob": "miniwob", "lmgame": "lmgame"}  # suite
 
 
 def suite_names(suite: str, chosen: Sequence[str]) -> tuple[str, ...]:
-    """The names in a suite, or those of them that are chosen. Raises `InputError` for a name that is not in it."""
+    """The names in a suite, or those of them that are chosen.
+
+    Raises `InputError` for a name that is not in it, and says so where one of it takes a ROM.
+    """
     names = playable_names(SUITES[suite])
     for name in chosen:
+        if name in unplayed_names(suite):
+            load_playable(name)
         if name not in names:
             raise InputError(f"config.names got {name!r}; {suite} has {', '.join(names)}")
     return tuple(name for name in names if name in chosen) if chosen else names
+
+
+def unplayed_names(suite: str) -> tuple[str, ...]:
+    """What belongs to a suite and is not played here, as it takes a ROM."""
+    return tuple(ROM_GAMES) if suite == "lmgame" else ()
 
 
 def suite_tasks(name: str, episodes: int, levels: Sequence[int], seed: int, max_steps: int) -> list[Task]:

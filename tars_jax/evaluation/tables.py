@@ -32,13 +32,13 @@ def games_table(
     return markdown(head, [*rows, last])
 
 
-def lmgame_table(raw: Mapping[str, Estimate]) -> str:
-    """Raw scores as LMGame-Bench counts them, and the report's for UI-TARS-2 (table 3)."""
+def lmgame_table(raw: Mapping[str, Estimate], unplayed: Sequence[str] = ()) -> str:
+    """Raw scores as LMGame-Bench counts them, and the report's for UI-TARS-2 (table 3), also of what was not played."""
     head = ("Game", "score", f"{published.LMGAME_AGENT} (paper)")
     rows = []
-    for game, estimate in raw.items():
+    for game in (*raw, *unplayed):
         score, deviation = published.LMGAME[game]
-        rows.append((game, shown(estimate), f"{score:g} ± {deviation:g}"))
+        rows.append((game, shown(raw[game]) if game in raw else "-", f"{score:g} ± {deviation:g}"))
     return markdown(head, rows)
 
 

@@ -17,12 +17,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from experiments.config import load_config
-from experiments.synthesise_games import RULES, run
+from experiments.synthesise_games import RULES, attempt, run
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.game_synthesis.author import ModelAuthor, form, read_answer
-from tars_jax.data.game_synthesis.inspection import InspectionConfig, Play, inspect
+from tars_jax.data.game_synthesis.inspection import Inspection, InspectionConfig, Play, inspect
 from tars_jax.data.game_synthesis.source import GameSource, write_game
 from tars_jax.data.game_synthesis.templates import MECHANICS, TemplateAuthor
 from tars_jax.inference.server import ServerConfig, serving
@@ -96,6 +96,13 @@ FAULTS = {  # file, what stands there, what is put there, what the inspection sa
     "a socket": ("verify.js", "return { score,", "new WebSocket('ws://a.example'); return { score,", "reach ws:"),
     "another address": ("game.js", "    press(...cell);", "    location.href = 'http://a.example/';", "(navigation)"),
     "no moves": ("reference.js", "legal: places.map(move)", "legal: []", "knows no move"),
+    "a late level that fails": (
+        "game.js",
+        "begun = best",
+        "if (level > 7) throw Error('eighth'); begun = best",
+        "eighth",
+    ),
+    "a late level nobody wins": ("reference.js", ALL, ALL.replace("=> ", "=> size < 5 && "), "does not win level 7"),
 }
 
 
@@ -193,6 +200,22 @@ def test_a_model_writes_hears_and_mends() -> None:
     roles = [message["role"] for message in asked[1]["messages"]]
     assert roles == ["system", "user", "assistant", "user"]
     assert "- the answer has no block" in asked[1]["messages"][3]["content"]
+
+
+def test_what_an_author_offers_again_is_not_played_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played: list[pathlib.Path] = []
+
+    def inspected(folder: pathlib.Path, *_: Any) -> Inspection:
+        played.append(folder)
+        return Inspection(("it is trivial",), {})
+
+    monkeypatch.setattr("experiments.synthesise_games.inspect", inspected)
+    root = pathlib.Path(__file__).resolve().parents[2]
+    config = load_config("synthesise_games", ["--config.attempts=3"], root=root, rules=RULES)
+    result = attempt(config, tmp_path, TemplateAuthor(5), 0, lambda *_: [])
+    assert (result["admitted"], result["complaints"], len(played)) == (False, ["it is trivial"], 1)
 
 
 @pytest.mark.browser

@@ -127,6 +127,8 @@ def test_a_dead_browser_is_a_failure_of_the_step_and_heals_with_reset() -> None:
         kill_browser(env)
         with pytest.raises(SandboxFailure):
             env.step(action_to_space(Click(Point(0, 0))))
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            env.step(action_to_space(Click(Point(0, 0))))
         after, _ = env.reset(seed=1)
         assert np.array_equal(before, after)
         kill_browser(env)
@@ -156,3 +158,36 @@ def test_bad_arguments() -> None:
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(action_to_space(Finished()))
     env.close()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("width", True), ("height", 96.5), ("width", "96"), ("max_steps", 1.5), ("level_seed", -1), ("level_seed", 2**53)],
+)
+def test_what_is_no_whole_number_is_refused_at_once(field: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{field} takes a whole number from [01] to .*, got {value!r}$"):
+        GameEnv("maze_path_of_light", **{field: value})
+
+
+def test_a_size_that_a_task_cannot_have_is_refused_at_once() -> None:
+    with pytest.raises(InputError, match="miniwob/click-test takes 160x210 pixels, got width 100 and height 210"):
+        GameEnv("miniwob/click-test", width=100)
+
+
+@pytest.mark.parametrize("options", [{"level": 0}, {"loops": 1000}])  # refused here, and by the page
+def test_a_reset_that_is_refused_leaves_no_episode(options: dict[str, int]) -> None:
+    """Its steps would be told as those of a level that never began; an action that is refused ends nothing."""
+    level_seed: Any = np.int64(6)
+    env = GameEnv("maze_path_of_light", level_seed=level_seed, render_mode="rgb_array")
+    try:
+        assert env.reset(seed=1)[1]["level_seed"] == 6
+        with pytest.raises(InputError):
+            env.step({"call": 99})
+        env.step(action_to_space(Click(Point(0, 0))))
+        with pytest.raises(InputError) as refused:
+            env.reset(seed=2, options=options)
+        assert "\n" not in str(refused.value) and env.render() is None
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            env.step(action_to_space(Click(Point(0, 0))))
+    finally:
+        env.close()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pathlib
 import re
+import subprocess
+import sys
 
 import gymnasium
 import pytest
@@ -10,6 +13,8 @@ import pytest
 import tars_jax.tasks.miniwob.catalog as catalog
 from tars_jax.envs import environment_id, environment_names
 from tars_jax.envs.__main__ import main
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def listed(capsys: pytest.CaptureFixture[str], *words: str) -> list[list[str]]:
@@ -35,3 +40,22 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     ((_, kind, needs),) = listed(capsys, "MiniWoB-click-test-v0")[1:]
     assert kind == "MiniWoB++"
     assert needs.startswith("MiniWoB++ takes the extra tars_jax[miniwob]")
+
+
+def test_a_word_that_none_has_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["miniwob", "chess"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("No environment has miniwob and chess in its id or kind")
+
+
+@pytest.mark.multiprocess
+def test_a_reader_that_has_enough_ends_the_list() -> None:
+    """As `python -m tars_jax.envs | head` does."""
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m tars_jax.envs | true"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

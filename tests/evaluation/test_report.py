@@ -192,10 +192,21 @@ def test_marks_stand_at_the_point() -> None:
     assert "click(583 417)" in text
 
 
+@pytest.mark.parametrize(
+    ("game", "shown"),
+    [("runs/a_b/games/ice_river_3", "ice river 3"), ("miniwob/click-test", "miniwob/click-test"), ("shapes", "shapes")],
+)
+def test_an_episode_is_titled_by_its_game(game: str, shown: str) -> None:
+    played = dataclasses.replace(episode(1), task={"game": game, "seed": 7})
+    text = render_report(dataclasses.replace(example(), before=[played], after=[]))
+    assert f'<span class="detail">{shown}, seed 7</span>' in text
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
 def test_a_browser_shows_it(tmp_path: pathlib.Path, width: int, scheme: str) -> None:
-    path = write_report(tmp_path, example())
+    scores = [Score("Maze: Path of Light", (0, 200), (0, 200)), Score("Tiles Master", (173, 200), (188, 200))]
+    path = write_report(tmp_path, dataclasses.replace(example(), scores=scores))
     with chromium() as browser:
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
         requests: list[str] = []
@@ -210,6 +221,8 @@ def test_a_browser_shows_it(tmp_path: pathlib.Path, width: int, scheme: str) -> 
         assert (ring["x"] + ring["width"] / 2 - image["x"]) / image["width"] == pytest.approx(0.583, abs=0.01)
         assert (ring["y"] + ring["height"] / 2 - image["y"]) / image["height"] == pytest.approx(0.417, abs=0.01)
         assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing hangs over the edge
+        rows = page.evaluate("[...document.querySelectorAll('.parts tr')].map(row => row.clientHeight)")
+        assert len(rows) == 3 and max(rows) < 100  # and no word is broken to fit
         assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth === 96)")
     assert [request for request in requests if not request.startswith("data:")] == [path.as_uri()]
     assert complaints == []

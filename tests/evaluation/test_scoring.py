@@ -12,7 +12,7 @@ from tars_jax.evaluation import published
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, mean_normalised_score
-from tars_jax.evaluation.suites import suite_names, suite_tasks
+from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
 from tars_jax.evaluation.tables import games_table, lmgame_table, markdown, success_table
 from tars_jax.tasks.games.catalog import game_names
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -84,6 +84,8 @@ def test_tables_mark_what_was_published() -> None:
     assert [cell.strip() for cell in row][:4] == ["shapes", "12.0 [8.0, 16.0]", "12.0", "12.0 [8.0, 16.0]"]
     assert row[5].strip() == "108.9" and mean[5].strip() == "59.8"
     assert "163.2 ± 31.3" in lmgame_table({"lmgame/candy_crush": some})
+    last = lmgame_table({"lmgame/tetris": some}, unplayed_names("lmgame")).splitlines()[-1]
+    assert [cell.strip() for cell in last.strip("| ").split("|")] == ["lmgame/ace_attorney", "-", "7 ± 0"]
     successes = success_table({"x": some, "y": some}, {"x": (1, 4), "y": (3, 4)})
     assert successes.splitlines()[-1].startswith("| All") and "50.0% [22, 78] of 8" in successes
     assert markdown(("a", "b"), [("long", "1")]).splitlines() == ["| a    | b |", "| :--- | : |", "| long | 1 |"]
@@ -107,6 +109,8 @@ def test_a_suite_plays_held_out_levels_in_turn() -> None:
     assert not {task.seed for task in tasks} & {task.seed for task in suite_tasks(name, 5, (1, 3), 1, 40)}
     with pytest.raises(InputError, match=r"config.names got 'chess'; games15 has .*maze_path_of_light"):
         suite_names("games15", ("chess",))
+    with pytest.raises(InputError, match="lmgame/ace_attorney takes a ROM that you own"):
+        suite_names("lmgame", ("lmgame/ace_attorney",))
 
 
 def test_an_unfinished_episode_counts_what_it_reached() -> None:

@@ -222,6 +222,21 @@ def test_a_killed_evaluation_plays_what_it_lacks(tmp_path: pathlib.Path) -> None
     assert re.search(r"Mean, not capped .*\d", done.stdout)
 
 
+@pytest.mark.parametrize(
+    ("status", "port", "field"),
+    [(404, "", "config.model"), (401, "", "config.api_key_file"), (404, "0", "config.checkpoint")],
+)
+def test_what_an_address_lacks_is_named_by_its_field(status: int, port: str, field: str) -> None:
+    async def policy(request: Request) -> Response:
+        return JSONResponse({}, status)
+
+    with serving(Starlette(routes=[Route("/v1/rl/policy", policy)]), ServerConfig(port=0)) as address:
+        config = load_config("evaluate", flags(checkpoint=address + port), root=ROOT, rules=RULES)
+        with pytest.raises(InputError, match=f"^{field}: ") as refused, open_contestant(config):
+            pass
+    assert "client." not in str(refused.value)
+
+
 @pytest.mark.parametrize("given", ["", "nowhere", "ftp://x"])
 def test_a_contestant_is_one_of_four_kinds(given: str) -> None:
     config = load_config("evaluate", flags(checkpoint=given), root=ROOT, rules=RULES)

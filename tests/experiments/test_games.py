@@ -14,6 +14,8 @@ from experiments.agent_job import STAGES, Evaluated
 from experiments.config import load_config
 from experiments.games import RULES, Games, finish
 from tars_jax import InputError
+from tars_jax.data.game_synthesis.source import write_game
+from tars_jax.data.game_synthesis.templates import TemplateAuthor
 from tars_jax.trajectory import Outcome, Trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -64,6 +66,16 @@ def test_each_game_has_a_curriculum_of_its_own_that_resumes() -> None:
 def test_games_are_known_and_different(games: str) -> None:
     with pytest.raises(InputError, match=r"config.games got .* different ones of .*maze_path_of_light"):
         load_config("games", [f"--config.games={games}"], root=ROOT, rules=RULES)
+
+
+def test_folders_that_hold_games_of_one_name_are_refused(tmp_path: pathlib.Path) -> None:
+    """Their curves would be one curve, with the points of whichever came last."""
+    folders = [write_game(TemplateAuthor(seed).write(4), tmp_path / str(seed)) for seed in (0, 2)]
+    assert len({folder.name for folder in folders}) == 1
+    given = ",".join(map(str, folders))
+    with pytest.raises(InputError, match=r"config.games got .* no two of one name"):
+        load_config("games", [f"--config.games={given}"], root=ROOT, rules=RULES)
+    load_config("games", [f"--config.games={folders[0]},maze_path_of_light"], root=ROOT, rules=RULES)
 
 
 def test_the_result_scores_every_game(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,8 +40,8 @@ PLAYERS = ("reference", "careless", "chance")  # the game's own player; its lega
 
 @dataclasses.dataclass(frozen=True)
 class InspectionConfig:
-    levels: int = 3  # the first so many are played
-    seeds: int = 4  # of each level
+    levels: int = 3  # the first so many are played by all; the others once each, by the reference player
+    seeds: int = 4  # of each of the first levels
     seed: int = 0
     most_random: float = 0.5  # share of the hardest of these levels that legal moves at random may win
     most_chance: float = 0.5  # share of all that clicks, drags and keys anywhere may win
@@ -59,10 +59,11 @@ class Inspection:
 
 
 def inspect(folder: Path, play: Play, records: Path, config: InspectionConfig) -> Inspection:
-    """Lets each of PLAYERS play the game in `folder`, the reference player twice; episodes are kept below `records`."""
+    """Lets each of PLAYERS play the game in `folder`, the reference player twice, and that one the later levels, too;
+    episodes are kept below `records`."""
     try:
-        game = load_game_at(str(folder))
-        tasks = _tasks(folder, config, min(config.levels, len(game.levels)))
+        count = len(load_game_at(str(folder)).levels)
+        tasks = _tasks(folder, range(1, min(config.levels, count) + 1), config.seeds, config.seed)
         sides = {}
         for name, player in {"again": PLAYERS[0], **dict(zip(PLAYERS, PLAYERS, strict=True))}.items():
             # One episode before the others, which are not waited for where the page hangs; it is read back with them.
@@ -71,6 +72,11 @@ def inspect(folder: Path, play: Play, records: Path, config: InspectionConfig) -
             if len(sides[name]) < len(tasks):
                 said = _said_by_the_page(records / name)
                 return Inspection(said or (f"the page failed or hung while it was played ({name})",), {})
+        later = _tasks(folder, range(config.levels + 1, count + 1), 1, config.seed)
+        further = play(PLAYERS[0], later, records / "later") if later else []
+        if len(further) < len(later):
+            said = _said_by_the_page(records / "later")
+            return Inspection(said or ("the page failed or hung while its later levels were played",), {})
     except (InputError, ExceptionGroup) as error:
         refused = _refusals(error)
         if not refused:
@@ -80,10 +86,10 @@ def inspect(folder: Path, play: Play, records: Path, config: InspectionConfig) -
     hardest = [each for each in careless if each.task["options"]["level"] == max(_levels(careless))]
     figures = {"reference": _success(good), "careless": _success(careless), "chance": _success(chance)}
     complaints = [
-        *_begins(good),
-        *(complaint for played in sides.values() for each in played for complaint in _keeps_the_form(each)),
+        *_begins([*good, *further]),
+        *(complaint for played in (*sides.values(), further) for each in played for complaint in _keeps_the_form(each)),
         *([] if _same(good, again) else ["it is not deterministic: the same moves gave another screen or state"]),
-        *_reference_wins(good),
+        *_reference_wins([*good, *further]),
     ]
     if _success(hardest) > config.most_random:
         complaints.append(f"legal moves at random win {_success(hardest):.0%} of the hardest level: it is trivial")
@@ -111,11 +117,9 @@ def _said_by_the_page(records: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words[:SAID] for kind, _, words in said if kind == PageError.kind))
 
 
-def _tasks(folder: Path, config: InspectionConfig, levels: int) -> list[Task]:
+def _tasks(folder: Path, levels: range, each: int, seed: int) -> list[Task]:
     return [
-        sample_task(str(folder), "eval", index, config.seed, {"level": level})
-        for level in range(1, levels + 1)
-        for index in range(config.seeds)
+        sample_task(str(folder), "eval", index, seed, {"level": level}) for level in levels for index in range(each)
     ]
 
 

@@ -142,6 +142,19 @@ def test_levels_can_be_sorted(page: Page) -> None:
                 assert len(way) >= state["start_groups"] - kinds == 2 * level  # joins, and what makes room for them
 
 
+@pytest.mark.browser
+def test_every_face_stands_out_from_every_tube_at_the_policys_size(page: Page) -> None:
+    """A violet face in a violet tube of sorted ones was all but invisible."""
+    colors: list[list[str]] = page.evaluate(
+        "[Object.values(FACE_COLORS), [FLAT_TUBE, FLAT_CHOSEN, FLAT_FINISHED, FLAT_GROUND]]"
+    )
+    faces, tubes = ([bytes.fromhex(color[1:]) for color in some] for some in colors)
+    assert len(faces) == 12
+    for face in faces:
+        for tube in tubes:
+            assert sum(abs(one - other) for one, other in zip(face, tube, strict=True)) > 100
+
+
 def hand_made(tubes: list[list[str]], **changes: Any) -> dict[str, Any]:
     view = {"board": {"x": 0, "y": 0, "cell": 16, "width": 96, "height": 96}, "viewport": {"width": 96, "height": 96}}
     places = [[column, 3] for column in range(len(tubes))]

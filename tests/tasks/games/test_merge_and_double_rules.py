@@ -94,6 +94,25 @@ def test_columns_fill_up_until_the_game_is_lost(page: Page) -> None:
     }  # fmt: skip
 
 
+STRAYING = """block => {
+    const [width, height] = [96, 96], canvas = Object.assign(document.createElement("canvas"), { width, height });
+    const context = canvas.getContext("2d"), columns = [[2, block], [block], [block], [block], [block]];
+    const layout = { board: { x: 0, y: 0, cell: 16, width, height } };
+    drawFlat({ context, canvas, layout }, { columns, block, next: 512 });
+    const { data } = context.getImageData(0, 0, width, height);
+    const white = (x, y) => [0, 1, 2].every((part) => data[4 * (y * width + x) + part] === 255);
+    const lines = Array.from({ length: 6 }, (_, i) => 16 * i + 15), along = [...Array(96).keys()];
+    return along.flatMap((y) => lines.filter((x) => white(x, y)).map((x) => [x, y]));
+}"""
+
+
+@pytest.mark.browser
+def test_numbers_stay_on_their_blocks_at_the_policys_size(page: Page) -> None:
+    """A number that strays into the gap is painted over by the next block: 4096 reads as 4098."""
+    for block in (8, 16, 64, 256, 1024, 4096):
+        assert page.evaluate(STRAYING, block) == [], block
+
+
 @pytest.mark.browser
 def test_the_state_is_a_copy(page: Page) -> None:
     before = start(page, seed=4, level=3)

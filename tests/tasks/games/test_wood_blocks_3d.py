@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Page
 
 from tars_jax.tasks.games.catalog import load_game
@@ -51,6 +53,19 @@ def test_full_rows_and_columns_go_together(page: Page) -> None:
     assert after["blocks"] == grid("...x .... .... ....") and after["lines"] == 2 and len(after["cleared"]) == 7
     after = page.evaluate(script, [grid(".... x..x .... ...."), DOWN, [1, 0]])
     assert after["lines"] == 0 and [line[1] for line in after["blocks"]] == [2, 2, 2, 0]
+
+
+@pytest.mark.browser
+def test_no_block_leans_over_the_numbers_above_the_board(page: Page) -> None:
+    """Whatever lies in the first row: what is written above the board of a tall stage looks the same."""
+    page.set_viewport_size({"width": 320, "height": 320})
+    written = set()
+    for seed in range(8):
+        page.evaluate("seed => game.start({ seed, level: 1 })", seed)
+        with Image.open(io.BytesIO(page.screenshot())) as picture:
+            written.add(picture.convert("RGB").crop((0, 0, 320, 51)).tobytes())
+    page.set_viewport_size({"width": 96, "height": 96})
+    assert len(written) == 1
 
 
 @pytest.mark.browser

@@ -5,7 +5,7 @@ const THEME = {
   glow: 0.7, top: "#5a2f96", bottom: "#2a1457", halo: "255, 150, 220", haloStrength: 0.22,
   card: "rgba(255, 255, 255, 0.1)", accent: "#ffd84d", ink: "#ffffff", soft: "#d8c4f2",
 };
-const FLAT_GROUND = "#2a1457", FLAT_TUBE = "#0d0620", FLAT_CHOSEN = "#8d93a8", FLAT_FINISHED = "#7a5be0";
+const FLAT_GROUND = "#2a1457", FLAT_TUBE = "#0d0620", FLAT_CHOSEN = "#8d93a8", FLAT_FINISHED = "#5b0f3c";
 
 const tubesInRow = (count) => (count <= 6 ? count : Math.ceil(count / 2));
 

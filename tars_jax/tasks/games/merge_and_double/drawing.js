@@ -24,15 +24,12 @@ const HAND = [Math.floor(COLUMNS / 2), 0], NEXT = [COLUMNS, 1];
 
 const drawFlat = ({ context, canvas, layout: { board } }, view) => {
   const { cell } = board;
-  const box = ([column, row], inset, color) => {
-    context.fillStyle = color;
+  const numbered = ([column, row], block, inset) => {
+    const [x, y] = [board.x + column * cell + inset, board.y + row * cell + inset];
     const side = cell - Math.max(1, 2 * inset);
-    context.fillRect(board.x + column * cell + inset, board.y + row * cell + inset, side, side);
-  };
-  const numbered = (place, block, inset) => {
-    box(place, inset, colorOf(block));
-    const [x, y] = [board.x + (place[0] + 0.5) * cell, board.y + (place[1] + 0.5) * cell];
-    Kit.digits(context, block, x, y, cell - inset, "#ffffff");
+    context.fillStyle = colorOf(block);
+    context.fillRect(x, y, side, side);
+    Kit.digits(context, block, x + side / 2, y + side / 2, cell - inset, "#ffffff");
   };
   context.fillStyle = view.won ? FLAT_WON : view.lost ? FLAT_LOST : FLAT_GROUND;
   context.fillRect(0, 0, canvas.width, canvas.height);

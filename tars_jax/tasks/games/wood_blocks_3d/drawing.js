@@ -51,9 +51,10 @@ const drawFlat = ({ context, canvas, layout: { board } }, view) => {
     view.carried.x + (column - wide / 2) * cell, view.carried.y + (row - high / 2) * cell, cell, FLAT[piece.wood - 1]));
 };
 
-const paintTable = (still, board, size) => {
-  const { cell } = board, side = size * cell, rim = Math.min(cell * 0.24, 12);
-  const eye = eyeOver(board, size);
+const paintTable = (still, layout, size) => {
+  const { mode, board } = layout, { cell } = board, side = size * cell;
+  const rim = Math.min(cell * 0.24, mode === "tall" ? 8 : 12);
+  const eye = eyeOver(layout, size);
   still.save();
   still.shadowColor = "rgba(0, 0, 0, 0.6)";
   still.shadowBlur = cell * 0.5;
@@ -125,10 +126,10 @@ const standing = ({ blocks, last }, board, fall, after) => {
 };
 
 const drawSoft = (stage, progress, view) => {
-  const { context, layout: { board } } = stage;
-  const { cell } = board, eye = eyeOver(board, view.size);
+  const { context, layout } = stage;
+  const { board } = layout, { cell } = board, eye = eyeOver(layout, view.size);
   const fall = Kit.easeOut(Math.min(1, progress / 0.5)), after = Math.max(0, (progress - 0.5) / 0.5);
-  Kit.backdrop(stage, THEME, (still) => paintTable(still, board, view.size));
+  Kit.backdrop(stage, THEME, (still) => paintTable(still, layout, view.size));
   const held = view.carried && view.offered[view.carried.at];
   if (held && fits(view.blocks, held, view.landing)) drawLanding(context, board, held, view.landing);
   drawBoxes(context, eye, standing(view, board, fall, after));

@@ -37,10 +37,11 @@ const texture = (kind) => {
 const TEXTURES = [];
 const textureOf = (kind) => (TEXTURES[kind] ??= texture(kind));
 
-// The eye over a board of `size` cells: where it stands over the picture, and how high, in pixels.
-const eyeOver = (board, size) => {
+// The eye over a board of `size` cells: where it stands over the picture, and how high, in pixels. Numbers stand close
+// above the board of a tall stage: there it looks down from further up, and no block leans over them.
+const eyeOver = ({ mode, board }, size) => {
   const side = size * board.cell;
-  return { x: board.x + side / 2, y: board.y + 1.4 * side, height: 2 * side };
+  return { x: board.x + side / 2, y: board.y + 1.4 * side, height: (mode === "tall" ? 4 : 2) * side };
 };
 
 // A point at height z in the picture.
