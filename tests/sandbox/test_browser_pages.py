@@ -196,6 +196,12 @@ def test_scripts_that_raise_are_the_pages_fault(laboratory: Any) -> None:
     assert laboratory.run(page.evaluate("1 + 1")) == 2 and page.failure is None
 
 
+def test_expressions_may_end_in_a_comment(laboratory: Any) -> None:
+    page = laboratory.open("")
+    begun = laboratory.run(page.start("window.began = 3 // once", seed=1, read="began // then"))
+    assert begun.data == 3
+
+
 def test_dialogs_are_dismissed_and_popups_closed(laboratory: Any) -> None:
     page = laboratory.open(
         "<button id=b onclick='window.answers = [confirm(), prompt(), alert()]; window.open(\"/\")'>b"

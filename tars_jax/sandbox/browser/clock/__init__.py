@@ -31,7 +31,7 @@ def resume_script(state: Mapping[str, float]) -> str:
 def begin_expression(seed: int, expression: str, *, canvas: bool, read: str | None) -> str:
     """Time 0 and chance from `seed`, then `expression`, then what observe_expression gives at time 0."""
     observed = observe_expression(0, canvas=canvas, read=read)
-    return f"(async () => {{ __clock.reset({int(seed)}); await ({expression}); return {observed}; }})()"
+    return f"(async () => {{ __clock.reset({int(seed)}); await ({expression}\n); return {observed}; }})()"
 
 
 def observe_expression(advance_ms: float, *, canvas: bool, read: str | None, rate: float = math.inf) -> str:
@@ -40,5 +40,5 @@ def observe_expression(advance_ms: float, *, canvas: bool, read: str | None, rat
     `rate` is in virtual seconds a second; infinite is as fast as the page can.
     """
     pace = "Infinity" if rate == math.inf else repr(float(rate))
-    read_fn = f"() => ({read or 'null'})"
+    read_fn = f"() => ({read or 'null'}\n)"  # an expression may end in a comment
     return f"__clock.observe({float(advance_ms)!r}, {'true' if canvas else 'false'}, {read_fn}, {pace})"
