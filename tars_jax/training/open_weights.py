@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from tars_jax.model.huggingface import export_checkpoint
 from tars_jax.model.huggingface.files import OpenWeights
 from tars_jax.model.huggingface.writing import SHARD_BYTES
 from tars_jax.model.policy import parameter_shapes
-from tars_jax.training.checkpoint import files_beside, of_model, recorded_model, require_replaceable
+from tars_jax.training.checkpoint import files_beside, of_model, recorded_model, require_replaceable, without_value_head
 from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
 
 Path = str | os.PathLike[str]
@@ -87,7 +88,7 @@ def export_weights(
     """Makes a directory that `transformers` loads of a checkpoint that records its model; the inverse of the import.
 
     Memory holds the tensors of one file, of `shard_bytes` at most unless one tensor is larger. `dtype` None keeps that
-    of the checkpoint.
+    of the checkpoint. A value head that the policy was trained with stays behind.
 
     Raises InputError when the output exists or the checkpoint is damaged, quantised, of another model than it records
     or of one that `transformers` has not; OSError if the disk refuses.
@@ -98,12 +99,13 @@ def export_weights(
     if pathlib.Path(output).absolute().is_relative_to(path.absolute()):
         raise InputError(f"{output} lies in the checkpoint {path}; the export takes a directory of its own.")
     model, stored = recorded_model(path), StoredTensors(path)
-    shapes = flatten_dict(parameter_shapes(model), sep="/")
-    wrong = [leaf for leaf in {**shapes, **stored.leaves} if stored.leaves.get(leaf) not in _kinds(shapes.get(leaf))]
+    shapes = flatten_dict(parameter_shapes(dataclasses.replace(model, scalar_head=False)), sep="/")
+    found = without_value_head(stored.leaves)
+    wrong = [leaf for leaf in {**shapes, **found} if found.get(leaf) not in _kinds(shapes.get(leaf))]
     if wrong:
         raise InputError(
             f"{path}: {len(wrong)} tensors are not the floating-point weights of its model, the first {wrong[0]}: "
-            f"{stored.leaves.get(wrong[0], 'missing')}."
+            f"{found.get(wrong[0], 'missing')}."
         )
     tree = unflatten_dict(stored.lazily(), sep="/")
     beside = files_beside(path)

@@ -235,12 +235,19 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         import_checkpoint(folder, mesh())
 
 
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    folder, name = copied(tmp_path, "qwen3_vl"), "model.language_model.norm.weight"
+    resaved(folder, lambda old: old | {name: np.full_like(old[name], np.nan)})
+    with pytest.raises(InputError, match=rf"model.safetensors: {name} holds numbers that are not finite"):
+        import_checkpoint(folder, mesh())
+
+
 def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
     config, parameters = imported("qwen3_vl")
     with pytest.raises(InputError, match="none of the architectures"):
         export_checkpoint(tmp_path / "a", dataclasses.replace(config, qkv_bias=True), parameters)
     with pytest.raises(InputError, match="has no value models"):
-        export_checkpoint(tmp_path / "a", dataclasses.replace(config, scalar_head=True), parameters)
+        export_checkpoint(tmp_path / "a", dataclasses.replace(config, vocabulary_head=False), parameters)
     with pytest.raises(InputError, match="exists already"):
         export_checkpoint(tmp_path, config, parameters)
     assert not list(tmp_path.iterdir())

@@ -42,7 +42,8 @@ def export_checkpoint(
     tensors at a time.
 
     Args:
-        parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed.
+        parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed. A value head among
+            them stays behind.
         dtype: of the tensors; None keeps that of each parameter, and the wider where two make one tensor.
         beside: further files to copy, such as a tokenizer. A config.json among them is the one that the weights came
             with: the new one keeps the fields of it that are not the model's.
@@ -55,7 +56,7 @@ def export_checkpoint(
         raise InputError(f"{directory} exists already; the export takes a new directory")
     if not (above := next(folder for folder in directory.absolute().parents if folder.exists())).is_dir():
         raise InputError(f"{directory} cannot be made, as {above} is a file; the export takes a new directory")
-    if config.scalar_head or not config.vocabulary_head:
+    if not config.vocabulary_head:
         raise InputError("transformers has no value models of these families; only policies can be exported")
     leaves = flatten_dict(parameters, sep="/")
     shapes = {path: jax.ShapeDtypeStruct(leaf.shape, dtype or leaf.dtype) for path, leaf in leaves.items()}
