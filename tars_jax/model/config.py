@@ -13,6 +13,14 @@ from tars_jax import InputError
 from tars_jax.model.execution import EXECUTION, Execution
 from tars_jax.model.yarn import Yarn
 
+DTYPES = ("float32", "bfloat16")  # of parameters and activations
+
+
+def require_dtype(dtype: str, where: str = "dtype") -> None:
+    """Raises InputError that begins with `where` for a type that no model is computed or kept in."""
+    if dtype not in DTYPES:
+        raise InputError(f"{where} got {dtype!r}; it takes one of {', '.join(DTYPES)}")
+
 
 @dataclasses.dataclass(frozen=True)
 class VisionConfig:
@@ -113,8 +121,7 @@ class ModelConfig:
             raise InputError(f"dense_layers {dense} need mlp_width, got 0")
         if len(self.vision.deepstack) > self.depth:
             raise InputError(f"vision.deepstack {self.vision.deepstack} needs as many decoder layers, got {self.depth}")
-        if self.dtype not in ("float32", "bfloat16"):
-            raise InputError(f"model.dtype must be float32 or bfloat16, got {self.dtype!r}")
+        require_dtype(self.dtype, "model.dtype")
 
     @property
     def layer_runs(self) -> tuple[int, ...]:

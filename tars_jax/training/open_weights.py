@@ -13,7 +13,7 @@ import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 
 from tars_jax import InputError
-from tars_jax.model.config import ModelConfig
+from tars_jax.model.config import DTYPES, ModelConfig, require_dtype
 from tars_jax.model.huggingface import export_checkpoint
 from tars_jax.model.huggingface.files import OpenWeights
 from tars_jax.model.huggingface.writing import SHARD_BYTES
@@ -22,7 +22,6 @@ from tars_jax.training.checkpoint import files_beside, of_model, recorded_model,
 from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
 
 Path = str | os.PathLike[str]
-DTYPES = ("float32", "bfloat16")
 # What goes with weights that are published: the tokenizer, how images are read, how answers are sampled, and of the
 # config what the model itself does not read.
 BESIDE = (
@@ -62,7 +61,7 @@ def import_weights(
     Raises InputError that names the file, field or tensors which cannot be used, OSError if the disk refuses.
     """
     directory, target = pathlib.Path(source), pathlib.Path(output)
-    _require_dtype(dtype)
+    require_dtype(dtype)
     require_replaceable(target)
     weights = OpenWeights(directory)
     kept = jnp.dtype(dtype)
@@ -94,8 +93,6 @@ def export_weights(
     or of one that `transformers` has not; OSError if the disk refuses.
     """
     path = pathlib.Path(checkpoint)
-    if dtype is not None:
-        _require_dtype(dtype)
     if pathlib.Path(output).absolute().is_relative_to(path.absolute()):
         raise InputError(f"{output} lies in the checkpoint {path}; the export takes a directory of its own.")
     model, stored = recorded_model(path), StoredTensors(path)
@@ -111,11 +108,6 @@ def export_weights(
     beside = files_beside(path)
     export_checkpoint(pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, beside=beside, on_file=on_file)
     return model
-
-
-def _require_dtype(dtype: str) -> None:
-    if dtype not in DTYPES:
-        raise InputError(f"dtype got {dtype!r}; it takes one of {', '.join(DTYPES)}.")
 
 
 def _kinds(shape: jax.ShapeDtypeStruct | None) -> set[str]:

@@ -242,6 +242,15 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         import_checkpoint(folder, mesh())
 
 
+def test_weights_are_kept_in_no_other_type(imported: Any, tmp_path: Path) -> None:
+    for dtype in ("int8", "float16", "half"):
+        with pytest.raises(InputError, match=f"dtype got '{dtype}'; it takes one of float32, bfloat16"):
+            import_checkpoint(GOLDENS / "qwen3_vl", mesh(), dtype=dtype)
+        with pytest.raises(InputError, match=f"dtype got '{dtype}'; it takes one of float32, bfloat16"):
+            export_checkpoint(tmp_path / "a", *imported("qwen3_vl"), dtype=dtype)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
     config, parameters = imported("qwen3_vl")
     with pytest.raises(InputError, match="none of the architectures"):

@@ -17,7 +17,7 @@ from flax.traverse_util import flatten_dict
 from safetensors.numpy import save_file
 
 from tars_jax import InputError
-from tars_jax.model.config import ModelConfig
+from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface.configuration import CONFIG_FILE, config_files, family
 from tars_jax.model.huggingface.fields import read_json
 from tars_jax.model.huggingface.files import INDEX_FILE, SINGLE_FILE
@@ -52,6 +52,8 @@ def export_checkpoint(
     Raises:
         InputError: the directory exists, or `transformers` has no architecture for the config.
     """
+    if dtype is not None:
+        require_dtype(dtype)
     if directory.exists():
         raise InputError(f"{directory} exists already; the export takes a new directory")
     if not (above := next(folder for folder in directory.absolute().parents if folder.exists())).is_dir():
