@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pathlib
 from collections.abc import Callable
@@ -10,15 +9,14 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax.traverse_util import flatten_dict, unflatten_dict
+from flax.traverse_util import unflatten_dict
 
 from tars_jax import InputError
-from tars_jax.model.config import DTYPES, ModelConfig, require_dtype
+from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface import export_checkpoint
 from tars_jax.model.huggingface.files import OpenWeights
-from tars_jax.model.huggingface.writing import SHARD_BYTES
-from tars_jax.model.policy import parameter_shapes
-from tars_jax.training.checkpoint import files_beside, of_model, recorded_model, require_replaceable, without_value_head
+from tars_jax.model.huggingface.writing import SHARD_BYTES, require_weights_of
+from tars_jax.training.checkpoint import files_beside, of_model, recorded_model, require_replaceable
 from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
 
 Path = str | os.PathLike[str]
@@ -44,7 +42,7 @@ BESIDE = (
 def import_weights(
     source: Path,
     output: Path,
-    dtype: str = DTYPES[0],
+    dtype: str = "float32",
     on_tensor: Callable[[int, int], None] = lambda done, tensors: None,
 ) -> ModelConfig:
     """Makes the checkpoint `output` of a directory of safetensors and config.json, whole or not at all.
@@ -96,20 +94,9 @@ def export_weights(
     if pathlib.Path(output).absolute().is_relative_to(path.absolute()):
         raise InputError(f"{output} lies in the checkpoint {path}; the export takes a directory of its own.")
     model, stored = recorded_model(path), StoredTensors(path)
-    shapes = flatten_dict(parameter_shapes(dataclasses.replace(model, scalar_head=False)), sep="/")
-    found = without_value_head(stored.leaves)
-    wrong = [leaf for leaf in {**shapes, **found} if found.get(leaf) not in _kinds(shapes.get(leaf))]
-    if wrong:
-        raise InputError(
-            f"{path}: {len(wrong)} tensors are not the floating-point weights of its model, the first {wrong[0]}: "
-            f"{found.get(wrong[0], 'missing')}."
-        )
-    tree = unflatten_dict(stored.lazily(), sep="/")
+    leaves = stored.lazily()
+    require_weights_of(model, leaves, str(path))
+    tree = unflatten_dict(leaves, sep="/")
     beside = files_beside(path)
     export_checkpoint(pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, beside=beside, on_file=on_file)
     return model
-
-
-def _kinds(shape: jax.ShapeDtypeStruct | None) -> set[str]:
-    """How a checkpoint may describe a parameter of this shape."""
-    return set() if shape is None else {f"{dtype}{list(shape.shape)}".replace(" ", "") for dtype in DTYPES}

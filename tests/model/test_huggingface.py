@@ -257,6 +257,15 @@ def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
         export_checkpoint(tmp_path / "a", dataclasses.replace(config, qkv_bias=True), parameters)
     with pytest.raises(InputError, match="has no value models"):
         export_checkpoint(tmp_path / "a", dataclasses.replace(config, vocabulary_head=False), parameters)
+    table, integers = {"embedding": np.ones((3, 32), np.float32)}, {"kernel": np.ones((32, 40), np.int32)}
+    for wrong, words in (
+        ({"embed": {}}, "1 tensors .*, the first embed/embedding: missing"),
+        ({"embed": table}, r"1 tensors .*, the first embed/embedding: float32\[3,32\]"),
+        ({"vocabulary_head": integers}, r"1 tensors .*, the first vocabulary_head/kernel: int32\[32,40\]"),
+        ({"more": integers}, r"1 tensors .*, the first more/kernel: int32\[32,40\]"),
+    ):
+        with pytest.raises(InputError, match=f"parameters: {words}"):
+            export_checkpoint(tmp_path / "a", config, {**parameters, **wrong})
     with pytest.raises(InputError, match="exists already"):
         export_checkpoint(tmp_path, config, parameters)
     assert not list(tmp_path.iterdir())
