@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import Rule, at_least, one_of
+from tars_jax.model.config import DTYPES
 from tars_jax.training.metrics import Progress
-from tars_jax.training.open_weights import DTYPES, export_weights
+from tars_jax.training.open_weights import export_weights
 
 RULES = {
     "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),

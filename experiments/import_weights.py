@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.config import Rule, one_of
+from tars_jax.model.config import DTYPES
 from tars_jax.training.metrics import Progress
-from tars_jax.training.open_weights import DTYPES, import_weights
+from tars_jax.training.open_weights import import_weights
 
 RULES = {
     "source": Rule(bool, "a directory with config.json and safetensors: --config.source=DIR"),

@@ -96,7 +96,7 @@ class Lab(Workbench):
         self._timeline = Timeline(run.own)
         self.activity = Activity(self._timeline)
         engine = engine_config(config, constraint)
-        constraints = well_formed([constraint] if constraint else [], tokenizer)
+        constraints = well_formed([constraint] if constraint else [], tokenizer, self.model.vocabulary)
         pages = -(-2 * config.browser.pages // config.browser.browsers)  # half of them between two episodes
         browser = BrowserConfig(browsers=config.browser.browsers, pages_per_browser=pages, width=size, height=size)
         loop = agent_config(agent, engine)

@@ -34,12 +34,15 @@ def run_as(model: ModelConfig, section: Any) -> ModelConfig:
     return dataclasses.replace(model, dtype=section.dtype or model.dtype, execution=Execution(**execution))
 
 
-def well_formed(grammars: Iterable[str], tokenizer: Tokenizer) -> Constraints | None:
-    """For each grammar a constraint of its name, under which only responses that can be read are sampled."""
+def well_formed(grammars: Iterable[str], tokenizer: Tokenizer, vocabulary: int) -> Constraints | None:
+    """For each grammar a constraint of its name, under which only responses that can be read are sampled.
+
+    `vocabulary` is the model's, which may be larger than the tokenizer's: open models are padded.
+    """
     patterns = {grammar: response_pattern(grammar) for grammar in grammars}
     if not patterns:
         return None
-    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=tokenizer.vocabulary)
+    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=vocabulary)
 
 
 def chat_format(tokenizer: Tokenizer) -> ChatFormat:

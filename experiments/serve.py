@@ -89,7 +89,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             image=tokenizer.image,
             stop=tokenizer.end,
             seed=config.seed,
-            constraints=well_formed(config.constraints, tokenizer),
+            constraints=well_formed(config.constraints, tokenizer, model.vocabulary),
         ) as engine,
     ):
         print(f"serve: {checkpoint}; compiling every shape (a minute, the first time) ...", flush=True)

@@ -13,6 +13,14 @@ from tars_jax import InputError
 from tars_jax.model.execution import EXECUTION, Execution
 from tars_jax.model.yarn import Yarn
 
+DTYPES = ("float32", "bfloat16")  # of parameters and activations
+
+
+def require_dtype(dtype: str, where: str = "dtype") -> None:
+    """Raises InputError that begins with `where` for a type that no model is computed or kept in."""
+    if dtype not in DTYPES:
+        raise InputError(f"{where} got {dtype!r}; it takes one of {', '.join(DTYPES)}")
+
 
 @dataclasses.dataclass(frozen=True)
 class VisionConfig:
@@ -37,6 +45,9 @@ class VisionConfig:
     max_pixels: int = 28 * 28 * 1280
 
     def __post_init__(self) -> None:
+        _require_sizes(self, "vision.", ("patch", "merge", "temporal", "width", "depth", "heads", "mlp_width"))
+        if self.grid < 0:
+            raise InputError(f"vision.grid must be 0 or more, got {self.grid}")
         if self.width % (4 * self.heads):
             raise InputError(f"vision.width {self.width} must be a multiple of 4 * vision.heads {self.heads}")
         if self.window % (self.patch * self.merge):
@@ -90,12 +101,17 @@ class ModelConfig:
     execution: Execution = EXECUTION  # how it is computed
 
     def __post_init__(self) -> None:
+        _require_sizes(self, "", ("vocabulary", "width", "depth", "query_heads", "kv_heads", "head_dim"))
+        if len(self.rope_sections) != 3 or min(self.rope_sections) < 0:
+            raise InputError(f"rope_sections takes three numbers of 0 or more, got {self.rope_sections}")
         if sum(self.rope_sections) * 2 != self.head_dim:
             raise InputError(f"rope_sections {self.rope_sections} must sum to half of head_dim {self.head_dim}")
         if self.query_heads % self.kv_heads:
             raise InputError(f"query_heads {self.query_heads} must be a multiple of kv_heads {self.kv_heads}")
         if self.experts and not 1 <= self.experts_per_token <= self.experts:
             raise InputError(f"experts_per_token must be 1 to {self.experts}, got {self.experts_per_token}")
+        if self.experts:
+            _require_sizes(self, "", ("experts", "expert_width"))
         dense = self.dense_layers
         if not set(dense) < set(range(self.depth)) or list(dense) != sorted(set(dense)) or (dense and not self.experts):
             raise InputError(f"dense_layers takes some of layers 0 to {self.depth - 1} with experts, got {dense}")
@@ -105,8 +121,7 @@ class ModelConfig:
             raise InputError(f"dense_layers {dense} need mlp_width, got 0")
         if len(self.vision.deepstack) > self.depth:
             raise InputError(f"vision.deepstack {self.vision.deepstack} needs as many decoder layers, got {self.depth}")
-        if self.dtype not in ("float32", "bfloat16"):
-            raise InputError(f"model.dtype must be float32 or bfloat16, got {self.dtype!r}")
+        require_dtype(self.dtype, "model.dtype")
 
     @property
     def layer_runs(self) -> tuple[int, ...]:
@@ -131,6 +146,13 @@ class ModelConfig:
     def experts_backend(self) -> str:
         """What computes the experts on this platform."""
         return self.execution.experts_backend(self.dtype, self.width, self.expert_width)
+
+
+def _require_sizes(config: Any, prefix: str, names: tuple[str, ...]) -> None:
+    """Raises InputError that names the field which is no whole number of 1 or more."""
+    for name in names:
+        if not isinstance(size := getattr(config, name), int) or size < 1:
+            raise InputError(f"{prefix}{name} must be a whole number of 1 or more, got {size!r}")
 
 
 def config_to_json(config: ModelConfig) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +81,7 @@ class Execution:
         ):
             if getattr(self, name) not in known:
                 raise InputError(f"execution.{name} takes one of {', '.join(known)}, got {getattr(self, name)!r}")
-        if self.capacity is not None and self.capacity <= 0:
+        if self.capacity is not None and not 0 < self.capacity < math.inf:
             raise InputError(f"execution.capacity must be positive, or None to drop nothing, got {self.capacity}")
         if self.unroll < 1:
             raise InputError(f"execution.unroll must be at least 1 layer, got {self.unroll}")

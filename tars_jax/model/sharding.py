@@ -60,6 +60,8 @@ def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None)
     if unknown := set(shape) - set(MESH_AXES):
         raise InputError(f"mesh: unknown axis {sorted(unknown)[0]!r}; it takes {', '.join(MESH_AXES)}")
     sizes = tuple(shape.get(axis, 1) for axis in MESH_AXES)
+    if any(type(size) is not int or size < 1 for size in sizes):
+        raise InputError(f"mesh: {dict(zip(MESH_AXES, sizes, strict=True))}: each axis takes 1 device or more")
     available = jax.device_count() if devices is None else len(devices)
     if math.prod(sizes) != available:
         raise InputError(

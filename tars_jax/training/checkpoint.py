@@ -17,7 +17,7 @@ import dataclasses
 import math
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -156,8 +156,17 @@ def require_replaceable(output: pathlib.Path) -> None:
 
 
 def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
-    """Weights that `save_parameters` wrote, into the template's shardings. Raises InputError as `restore` does."""
-    return _read(pathlib.Path(path), template)[0]
+    """Weights that `save_parameters` wrote, into the template's shardings. Raises InputError as `restore` does.
+
+    A policy that was trained with a value head in it is a policy: where the template has no such head, it stays behind.
+    """
+    wanted = leaf_types(template)
+    return _read(pathlib.Path(path), template, spares_head=without_value_head(wanted) == wanted)[0]
+
+
+def without_value_head(leaves: Mapping[str, str]) -> dict[str, str]:
+    """Leaves by path, but for those of a value head."""
+    return {name: kind for name, kind in leaves.items() if not name.startswith("scalar_head/")}
 
 
 def copy_export(source: pathlib.Path, target: pathlib.Path) -> None:
@@ -218,14 +227,17 @@ def _shard_bytes(leaf: Any) -> int:
     return math.prod(shape) * leaf.dtype.itemsize
 
 
-def _read(path: pathlib.Path, template: Any) -> tuple[Any, dict[str, Any]]:
+def _read(path: pathlib.Path, template: Any, *, spares_head: bool = False) -> tuple[Any, dict[str, Any]]:
     path = path.absolute()
     content = read_manifest(path)
     led(lambda: require_undamaged(path, content))
-    _require_same(path, content["leaves"], leaf_types(template))
+    stored = without_value_head(content["leaves"]) if spares_head else content["leaves"]
+    _require_same(path, stored, leaf_types(template))
     leaves = jax.tree.leaves(template)
     # A shard may lie in all pieces of its tensor, which then pass together.
-    with _context(largest=max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=0)):
+    context = _context(largest=max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=0))
+    context.pytree.loading.partial_load = len(stored) < len(content["leaves"])
+    with context:
         return ocp.load(path / ARRAYS, jax.tree.map(_abstract, template)), content["extra"]
 
 

@@ -9,19 +9,17 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax.traverse_util import flatten_dict, unflatten_dict
+from flax.traverse_util import unflatten_dict
 
 from tars_jax import InputError
-from tars_jax.model.config import ModelConfig
+from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface import export_checkpoint
 from tars_jax.model.huggingface.files import OpenWeights
-from tars_jax.model.huggingface.writing import SHARD_BYTES
-from tars_jax.model.policy import parameter_shapes
+from tars_jax.model.huggingface.writing import SHARD_BYTES, require_weights_of
 from tars_jax.training.checkpoint import files_beside, of_model, recorded_model, require_replaceable
 from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
 
 Path = str | os.PathLike[str]
-DTYPES = ("float32", "bfloat16")
 # What goes with weights that are published: the tokenizer, how images are read, how answers are sampled, and of the
 # config what the model itself does not read.
 BESIDE = (
@@ -44,7 +42,7 @@ BESIDE = (
 def import_weights(
     source: Path,
     output: Path,
-    dtype: str = DTYPES[0],
+    dtype: str = "float32",
     on_tensor: Callable[[int, int], None] = lambda done, tensors: None,
 ) -> ModelConfig:
     """Makes the checkpoint `output` of a directory of safetensors and config.json, whole or not at all.
@@ -61,7 +59,7 @@ def import_weights(
     Raises InputError that names the file, field or tensors which cannot be used, OSError if the disk refuses.
     """
     directory, target = pathlib.Path(source), pathlib.Path(output)
-    _require_dtype(dtype)
+    require_dtype(dtype)
     require_replaceable(target)
     weights = OpenWeights(directory)
     kept = jnp.dtype(dtype)
@@ -87,35 +85,18 @@ def export_weights(
     """Makes a directory that `transformers` loads of a checkpoint that records its model; the inverse of the import.
 
     Memory holds the tensors of one file, of `shard_bytes` at most unless one tensor is larger. `dtype` None keeps that
-    of the checkpoint.
+    of the checkpoint. A value head that the policy was trained with stays behind.
 
     Raises InputError when the output exists or the checkpoint is damaged, quantised, of another model than it records
     or of one that `transformers` has not; OSError if the disk refuses.
     """
     path = pathlib.Path(checkpoint)
-    if dtype is not None:
-        _require_dtype(dtype)
     if pathlib.Path(output).absolute().is_relative_to(path.absolute()):
         raise InputError(f"{output} lies in the checkpoint {path}; the export takes a directory of its own.")
     model, stored = recorded_model(path), StoredTensors(path)
-    shapes = flatten_dict(parameter_shapes(model), sep="/")
-    wrong = [leaf for leaf in {**shapes, **stored.leaves} if stored.leaves.get(leaf) not in _kinds(shapes.get(leaf))]
-    if wrong:
-        raise InputError(
-            f"{path}: {len(wrong)} tensors are not the floating-point weights of its model, the first {wrong[0]}: "
-            f"{stored.leaves.get(wrong[0], 'missing')}."
-        )
-    tree = unflatten_dict(stored.lazily(), sep="/")
+    leaves = stored.lazily()
+    require_weights_of(model, leaves, str(path))
+    tree = unflatten_dict(leaves, sep="/")
     beside = files_beside(path)
     export_checkpoint(pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, beside=beside, on_file=on_file)
     return model
-
-
-def _require_dtype(dtype: str) -> None:
-    if dtype not in DTYPES:
-        raise InputError(f"dtype got {dtype!r}; it takes one of {', '.join(DTYPES)}.")
-
-
-def _kinds(shape: jax.ShapeDtypeStruct | None) -> set[str]:
-    """How a checkpoint may describe a parameter of this shape."""
-    return set() if shape is None else {f"{dtype}{list(shape.shape)}".replace(" ", "") for dtype in DTYPES}

@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 from PIL import Image
 
 from experiments.__main__ import main
+from experiments.sections import well_formed
 from experiments.serve import fit_to, read_key, screenshot_size, template
 from tars_jax import InputError
 from tars_jax.inference.turns import Message
@@ -49,6 +51,17 @@ def test_what_cannot_be_served_is_one_sentence(
     assert main(["serve", f"--config.run={run / 'serve'}", *arguments]) == 2
     error = capsys.readouterr().err
     assert words.replace("RUN", str(run)) in error and error.count("\n") == 1
+
+
+def test_constraints_allow_no_token_of_a_padded_vocabulary() -> None:
+    """Open models have more embeddings than their tokenizers have tokens; logits are of them all."""
+    tokenizer = load_tokenizer()
+    constraints = well_formed(["text"], tokenizer, tokenizer.vocabulary + 32)
+    assert constraints is not None
+    on_device = jax.tree.map(jax.numpy.asarray, constraints)
+    allowed = np.asarray(on_device.allowed(constraints.start["text"], 100))
+    assert allowed.shape == (tokenizer.vocabulary + 32,)
+    assert allowed.any() and not allowed[tokenizer.vocabulary :].any()
 
 
 def test_pictures_are_resized_to_what_the_policy_knows() -> None:

@@ -201,7 +201,7 @@ def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:
             ["supervised", "--config.model.preset=WEIGHTS", "--config.model.execution.remat=some"],
             "execution.remat takes one of none, full",
         ),
-        (["supervised", "--config.model.preset=WEIGHTS", "--config.model.dtype=int8"], "model.dtype must be float32"),
+        (["supervised", "--config.model.preset=WEIGHTS", "--config.model.dtype=int8"], "model.dtype got 'int8'"),
         (["supervised", "--config.fleet.hosts=-1"], "config.fleet.hosts got -1; it takes a value of at least 0"),
         (["merge_games", "--config.fleet.hosts=-1"], "config.fleet.hosts got -1; it takes a value of at least 0"),
         (["value_pretraining", "--config.ppo.updates=3"], "config.ppo.updates is not a field"),

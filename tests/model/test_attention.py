@@ -150,6 +150,8 @@ def test_what_a_backend_cannot() -> None:
         ("experts", "dense"),
         ("products", "fast"),
         ("capacity", 0.0),
+        ("capacity", float("nan")),
+        ("capacity", float("inf")),
         ("unroll", 0),
     ],
 )

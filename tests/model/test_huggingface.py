@@ -235,12 +235,37 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         import_checkpoint(folder, mesh())
 
 
+def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    folder, name = copied(tmp_path, "qwen3_vl"), "model.language_model.norm.weight"
+    resaved(folder, lambda old: old | {name: np.full_like(old[name], np.nan)})
+    with pytest.raises(InputError, match=rf"model.safetensors: {name} holds numbers that are not finite"):
+        import_checkpoint(folder, mesh())
+
+
+def test_weights_are_kept_in_no_other_type(imported: Any, tmp_path: Path) -> None:
+    for dtype in ("int8", "float16", "half"):
+        with pytest.raises(InputError, match=f"dtype got '{dtype}'; it takes one of float32, bfloat16"):
+            import_checkpoint(GOLDENS / "qwen3_vl", mesh(), dtype=dtype)
+        with pytest.raises(InputError, match=f"dtype got '{dtype}'; it takes one of float32, bfloat16"):
+            export_checkpoint(tmp_path / "a", *imported("qwen3_vl"), dtype=dtype)
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
     config, parameters = imported("qwen3_vl")
     with pytest.raises(InputError, match="none of the architectures"):
         export_checkpoint(tmp_path / "a", dataclasses.replace(config, qkv_bias=True), parameters)
     with pytest.raises(InputError, match="has no value models"):
-        export_checkpoint(tmp_path / "a", dataclasses.replace(config, scalar_head=True), parameters)
+        export_checkpoint(tmp_path / "a", dataclasses.replace(config, vocabulary_head=False), parameters)
+    table, integers = {"embedding": np.ones((3, 32), np.float32)}, {"kernel": np.ones((32, 40), np.int32)}
+    for wrong, words in (
+        ({"embed": {}}, "1 tensors .*, the first embed/embedding: missing"),
+        ({"embed": table}, r"1 tensors .*, the first embed/embedding: float32\[3,32\]"),
+        ({"vocabulary_head": integers}, r"1 tensors .*, the first vocabulary_head/kernel: int32\[32,40\]"),
+        ({"more": integers}, r"1 tensors .*, the first more/kernel: int32\[32,40\]"),
+    ):
+        with pytest.raises(InputError, match=f"parameters: {words}"):
+            export_checkpoint(tmp_path / "a", config, {**parameters, **wrong})
     with pytest.raises(InputError, match="exists already"):
         export_checkpoint(tmp_path, config, parameters)
     assert not list(tmp_path.iterdir())

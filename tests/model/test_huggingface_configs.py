@@ -49,9 +49,11 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
         ('{"min_pixels": 900, "max_pixels": 100}', "min_pixels 900 must be at most max_pixels 100"),
         ('{"size": 900}', "size must be a JSON object, got 900"),
         ('{"image_mean": [0.5, 0.5, "0.5"]}', "image_mean must be three numbers"),
+        ('{"image_std": [0.5, 0, 0.5]}', "image_std must be three positive numbers"),
+        ("[" * 100_000, "cannot be read as JSON"),
     ):
         (folder / "preprocessor_config.json").write_text(wrong)
-        with pytest.raises(InputError, match=f"preprocessor_config.json: {message}"):
+        with pytest.raises(InputError, match=f"preprocessor_config.json:? {message}"):
             read_config(folder)
 
 
@@ -80,6 +82,14 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
         ({"rms_norm_eps": float("nan")}, "config.json: rms_norm_eps must be a positive number, got nan"),
         ({"head_dim": 16.0}, "config.json: head_dim must be a positive integer, got 16.0"),
         ({"num_key_value_heads": True}, "config.json: num_key_value_heads must be a positive integer, got True"),
+        ({"hidden_size": 10**30}, "config.json: hidden_size must be at most 1048576, got 10000"),
+        ({"head_dim": 10**12}, "config.json: head_dim must be at most 1048576, got 1000000000000"),
+        ({"vocab_size": 10**12}, "config.json: vocab_size must be at most 1048576, got 1000000000000"),
+        ({"num_hidden_layers": 10**9}, "config.json: num_hidden_layers must be at most 4096, got 1000000000"),
+        ({"num_experts": 2**15}, "config.json: num_experts must be at most 32767, got 32768"),
+        ({"rms_norm_eps": 10**400}, "config.json: rms_norm_eps must be a positive number, got 10000"),
+        ({"vision_config": {"num_position_embeddings": 10**30}}, "num_position_embeddings must be at most 1048576"),
+        ({"vision_config": {"spatial_merge_size": 10**5}}, "spatial_merge_size must be at most 64, got 100000"),
         ({"num_key_value_heads": 3}, "config.json: query_heads 4 must be a multiple of kv_heads 3"),
         ({"vision_config": {"num_position_embeddings": 35}}, "num_position_embeddings must be a square number"),
         (

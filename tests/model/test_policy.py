@@ -197,6 +197,10 @@ def test_nano_fits_the_committed_tokenizer() -> None:
     ("changes", "message"),
     [
         ({"rope_sections": (2, 2, 2)}, "rope_sections .* must sum to half of head_dim 8"),
+        ({"rope_sections": (6, -1, -1)}, r"rope_sections takes three numbers of 0 or more, got \(6, -1, -1\)"),
+        ({"width": 0}, "width must be a whole number of 1 or more, got 0"),
+        ({"kv_heads": 0}, "kv_heads must be a whole number of 1 or more, got 0"),
+        ({"expert_width": 1.5}, "expert_width must be a whole number of 1 or more, got 1.5"),
         ({"kv_heads": 3}, "query_heads 2 must be a multiple of kv_heads 3"),
         ({"experts_per_token": 5}, "experts_per_token must be 1 to 4, got 5"),
     ],

@@ -111,7 +111,7 @@ def test_bfloat16_is_near_and_keeps_its_type(
     [
         ({"mlp_width": 8}, "one of experts and mlp_width must be 0, got 4 and 8"),
         ({"experts": 0}, "one of experts and mlp_width must be 0, got 0 and 0"),
-        ({"dtype": "int8"}, "model.dtype must be float32 or bfloat16, got 'int8'"),
+        ({"dtype": "int8"}, "model.dtype got 'int8'; it takes one of float32, bfloat16"),
     ],
 )
 def test_impossible_models(tiny_model: ModelConfig, changes: dict[str, object], message: str) -> None:

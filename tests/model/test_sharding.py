@@ -75,6 +75,7 @@ def test_rules_cover_every_large_parameter(model: ModelConfig) -> None:
     ("shape", "message"),
     [
         ({"data": 3}, r"mesh: .*'data': 3.* needs 3 devices, there are 1"),
+        ({"data": -1, "fsdp": -1}, r"mesh: .*'data': -1, 'fsdp': -1.*: each axis takes 1 device or more"),
         ({"model": 1}, "mesh: unknown axis 'model'; it takes data, fsdp, expert, tensor"),
     ],
 )

@@ -105,3 +105,5 @@ def test_impossible_encoders() -> None:
         dataclasses.replace(CONFIG, window=12)
     with pytest.raises(InputError, match=r"vision.width 8 must be a multiple of 4 \* vision.heads 4"):
         dataclasses.replace(CONFIG, heads=4)
+    with pytest.raises(InputError, match="vision.heads must be a whole number of 1 or more, got 0"):
+        dataclasses.replace(CONFIG, heads=0)

@@ -192,6 +192,23 @@ def test_what_is_trained_from_weights_inherits_their_model_and_tokenizer(
     assert recorded_model(tmp_path / "a") == other
 
 
+def test_a_policy_with_a_value_head_in_it_is_a_policy(ours: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """What `model.shared_value` leaves is served, exported and gone on with as any other; the head stays behind."""
+    model = recorded_model(ours)
+    policy = load_parameters(ours, parameter_shapes(model))
+    head = {"kernel": np.ones((model.width, 1), np.float32), "bias": np.ones(1, np.float32)}
+    recorded = {"unsaid": None, "said": dataclasses.replace(model, scalar_head=True)}
+    for name, told in recorded.items():
+        save_parameters(tmp_path / name, {**policy, "scalar_head": head}, parent=ours, model=told)
+        chex.assert_trees_all_equal(load_parameters(tmp_path / name, parameter_shapes(model)), policy)
+        export_weights(tmp_path / name, tmp_path / f"{name}_theirs")
+        config, exported = import_checkpoint(tmp_path / f"{name}_theirs", mesh())
+        assert config == model
+        chex.assert_trees_all_equal(exported, policy)
+    with pytest.raises(InputError, match="scalar_head/bias is missing"):
+        load_parameters(ours, parameter_shapes(recorded["said"] or model))
+
+
 def test_stages_start_from_a_preset_or_from_weights(
     tmp_path: pathlib.Path, tiny_model: ModelConfig, tiny_parameters: Parameters
 ) -> None:

@@ -24,6 +24,8 @@ ARCHITECTURES = {
     "qwen2_5_vl": "Qwen2_5_VLForConditionalGeneration",
 }
 CONFIG_FILE, PREPROCESSOR_FILE, PROCESSOR_FILE = "config.json", "preprocessor_config.json", "processor_config.json"
+# Layers and blocks each have a table of tensors; a token's experts are recorded as int16; pixels are counted in int32.
+MOST_LAYERS, MOST_MERGED, MOST_EXPERTS, MOST_PIXELS = 4096, 64, 2**15 - 1, 2**31 - 1
 
 _QWEN3_VISION = {
     "depth": 27,
@@ -103,7 +105,7 @@ def read_config(directory: Path) -> ModelConfig:
         text.require("use_sliding_window", False)
     width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
     head_dim = text.integer("head_dim") if "head_dim" in text.values else width // heads
-    depth = text.integer("num_hidden_layers")
+    depth = text.integer("num_hidden_layers", most=MOST_LAYERS)
     dense = _dense_layers(text, depth) if kind == "qwen3_vl_moe" else tuple(range(depth))
     experts = len(dense) < depth
     return _made(
@@ -115,7 +117,7 @@ def read_config(directory: Path) -> ModelConfig:
         query_heads=heads,
         kv_heads=text.integer("num_key_value_heads"),
         head_dim=head_dim,
-        experts=text.integer("num_experts", "num_local_experts") if experts else 0,
+        experts=text.integer("num_experts", "num_local_experts", most=MOST_EXPERTS) if experts else 0,
         experts_per_token=text.integer("num_experts_per_tok") if experts else 0,
         expert_width=text.integer("moe_intermediate_size") if experts else 0,
         mlp_width=text.integer("intermediate_size") if dense else 0,
@@ -159,8 +161,8 @@ def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> Visi
     grid = 0 if qwen25 else math.isqrt(vision.integer("num_position_embeddings"))
     if not qwen25 and grid**2 != vision.integer("num_position_embeddings"):
         raise InputError(f"{path}: vision_config.num_position_embeddings must be a square number")
-    patch, merge, depth = vision.integer("patch_size"), vision.integer("spatial_merge_size"), vision.integer("depth")
-    unit = patch * merge
+    patch, merge = vision.integer("patch_size"), vision.integer("spatial_merge_size", most=MOST_MERGED)
+    depth, unit = vision.integer("depth", most=MOST_LAYERS), patch * merge
     return _made(
         path,
         VisionConfig,
@@ -179,7 +181,7 @@ def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> Visi
         whole_image_blocks=tuple(b for b in vision.blocks("fullatt_block_indexes") if b < depth) if qwen25 else (),
         deepstack=() if qwen25 else vision.blocks("deepstack_visual_indexes"),
         pixel_mean=three(preprocessor, "image_mean", pixels.get("image_mean", mean)),
-        pixel_std=three(preprocessor, "image_std", pixels.get("image_std", std)),
+        pixel_std=three(preprocessor, "image_std", pixels.get("image_std", std), positive=True),
         min_pixels=smallest,
         max_pixels=largest,
     )
@@ -212,7 +214,7 @@ def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
         default = getattr(VisionConfig, name)
         value = pixels.get(name) or size.get(edge) or size.get(name) or default
-        bounds.append(Fields(path, {name: value}).integer(name))
+        bounds.append(Fields(path, {name: value}).integer(name, most=MOST_PIXELS))
     if bounds[0] > bounds[1]:
         raise InputError(f"{path}: min_pixels {bounds[0]} must be at most max_pixels {bounds[1]}")
     return bounds[0], bounds[1]

@@ -10,12 +10,14 @@ from typing import Any
 
 from tars_jax import InputError
 
+LARGEST = 2**20  # of a size: none comes near, and what is made of far larger ones ends in memory or in integers of C
+
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object from a file; raises InputError when it is none."""
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} must hold a JSON object, got {type(content).__name__}")
@@ -30,14 +32,21 @@ def json_object(path: Path, values: Mapping[str, Any], name: str) -> dict[str, A
     return found or {}
 
 
-def three(path: Path, name: str, values: Any) -> Any:
-    if not isinstance(values, list | tuple) or len(values) != 3 or not all(map(is_number, values)):
-        raise InputError(f"{path}: {name} must be three numbers, got {values!r}")
+def three(path: Path, name: str, values: Any, *, positive: bool = False) -> Any:
+    numbers = isinstance(values, list | tuple) and len(values) == 3 and all(map(is_number, values))
+    if not numbers or (positive and min(values) <= 0):
+        raise InputError(f"{path}: {name} must be three {'positive ' * positive}numbers, got {values!r}")
     return tuple(values)
 
 
 def is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """One that a float can hold, as JSON may have integers that none can."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 class Fields:
@@ -49,12 +58,14 @@ class Fields:
         said = {name: value for name, value in section.items() if value is not None}
         self.path, self.values, self.prefix = path, {**(defaults or {}), **said}, prefix
 
-    def integer(self, *names: str, least: int = 1) -> int:
+    def integer(self, *names: str, least: int = 1, most: int = LARGEST) -> int:
         """The first of several spellings that is there."""
         value = next((self.values[name] for name in names if name in self.values), None)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             kind = "a positive integer" if least == 1 else f"an integer of {least} or more"
             raise self._wrong(names[0], kind, value)
+        if value > most:
+            raise self._wrong(names[0], f"at most {most}", value)
         return value
 
     def number(self, name: str, default: float | None = None) -> float:

@@ -95,10 +95,16 @@ class OpenWeights:
         return self._last[1][tensor.ours.index(path)]
 
     def _whole(self, file: Any, header: Header) -> np.ndarray:
-        """A tensor of an open file; FP8 in float32, with scales from whatever file they are in."""
-        if header.kind != fp8.KIND:
-            whole: np.ndarray = file.get_tensor(header.name)
-            return whole
+        """A tensor of an open file; FP8 in float32, with scales from whatever file they are in.
+
+        Raises InputError for numbers that are not finite: nothing could be told from what such a policy says.
+        """
+        whole: np.ndarray = file.get_tensor(header.name) if header.kind != fp8.KIND else self._dequantised(file, header)
+        if not np.isfinite(whole).all():
+            raise InputError(f"{header.file}: {header.name} holds numbers that are not finite; it takes finite ones")
+        return whole
+
+    def _dequantised(self, file: Any, header: Header) -> np.ndarray:
         assert self._blocks is not None
         scales = self._headers[current_name(header.name) + fp8.SCALE]
         with contextlib.nullcontext(file) if scales.file == header.file else opened(scales.file) as beside:

@@ -17,7 +17,7 @@ import numpy as np
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from tars_jax.model.config import ModelConfig
+from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface.files import OpenWeights
 from tars_jax.model.policy import Parameters, parameter_shapes
 from tars_jax.model.sharding import parameter_shardings
@@ -27,8 +27,9 @@ def import_checkpoint(directory: Path, mesh: Mesh, dtype: str = "float32") -> tu
     """The policy in a checkpoint directory: its config, and its parameters of type `dtype` as the sharding table says.
 
     Raises:
-        InputError: as `OpenWeights`; nothing is loaded then.
+        InputError: as `OpenWeights`, and for another type than float32 or bfloat16; nothing is loaded then.
     """
+    require_dtype(dtype)
     weights = OpenWeights(directory)
     shardings = flatten_dict(parameter_shardings(mesh, parameter_shapes(weights.config)), sep="/")
     parameters: dict[str, jax.Array] = {}

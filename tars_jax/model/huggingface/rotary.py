@@ -16,6 +16,7 @@ from tars_jax.model.huggingface.fields import Fields, json_object, three
 from tars_jax.model.yarn import Yarn, attention_factor
 
 _SECTIONS = {"qwen3_vl_moe": [24, 20, 20], "qwen3_vl": [24, 20, 20], "qwen2_5_vl": [16, 24, 24]}
+MOST_POSITIONS = 2**31 - 1  # they are int32
 _POSITIONS = {"qwen3_vl_moe": 128_000, "qwen3_vl": 128_000, "qwen2_5_vl": 32_768}
 
 
@@ -48,8 +49,10 @@ def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> 
 def _read_yarn(rope: Fields, text: Mapping[str, Any], kind: str) -> Yarn:
     """What is left out has the defaults of transformers; the trained length may stand beside the settings, too."""
     name = "original_max_position_embeddings"
-    longest = Fields(rope.path, text, {"max_position_embeddings": _POSITIONS[kind]}).integer("max_position_embeddings")
-    trained = Fields(rope.path, text, {name: rope.values.get(name, longest)}).integer(name)
+    longest = Fields(rope.path, text, {"max_position_embeddings": _POSITIONS[kind]}).integer(
+        "max_position_embeddings", most=MOST_POSITIONS
+    )
+    trained = Fields(rope.path, text, {name: rope.values.get(name, longest)}).integer(name, most=MOST_POSITIONS)
     factor = rope.number("factor", longest / trained)
     if factor < 1:
         raise InputError(f"{rope.path}: factor must be 1 or more, got {factor}")

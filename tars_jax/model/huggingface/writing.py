@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import math
@@ -17,12 +18,12 @@ from flax.traverse_util import flatten_dict
 from safetensors.numpy import save_file
 
 from tars_jax import InputError
-from tars_jax.model.config import ModelConfig
+from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface.configuration import CONFIG_FILE, config_files, family
 from tars_jax.model.huggingface.fields import read_json
 from tars_jax.model.huggingface.files import INDEX_FILE, SINGLE_FILE
 from tars_jax.model.huggingface.names import Tensor, file_name, tensors
-from tars_jax.model.policy import Parameters
+from tars_jax.model.policy import Parameters, parameter_shapes
 
 SHARD_BYTES = 4 * 2**30
 
@@ -42,24 +43,29 @@ def export_checkpoint(
     tensors at a time.
 
     Args:
-        parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed.
+        parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed. A value head among
+            them stays behind.
         dtype: of the tensors; None keeps that of each parameter, and the wider where two make one tensor.
         beside: further files to copy, such as a tokenizer. A config.json among them is the one that the weights came
             with: the new one keeps the fields of it that are not the model's.
         on_file: hears how many files of tensors are written, and of how many.
 
     Raises:
-        InputError: the directory exists, or `transformers` has no architecture for the config.
+        InputError: the directory exists, the parameters are not those of the config, or `transformers` has no
+            architecture for it.
     """
+    if dtype is not None:
+        require_dtype(dtype)
     if directory.exists():
         raise InputError(f"{directory} exists already; the export takes a new directory")
     if not (above := next(folder for folder in directory.absolute().parents if folder.exists())).is_dir():
         raise InputError(f"{directory} cannot be made, as {above} is a file; the export takes a new directory")
-    if config.scalar_head or not config.vocabulary_head:
+    if not config.vocabulary_head:
         raise InputError("transformers has no value models of these families; only policies can be exported")
     leaves = flatten_dict(parameters, sep="/")
     shapes = {path: jax.ShapeDtypeStruct(leaf.shape, dtype or leaf.dtype) for path, leaf in leaves.items()}
     kind = family(config)
+    require_weights_of(config, shapes, "parameters")
     # Transformers 5 tells the two layouts of experts apart by shape, and takes a square tensor for its own layout.
     square = config.width in (config.expert_width, 2 * config.expert_width)
     shards = _shards(tensors(config, "out_in" if square else "in_out"), shapes, shard_bytes)
@@ -92,6 +98,27 @@ def export_checkpoint(
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def require_weights_of(config: ModelConfig, leaves: Mapping[str, Any], where: str) -> None:
+    """Raises InputError that begins with `where` unless leaves by path, of some shape and dtype, are a config's.
+
+    A value head may be among them.
+    """
+    wanted = flatten_dict(parameter_shapes(dataclasses.replace(config, scalar_head=False)), sep="/")
+    found = {path: leaf for path, leaf in leaves.items() if not path.startswith("scalar_head/")}
+
+    def fits(path: str) -> bool:
+        same = path in wanted and path in found and wanted[path].shape == found[path].shape
+        return same and bool(jax.numpy.issubdtype(found[path].dtype, jax.numpy.floating))
+
+    if wrong := [path for path in {**wanted, **found} if not fits(path)]:
+        first = found.get(wrong[0])
+        told = "missing" if first is None else f"{first.dtype}{list(first.shape)}".replace(" ", "")
+        raise InputError(
+            f"{where}: {len(wrong)} tensors are not the floating-point weights of its model, the first {wrong[0]}: "
+            f"{told}"
+        )
 
 
 def _shards(table: list[Tensor], shapes: dict[str, jax.ShapeDtypeStruct], shard_bytes: int) -> list[list[Tensor]]:
