@@ -36,8 +36,8 @@ from tars_jax.rollout.players import (
     waiting_player,
 )
 from tars_jax.tasks.task import Task
-from tars_jax.training.checkpoint import load_parameters
-from tars_jax.training.state import fresh_parameters
+from tars_jax.training.quantised import load_for_engine
+from tars_jax.training.state import abstract_parameters
 
 # What the client calls its arguments, by the fields that they come from.
 FIELDS = {
@@ -143,7 +143,7 @@ def exported(folder: Path, config: Any) -> Iterator[Contestant]:
     writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer))
     mesh = make_mesh(config.mesh.to_dict())
     with jax.set_mesh(mesh):
-        parameters = load_parameters(folder, fresh_parameters(model, jax.random.key(0), mesh))
+        parameters = load_for_engine(folder, model, abstract_parameters(model, mesh), config.engine.weights)
         with Engine(
             model, parameters, engine_config(config), image=tokenizer.image, stop=tokenizer.end, seed=config.seed
         ) as engine:

@@ -27,12 +27,12 @@ from tars_jax.inference.images import Fit
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
 from tars_jax.inference.turns import RoleFormat, Template, TurnFormat
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.policy import parameter_shapes
 from tars_jax.model.preprocessing import fit, opaque
-from tars_jax.model.sharding import make_mesh, parameter_shardings
+from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import Tokenizer
-from tars_jax.training.checkpoint import load_parameters
+from tars_jax.training.quantised import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.training.state import abstract_parameters
 from tars_jax.web.certificate import Certificate
 
 RULES = {
@@ -72,13 +72,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     image_size = tuple(config.image) or screenshot_size(checkpoint)
     model = dataclasses.replace(model, scalar_head=False)
     mesh = make_mesh(config.mesh.to_dict())
-    shapes = parameter_shapes(model)
-    weights = jax.tree.map(
-        lambda shape, sharding: jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding),
-        shapes,
-        parameter_shardings(mesh, shapes),
-    )
-    load = functools.partial(load_parameters, template=weights)
+    weights = abstract_parameters(model, mesh)
+    load = functools.partial(load_for_engine, model=model, template=weights, weights=config.engine.weights)
     began = time.monotonic()
     with (
         jax.set_mesh(mesh),

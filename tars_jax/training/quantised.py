@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -36,7 +37,7 @@ def load_quantised(path: Path, model: ModelConfig, template: Any) -> Parameters:
     or of another model.
     """
     names = read_manifest(pathlib.Path(path).absolute())["leaves"]
-    if not any(name.endswith("/int4") for name in names):
+    if not _are_quantised(names):
         raise InputError(f"{path}: its weights are not quantised; it takes what save_quantised wrote.")
     kept = [f"^{re.escape(name)}$" for name in names]
     shapes = jax.eval_shape(lambda parameters: pack(quantise(model, parameters, kept)), template)
@@ -47,6 +48,23 @@ def load_quantised(path: Path, model: ModelConfig, template: Any) -> Parameters:
     shardings = parameter_shardings(mesh, jax.eval_shape(unpack, packed))
     parameters: Parameters = jax.jit(unpack, out_shardings=shardings)(packed)
     return parameters
+
+
+def load_for_engine(path: Path, model: ModelConfig, template: Any, weights: str) -> Parameters:
+    """What `save_parameters` or `save_quantised` wrote, for an engine whose `weights` are "float" or "w4a8".
+
+    Raises InputError as both loaders do, and for quantised weights where the engine computes in floating point.
+    """
+    if not _are_quantised(read_manifest(pathlib.Path(path).absolute())["leaves"]):
+        loaded: Parameters = load_parameters(path, template)
+        return loaded
+    if weights != "w4a8":
+        raise InputError(f"{path}: its weights are W4A8; engine.weights takes w4a8 for them, got {weights!r}.")
+    return load_quantised(path, model, template)
+
+
+def _are_quantised(names: Iterable[str]) -> bool:
+    return any(name.endswith("/int4") for name in names)
 
 
 def bytes_on_disk(path: Path) -> int:

@@ -18,7 +18,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward
 from tars_jax.model.quantisation import quantise, quantised_forward
 from tars_jax.training.checkpoint import lineage, save_parameters
-from tars_jax.training.quantised import bytes_on_disk, load_quantised, save_quantised
+from tars_jax.training.quantised import bytes_on_disk, load_for_engine, load_quantised, save_quantised
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -39,6 +39,12 @@ def test_round_trip(
     assert bytes_on_disk(tmp_path / "w4a8") > 0
     with pytest.raises(InputError, match="float: its weights are not quantised"):
         load_quantised(tmp_path / "float", tiny_model, shapes)
+    chex.assert_trees_all_equal(load_for_engine(tmp_path / "w4a8", tiny_model, shapes, "w4a8"), quantised)
+    for weights in ("float", "w4a8"):  # an engine of w4a8 quantises what it is given
+        given = load_for_engine(tmp_path / "float", tiny_model, shapes, weights)
+        chex.assert_trees_all_equal(given, tiny_parameters)
+    with pytest.raises(InputError, match="w4a8: its weights are W4A8; engine.weights takes w4a8 for them, got 'float'"):
+        load_for_engine(tmp_path / "w4a8", tiny_model, shapes, "float")
 
 
 def test_the_engine_samples_from_what_the_quantised_policy_says(
