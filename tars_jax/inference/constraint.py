@@ -10,7 +10,7 @@ everything and stays; a slot without a constraint is in it, and one program serv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import flax.struct
 import jax
@@ -69,46 +69,64 @@ def compile_constraints(
             spelled.setdefault(written, []).append(token)
     known = outlines_core.Vocabulary(stop, spelled)
 
-    rows = [np.zeros((1, vocabulary), np.int32)]
-    start: dict[str, int] = {}
+    everything = np.arange(vocabulary)
+    rows, start, ends = [_Row(everything, np.full(vocabulary, FREE))], dict[str, int](), [FREE]
     for name, pattern in patterns.items():
-        table, first = _table(name, pattern, known, stop, vocabulary)
-        offset = sum(map(len, rows))
-        start[name] = offset + first
-        rows.append(np.where(table < 0, -1, table + offset))
-    columns, token_class = np.unique(np.concatenate(rows), axis=1, return_inverse=True)
-    ends = np.cumsum([len(each) for each in rows]) - 1  # the last state of each table is its end; freedom is one too
-    distance = _distances(columns, ends)
+        of_pattern, start[name] = _rows(name, pattern, known, stop, len(rows))
+        rows += of_pattern
+        ends.append(len(rows) - 1)
+    token_class = _classes(rows, vocabulary)
+    next_state = np.full((len(rows), 1 + token_class.max()), -1, np.int32)
+    for state, row in enumerate(rows):
+        next_state[state, token_class[row.tokens]] = row.targets
+    distance = _distances(next_state, ends)
     for name, state in start.items():
         if distance[state] == NEVER:
             raise InputError(f"constraint {name}: the vocabulary has no tokens that match the pattern")
-    return Constraints(token_class.reshape(-1).astype(np.int32), columns, distance, start)
+    return Constraints(token_class, next_state, distance, start)
 
 
-def _table(name: str, pattern: str, known: Any, stop: int, vocabulary: int) -> tuple[np.ndarray, int]:
-    """[Q, V] with the end as last state, and the first state."""
+class _Row(NamedTuple):
+    """From one state: tokens that are allowed, and the state behind each. Most states allow few of many tokens."""
+
+    tokens: np.ndarray
+    targets: np.ndarray
+
+
+def _rows(name: str, pattern: str, known: Any, stop: int, first: int) -> tuple[list[_Row], int]:
+    """Of all states, numbered from `first` on, with the end as last one; and the state that an answer begins in."""
     try:
         index = outlines_core.Index(pattern, known)
     except ValueError as error:
         raise InputError(f"constraint {name}: {error}") from error
     transitions = index.get_transitions()
-    final = index.get_final_states()
-    states = sorted({index.get_initial_state(), *final, *transitions, *_targets(transitions)})
-    number = {state: place for place, state in enumerate(states)}
-    table = np.full((len(states) + 1, vocabulary), -1, np.int32)
-    for state, row in transitions.items():
-        targets = [number[target] for target in row.values()]
-        table[number[state], list(row)] = targets
-    table[:, stop] = -1
-    table[[number[state] for state in final], stop] = len(states)
-    return table, number[index.get_initial_state()]
+    final = set(index.get_final_states())
+    targets = {target for row in transitions.values() for target in row.values()}
+    states = sorted({index.get_initial_state(), *final, *transitions, *targets})
+    number = {state: place for place, state in enumerate(states, start=first)}
+    rows = []
+    for state in states:
+        onward = {token: number[target] for token, target in transitions.get(state, {}).items() if token != stop}
+        if state in final:
+            onward[stop] = first + len(states)
+        rows.append(_Row(np.array(list(onward), np.int64), np.array(list(onward.values()), np.int64)))
+    return [*rows, _Row(np.empty(0, np.int64), np.empty(0, np.int64))], number[index.get_initial_state()]
 
 
-def _targets(transitions: Mapping[int, Mapping[int, int]]) -> set[int]:
-    return {target for row in transitions.values() for target in row.values()}
+def _classes(rows: Sequence[_Row], vocabulary: int) -> np.ndarray:
+    """[V] int32 from 0 on: one class, split by each state into those that lead from it to one state and the others.
+
+    A table of all states and tokens would take gigabytes for the vocabularies of open models.
+    """
+    found, fresh = np.zeros(vocabulary, np.int64), 1
+    for tokens, targets in rows:
+        together, part = np.unique(found[tokens] * len(rows) + targets, return_inverse=True)
+        found[tokens] = fresh + part
+        fresh += together.size
+    return np.unique(found, return_inverse=True)[1].astype(np.int32)
 
 
-def _distances(next_state: np.ndarray, ends: Sequence[int] | np.ndarray) -> np.ndarray:
+def _distances(next_state: np.ndarray, ends: Sequence[int]) -> np.ndarray:
     """[Q] fewest steps to an end: relaxed until nothing changes."""
     distance = np.full(len(next_state), NEVER, np.int32)
     distance[ends] = 0
