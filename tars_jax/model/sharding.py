@@ -5,6 +5,7 @@ A parameter's path says its logical axes, a logical axis says its mesh axis. One
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,8 @@ AXIS_RULES: Rules = {
     "layers": None,
 }
 
+WIDTHS = ("embed", "expert_embed")  # of kernels and embeddings
+
 # Where an engine holds its parameters. A decode step reads every dense kernel for a few tokens: what a learner splits
 # over `expert`, to hold it once, would be gathered anew for each token.
 SERVING_RULES: Rules = {**AXIS_RULES, "embed": "fsdp"}
@@ -51,7 +54,8 @@ PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"^vocabulary_head/kernel$", ("embed", "vocabulary")),
     (r"^vision/block_\d+/(qkv|mlp_in|mlp_gate|mlp_up)/kernel$", ("embed", "mlp")),
     (r"^vision/block_\d+/(attention_out|mlp_out)/kernel$", ("mlp", "embed")),
-    (r"^vision/(patch_embed|merge_in|merge_out|deepstack_\d+_in|deepstack_\d+_out)/kernel$", (None, "embed")),
+    (r"^vision/(patch_embed|merge_out|deepstack_\d+_out)/kernel$", ("mlp", "embed")),
+    (r"^vision/(merge_in|deepstack_\d+_in)/kernel$", ("embed", "mlp")),
 )
 
 
@@ -86,8 +90,8 @@ def leaf_name(path: tuple[Any, ...]) -> str:
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
-def parameter_shardings(mesh: Mesh, shapes: Any, rules: Rules = AXIS_RULES) -> Any:
-    """A sharding for each leaf of a tree of shapes. What a mesh axis does not divide is not split over it."""
+def parameter_shardings(mesh: Mesh | AbstractMesh, shapes: Any, rules: Rules = AXIS_RULES) -> Any:
+    """A sharding for each leaf of a tree of shapes, as `_spec` finds it."""
 
     def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> NamedSharding:
         return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(leaf_name(path)), rules))
@@ -150,15 +154,23 @@ def batch_sharding(mesh: Mesh, batch_axis: int = 0) -> NamedSharding:
 def _spec(
     mesh: Mesh | AbstractMesh, shape: tuple[int, ...], axes: tuple[str | None, ...], rules: Rules = AXIS_RULES
 ) -> PartitionSpec:
-    """An axis lies over as many of its mesh axes, from the first on, as divide it."""
+    """An axis lies over as many of its mesh axes, from the first on, as divide it. What is left of those of a
+    parameter, whose heads it does not divide for instance, goes to its width, so that the parameter is not whole.
+    """
 
-    def fitting(size: int, axis: str | None) -> tuple[str, ...] | str | None:
+    def fitting(size: int, axis: str | None) -> tuple[str, ...]:
         names = _names(axis, rules)
         while names and size % _product(mesh, names):
             names = names[:-1]
-        return names[0] if len(names) == 1 else names or None
+        return names
 
-    return PartitionSpec(*(fitting(size, axis) for size, axis in zip(shape, axes, strict=False)))
+    taken = [fitting(size, axis) for size, axis in zip(shape, axes, strict=False)]
+    for place in (place for place, axis in enumerate(axes) if axis in WIDTHS):
+        for name in (name for axis in axes for name in _names(axis, rules)):
+            wider = (*taken[place], name)
+            if name not in itertools.chain(*taken) and shape[place] % _product(mesh, wider) == 0:
+                taken[place] = wider
+    return PartitionSpec(*(names[0] if len(names) == 1 else names or None for names in taken))
 
 
 def _names(axis: str | None, rules: Rules = AXIS_RULES) -> tuple[str, ...]:

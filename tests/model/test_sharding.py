@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 
 from tars_jax import InputError
 from tars_jax.inference.drawing import Drawing
@@ -19,7 +19,7 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
 from tars_jax.model.presets import preset
-from tars_jax.model.sharding import make_mesh, parameter_shardings
+from tars_jax.model.sharding import MESH_AXES, make_mesh, parameter_shardings
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
 from tars_jax.training.packing import Rows
@@ -69,6 +69,23 @@ def test_rules_cover_every_large_parameter(model: ModelConfig) -> None:
     layers = [name for name in whole if name.startswith("decoder/layers")]
     assert all(leaves[name].ndim <= 2 for name in layers)  # [L, D]: norms
     assert {name for name in whole - set(layers) if leaves[name].ndim > 1} == {"vision/position"}
+
+
+@pytest.mark.parametrize("model", [MODEL, DENSE, MIXED], ids=["experts", "dense", "mixed"])
+@pytest.mark.parametrize("axis", ["fsdp", "expert", "tensor"])
+def test_what_heads_and_experts_do_not_divide_the_width_does(model: ModelConfig, axis: str) -> None:
+    """Eight devices in one axis, for 4 and 2 heads, 8 and 6 experts, and an odd vocabulary."""
+    uneven = dataclasses.replace(model, vocabulary=35, experts=6 if model.experts else 0)
+    mesh = AbstractMesh(tuple(8 if name == axis else 1 for name in MESH_AXES), MESH_AXES)
+    for odd in (model, uneven):
+        shapes = jax.eval_shape(lambda odd=odd: init_parameters(odd, jax.random.key(0)))
+        shardings = parameter_shardings(mesh, shapes)
+        for (path, leaf), sharding in zip(
+            jax.tree_util.tree_leaves_with_path(shapes), jax.tree.leaves(shardings), strict=True
+        ):
+            name = jax.tree_util.keystr(path, simple=True, separator="/")
+            if name.endswith(("kernel", "embedding", "gate", "up", "down")):
+                assert sharding.shard_shape(leaf.shape) != leaf.shape, name
 
 
 @pytest.mark.parametrize(
