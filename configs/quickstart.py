@@ -124,7 +124,8 @@ def get_config() -> ml_collections.ConfigDict:
         {
             "updates": 15,
             "min_batch": 160,  # episodes
-            "max_staleness": 1,
+            "max_staleness": 1,  # updates that an episode may be behind when it starts
+            "strict_staleness": False,  # also when it is learned from: an update waits for those that would be staler
             "learning_rate": 1.5e-4,
             "value_learning_rate": 5e-4,
             # Every switch of the algorithm: tars_jax/rl/README.md says what each does, and where it is from.

@@ -192,6 +192,7 @@ def improve(lab: Lab, work: Work, start_at: Path, value_at: Path | None) -> None
     asked = PoolConfig(
         min_batch=config.min_batch // lab.share.of,
         max_staleness=config.max_staleness,
+        strict=config.strict_staleness,
         group_size=config.group_size,
         dynamic_sampling=config.dynamic_sampling,
         updates=config.updates,

@@ -13,6 +13,10 @@ members nothing, so the pool goes on without it until a batch is full. For one b
 groups for each of the batch's; after these it takes groups as they come. So an update ends, and does nothing, when all
 is solved or nothing is.
 
+Which batch a group gets into is decided by when it was complete. In a `strict` pool no token is learned from that is
+more than `max_staleness` versions old: a batch waits for as many of the old groups as would find no room in the batches
+that may still take them. They always find room, for no more of them can start (`claim`).
+
 An episode has finished when `INDEX.trajectory` stands in the folder: that file, not memory, is the event. What was
 consumed is kept by the learner's checkpoint, as the pool's ledger, so that weights and consumption can never disagree.
 A process killed at any moment resumes with every finished trajectory either in the ledger or ready, never both.
@@ -60,6 +64,7 @@ class RolloutPool:
         self._ready: collections.OrderedDict[int, Trajectory] = collections.OrderedDict()  # in the order of arrival
         self._complete: collections.OrderedDict[int, None] = collections.OrderedDict()  # groups, in order of completion
         self._started: collections.Counter[int] = collections.Counter()  # of each group the numbers with a place in it
+        self._begun: dict[int, int] = {}  # of each group that has started: the version that its first number met
         self._failed: set[int] = set()
         self._tasks: dict[int, dict[str, Any]] = {}  # of groups that no batch has taken
         self._consumed: list[list[int]] = []  # one list for each batch
@@ -81,6 +86,9 @@ class RolloutPool:
         settled = set(map(group, kept.settled))
         self._tasks = {number: task for number, task in drawn.items() if number not in settled and ours.has(number)}
         self._started.update(map(group, [*used, *waiting]))
+        for index, trajectory in waiting.items():
+            oldest = int(-staleness(trajectory, 0).max(initial=-len(self._consumed)))
+            self._begun[group(index)] = min(oldest, self._begun.get(group(index), oldest))
         for index, trajectory in waiting.items():
             self._admit(index, trajectory)
         while self._next <= max(kept.arrived, default=-1):
@@ -117,6 +125,7 @@ class RolloutPool:
                 self._requeued.remove(index)
             self._in_flight.add(index)
             self._started[self.config.group(index)] += 1
+            self._begun.setdefault(self.config.group(index), version)
             return index
 
     def task(self, index: int, draw: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
@@ -169,15 +178,16 @@ class RolloutPool:
 
     def take(self) -> list[Trajectory] | None:
         """The `min_batch` trajectories of the groups that were complete first, in that order, or None while there are
-        fewer. Failed members are left out: with groups a batch can be smaller by them, and it is never empty.
+        fewer, or a `strict` pool waits for older ones. Failed members are left out: with groups a batch can be smaller
+        by them, and it is never empty.
 
         They leave memory here, and are used up as soon as a checkpoint keeps the ledger; their files stay.
         """
         with self.changed:
-            if not self._has_batch():
+            if (groups := self._next_batch()) is None:
                 return None
-            groups = [self._complete.popitem(last=False)[0] for _ in range(self.config.groups)]
             for group in groups:
+                del self._complete[group], self._begun[group]
                 self._tasks.pop(group, None)
             members = [index for group in groups for index in self._members(group) if index in self._ready]
             batch = [(index, self._ready.pop(index)) for index in members]
@@ -243,7 +253,21 @@ class RolloutPool:
         return groups < MOST_FILTERED * self.config.groups
 
     def _has_batch(self) -> bool:
-        return len(self._complete) >= self.config.groups
+        return self._next_batch() is not None
+
+    def _next_batch(self) -> list[int] | None:
+        """The groups of the next batch, None while it has to wait."""
+        size, chosen = self.config.groups, list[int]()
+        for begun in sorted(set(self._begun.values())) if self.config.strict else ():
+            older = {group for group, version in self._begun.items() if version <= begun}
+            room = (begun + self.config.max_staleness - len(self._consumed)) * size  # in the batches after this one
+            missing = min(len(older) - room, size) - len(older.intersection(chosen))
+            complete = [group for group in self._complete if group in older and group not in chosen]
+            if len(complete) < missing:
+                return None
+            chosen += complete[: max(missing, 0)]
+        chosen = list(dict.fromkeys([*chosen, *self._complete]))[:size]
+        return chosen if len(chosen) == size else None
 
     def _members(self, group: int) -> range:
         return range(group * self.config.group_size, (group + 1) * self.config.group_size)
@@ -254,6 +278,7 @@ class RolloutPool:
         self._started[group] -= 1
         if not self._started[group]:
             del self._started[group]
+            self._begun.pop(group, None)
 
     def _require_in_flight(self, index: int) -> None:
         with self.changed:

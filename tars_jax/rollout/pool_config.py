@@ -13,11 +13,12 @@ class PoolConfig:
     """Raises InputError for numbers that do not go together."""
 
     min_batch: int  # episodes of an update; with several processes, this one's alone
-    max_staleness: int  # updates that an episode may be behind
+    max_staleness: int  # updates that an episode may be behind when it starts; with `strict`, when it is learned from
     group_size: int = 1  # episodes of one task
     dynamic_sampling: bool = False
     updates: int | None = None  # how many batches will be taken in all; None: no end is known
     share: Share = WHOLE  # which groups are this process's, where several fill one folder
+    strict: bool = False  # an update waits for episodes that the next one would find staler than `max_staleness`
 
     def __post_init__(self) -> None:
         if self.min_batch < 1:

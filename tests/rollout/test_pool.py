@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import threading
@@ -52,6 +53,86 @@ def test_claims_stop_at_the_staleness_bound(tmp_path: pathlib.Path) -> None:
     assert taken(pool) == [3, 0]
     assert pool.claim(1) is None
     assert pool.claim(2) == 6
+
+
+def test_a_strict_pool_waits_for_the_last_batch_that_may_take_an_episode(tmp_path: pathlib.Path) -> None:
+    config = PoolConfig(min_batch=2, max_staleness=1, strict=True)
+    pool = RolloutPool(tmp_path, config)
+    assert [pool.claim(0) for _ in range(4)] == [0, 1, 2, 3]
+    for index in (1, 2):
+        pool.finish(index, episode(index))
+    assert taken(pool) == [1, 2]  # 0 and 3 may wait for one update more
+    assert [pool.claim(1) for _ in range(2)] == [4, 5]
+    for index in (4, 5, 3):
+        pool.finish(index, episode(index))
+    assert pool.take() is None and not pool.wait(0)  # 0 began under version 0
+    pool.finish(0, episode(0))
+    assert taken(pool) == [3, 0]  # before those that were complete first
+    assert taken(pool) == [4, 5]
+
+
+@hypothesis.given(
+    steps=st.lists(st.tuples(st.sampled_from(["claim", "finish", "fail", "abandon", "take"]), st.integers(0, 7))),
+    min_groups=st.integers(1, 3),
+    group_size=st.integers(1, 2),
+    max_staleness=st.integers(0, 2),
+)
+@hypothesis.settings(deadline=None, max_examples=150)
+def test_no_token_of_a_strict_pool_is_staler_than_allowed_and_none_is_lost(
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[tuple[str, int]],
+    min_groups: int,
+    group_size: int,
+    max_staleness: int,
+) -> None:
+    """Whatever is fast, slow, lost or cut off; and the pool is not at a standstill while something is in flight."""
+    config = PoolConfig(min_groups * group_size, max_staleness, group_size, strict=True)
+    pool = RolloutPool(tmp_path_factory.mktemp("pool"), config)
+    in_flight: dict[int, int] = {}  # number and the version that it began under
+    finished: set[int] = set()
+    learned: list[int] = []
+    version = 0
+
+    def claim() -> bool:
+        if (index := pool.claim(version)) is not None:
+            in_flight[index] = version
+        return index is not None
+
+    def finish(index: int, outcome: Outcome) -> None:
+        began = in_flight.pop(index)
+        window = dataclasses.replace(episode(index).windows[0], versions=np.array([-1, began, -1, version], np.int32))
+        pool.finish(index, Trajectory(str(index), {}, (window,), (), outcome, 1.0))
+        if outcome is Outcome.FINISHED:
+            finished.add(index)
+
+    def take() -> bool:
+        nonlocal version
+        batch = pool.take()
+        if batch is None:
+            return False
+        assert max(staleness(each, version).max() for each in batch) <= max_staleness
+        learned.extend(int(each.id) for each in batch)
+        version += 1
+        return True
+
+    for step, choice in steps:
+        index = sorted(in_flight)[choice % len(in_flight)] if in_flight else None
+        if step == "claim":
+            claim()
+        elif step == "take":
+            take()
+        elif index is not None and step == "abandon":
+            del in_flight[index]
+            pool.abandon(index)
+        elif index is not None:
+            finish(index, Outcome.FAILED if step == "fail" else Outcome.FINISHED)
+    goal = version + max_staleness + 2
+    while version < goal:
+        moved = claim()
+        if in_flight and not moved:
+            finish(max(in_flight), Outcome.FINISHED)  # what has just begun is always faster
+        assert take() or moved or in_flight
+    assert len(learned) == len(set(learned)) and set(learned) <= finished
 
 
 def test_failed_episodes_are_kept_counted_and_never_handed_out(tmp_path: pathlib.Path) -> None:
