@@ -27,6 +27,7 @@ AXIS_RULES: Rules = {
     "sequence": "tensor",
     "embed": ("fsdp", "expert"),
     "expert_embed": "fsdp",  # of a kernel that lies over `expert` already
+    "projected": ("fsdp", "expert", "tensor"),  # what the vision encoder makes of patches, and hands to the decoder
     "heads": "tensor",
     "mlp": "tensor",
     "expert": "expert",
@@ -38,7 +39,7 @@ WIDTHS = ("embed", "expert_embed")  # of kernels and embeddings
 
 # Where an engine holds its parameters. A decode step reads every dense kernel for a few tokens: what a learner splits
 # over `expert`, to hold it once, would be gathered anew for each token.
-SERVING_RULES: Rules = {**AXIS_RULES, "embed": "fsdp"}
+SERVING_RULES: Rules = {**AXIS_RULES, "embed": "fsdp", "projected": ("fsdp", "tensor")}
 
 # Path of a parameter -> its logical axes; the first match counts, everything else is whole on every device.
 PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
@@ -54,8 +55,7 @@ PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
     (r"^vocabulary_head/kernel$", ("embed", "vocabulary")),
     (r"^vision/block_\d+/(qkv|mlp_in|mlp_gate|mlp_up)/kernel$", ("embed", "mlp")),
     (r"^vision/block_\d+/(attention_out|mlp_out)/kernel$", ("mlp", "embed")),
-    (r"^vision/(patch_embed|merge_out|deepstack_\d+_out)/kernel$", ("mlp", "embed")),
-    (r"^vision/(merge_in|deepstack_\d+_in)/kernel$", ("embed", "mlp")),
+    (r"^vision/(patch_embed|merge_in|merge_out|deepstack_\d+_in|deepstack_\d+_out)/kernel$", (None, "projected")),
 )
 
 
