@@ -91,7 +91,11 @@ def leaf_name(path: tuple[Any, ...]) -> str:
 
 
 def parameter_shardings(mesh: Mesh | AbstractMesh, shapes: Any, rules: Rules = AXIS_RULES) -> Any:
-    """A sharding for each leaf of a tree of shapes, as `_spec` finds it."""
+    """A sharding for each leaf of a tree of shapes.
+
+    What the dimension that a mesh axis is meant for cannot take, since the axis does not divide it, its width takes; a
+    leaf is whole over an axis that divides neither.
+    """
 
     def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> NamedSharding:
         return NamedSharding(mesh, _spec(mesh, shape.shape, _axes(leaf_name(path)), rules))
