@@ -193,7 +193,10 @@ class Fleet(Crew):
 
 
 def connect(address: str | None = None) -> None:
-    """Joins the cluster at `address`, unless this process has joined one. Without an address it starts its own."""
+    """Joins the cluster at `address`, unless this process has joined one. Without an address it starts its own, which
+    reports no usage to Ray's makers unless RAY_USAGE_STATS_ENABLED says 1.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray = require_ray()
     if not ray.is_initialized():
         ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)

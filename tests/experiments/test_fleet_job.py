@@ -35,6 +35,7 @@ def test_without_ray_the_extra_is_named(
     assert "pip install 'tars_jax[ray]'" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_a_job_on_a_fleet_goes_on_after_a_kill(tmp_path: pathlib.Path) -> None:
     pytest.importorskip("ray")
     run = tmp_path / "run"

@@ -1,4 +1,4 @@
-"""Workers in Ray actors with real browsers, an engine in another; one host is killed. Skipped where Ray is missing."""
+"""Workers in Ray actors with real browsers, an engine in another; one host is killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tars_jax.inference import Engine, EngineConfig
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.fleet import Fleet, FleetConfig, RayPolicy
+from tars_jax.rollout.fleet import Fleet, FleetConfig, RayPolicy, connect
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
@@ -51,7 +51,7 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
+    connect()
     yield ray
     ray.shutdown()
 
