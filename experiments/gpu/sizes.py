@@ -7,37 +7,12 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.presets import preset
 
-VISION = VisionConfig(
-    patch=16, merge=2, temporal=2, grid=48, width=1024, depth=24, heads=16, mlp_width=4096, deepstack=(5, 11, 17)
-)
-# The shapes of Qwen3-VL-2B, but with a head of its own: 1.7 billion parameters active for a token of text.
-DENSE = ModelConfig(
-    vocabulary=151_936,
-    width=2048,
-    depth=28,
-    query_heads=16,
-    kv_heads=8,
-    head_dim=128,
-    mlp_width=6144,
-    rope_theta=5e6,
-    rope_sections=(24, 20, 20),
-    vision=VISION,
-    image_token=151_655,
-    dtype="bfloat16",
-)
-# Layers of Qwen3-VL-30B-A3B with half of its experts, as many as leave room for AdamW in float32 on 141 GB: 1.05
-# billion parameters active for a token of text.
-MOE = dataclasses.replace(
-    DENSE,
-    depth=13,
-    query_heads=32,
-    kv_heads=4,
-    mlp_width=0,
-    experts=64,
-    experts_per_token=8,
-    expert_width=768,
-)
+# With a head of its own, as larger models have: 1.7 billion parameters active for a token of text.
+DENSE = dataclasses.replace(preset("qwen3-vl-2b"), tied_embeddings=False, dtype="bfloat16")
+# 1.05 billion parameters active for a token of text.
+MOE = dataclasses.replace(preset("small"), dtype="bfloat16")
 
 
 def _tiny(model: ModelConfig) -> ModelConfig:

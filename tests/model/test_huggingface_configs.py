@@ -15,7 +15,7 @@ from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.huggingface import import_checkpoint, read_config
 from tars_jax.model.huggingface.configuration import config_files
-from tars_jax.model.presets import preset
+from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.yarn import Yarn
 
@@ -229,7 +229,7 @@ def test_a_flat_config_of_transformers_4_with_defaults_left_out(tmp_path: Path) 
     assert read_config(tmp_path) == preset("qwen2.5-vl-7b")
 
 
-@pytest.mark.parametrize("name", ["qwen3-vl-30b-a3b", "qwen3-vl-8b", "qwen2.5-vl-7b", "ui-tars-2", "nano"])
+@pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_preset_has_a_config_of_transformers(name: str, tmp_path: Path) -> None:
     for file, content in config_files(preset(name), "float32").items():
         (tmp_path / file).write_text(json.dumps(content))

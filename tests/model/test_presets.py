@@ -23,10 +23,16 @@ IMAGE = 5
         ("qwen3-vl-30b-a3b", 31_070_754_032),
         ("qwen3-vl-8b", 8_767_123_696),
         ("qwen2.5-vl-7b", 8_292_166_656),
+        ("qwen3-vl-2b", 2_127_532_032),
     ],
 )
 def test_open_presets_have_every_parameter(name: str, total: int) -> None:
     assert count_parameters(preset(name))[0] == total
+
+
+def test_small_is_what_its_docstring_says() -> None:
+    total, active = count_parameters(preset("small"))
+    assert round(total / 1e9, 1) == 5.2 and round(active / 1e9, 1) == 1.8
 
 
 def test_ui_tars_2_has_the_sizes_of_the_report() -> None:
