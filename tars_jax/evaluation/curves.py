@@ -179,7 +179,7 @@ def _svg(
     # Text stays text; the salt keeps the ids of one page's figures apart and the same from run to run.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"curve {index}", "font.size": 7.5}):
         figure = Figure(figsize=_SIZE, dpi=100)
-        axes = figure.add_axes((0.135, 0.17, 0.845, 0.79))
+        axes = figure.add_axes((0.165, 0.17, 0.815, 0.79))
         for colour, (_, x, y, smoothed) in zip(_SERIES, lines, strict=False):
             if len(x) > 40:
                 axes.plot(x, y, color=colour, linewidth=0.7, alpha=0.28)
