@@ -19,7 +19,8 @@ from tars_jax.model.policy import Parameters, parameter_shapes
 from tars_jax.model.sharding import make_mesh, parameter_shardings
 from tars_jax.model.tokenizer import Tokenizer
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.fleet import Fleet, FleetConfig, RayPolicy
+from tars_jax.rollout.fleet import Fleet, FleetConfig
+from tars_jax.rollout.ray_policy import RayPolicy
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.training.state import fresh_parameters
 

@@ -24,10 +24,12 @@ from tars_jax.inference import Engine, EngineConfig
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.fleet import Fleet, FleetConfig, RayPolicy, connect
+from tars_jax.rollout.cluster import connect
+from tars_jax.rollout.fleet import Fleet, FleetConfig
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.ray_policy import RayPolicy
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
