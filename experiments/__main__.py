@@ -5,8 +5,8 @@ NAME is a module experiments/NAME.py with `run(config, run_directory)` and, opti
 run (`tars_jax.training.processes`); its default config is configs/NAME.py. Two fields belong to this file: `seed`, and
 `run`, the run directory ("" for runs/NAME-TIME-seedSEED; one that exists is resumed).
 
-Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used (one
-sentence says what), 130 interrupted by Ctrl-C or SIGTERM.
+Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used, or
+what was waited for did not come (one sentence says what), 130 interrupted by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from types import ModuleType
 import ml_collections
 
 from experiments.config import flatten, load_config
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 from tars_jax.training.run_directory import RunDirectory
 
 POD = "TARS_JAX_POD"  # set by launch/pod.sh: this process is one of several of a run
@@ -151,6 +151,8 @@ def _let_signals_interrupt() -> None:
 def _sentence(error: BaseException, resume: str) -> str | None:
     """What the user is told about an error that is not the program's fault; None for one that is."""
     for one in _flat(error):
+        if isinstance(one, GaveUp):
+            return f"{one} Resume with: {resume}"
         if isinstance(one, InputError):
             return str(one)
     for one in _flat(error):

@@ -33,8 +33,8 @@ from tars_jax.rollout.players import (
     random_player,
     reference_player,
     resized_player,
-    waiting_player,
 )
+from tars_jax.rollout.reached import declining_player, waiting_player
 from tars_jax.tasks.task import Task
 from tars_jax.training.quantised import load_for_engine
 from tars_jax.training.state import abstract_parameters
@@ -92,8 +92,8 @@ def remote(config: Any) -> Contestant:
     """A policy that is asked by chat messages: our server, or any OpenAI-compatible one.
 
     One whose server does not say how it was trained to act is told how to. Raises InputError where nobody answers, and
-    for a model or a key that the address lacks or does not take. One that is away later is waited for, and the episode
-    played again.
+    for a model or a key that the address lacks or does not take. One that is away later is waited for, for
+    `config.patience` seconds, and the episode played again.
     """
     tokenizer = load_tokenizer()
     turns = TurnFormat(tokenizer, lambda height, width: 1)
@@ -126,7 +126,8 @@ def remote(config: Any) -> Contestant:
             yield ChatSession(client, turns, task.seed + config.seed, guide)
 
     writer = PromptWriter(tokenizer, 1, section["show_budget"])
-    return Contestant(waiting_player(player, PolicyUnavailable, AWAY_SECONDS), writer, agent, screen)
+    waiting = waiting_player(declining_player(player), PolicyUnavailable, AWAY_SECONDS, config.patience)
+    return Contestant(waiting, writer, agent, screen)
 
 
 @contextlib.contextmanager

@@ -10,11 +10,12 @@ Episodes are kept one by one: a run that was killed plays only those that it lac
 
 from __future__ import annotations
 
+import collections
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.config import at_least, each, one_of
+from experiments.config import at_least, each, more_than, one_of
 from experiments.contestants import Contestant, open_contestant, scripted
 from tars_jax import InputError
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
@@ -36,6 +37,7 @@ RULES = {
     "levels": each(at_least(1)),
     "episodes": at_least(1),
     "max_steps": at_least(1),
+    "patience": more_than(0),
     "seed": at_least(0),
     "screen": at_least(0),
     "agent.grammar": one_of("text", "tool"),
@@ -87,6 +89,9 @@ def play(
         folder = run_directory.path / "trajectories" / f"{stage}-{width}x{height}"
 
         def on_finish(done: int, trajectory: Trajectory, before: int = earlier) -> None:
+            if not trajectory.outcome.carries_reward:
+                reason = trajectory.metadata["infrastructure_failures"][-1]
+                print(f"{stage}: episode {trajectory.id} is lost: {reason:.500}", flush=True)
             progress.update(before + done)
 
         with Rollouts(browser, contestant.writer, contestant.agent, workers=pages) as rollouts:
@@ -117,6 +122,12 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
         write_json(run_directory.path / "result.json", result | {"lost_to_infrastructure": lost})
         print(f"nothing was measured: all {wanted} episodes were lost to the infrastructure; start another run")
         return 1
+    declined = collections.Counter(
+        str(episode.metadata["declined"]).partition(":")[0]
+        for episodes in played.values()
+        for episode in episodes
+        if "declined" in episode.metadata
+    )
     most = config.max_steps
     raw = {name: estimate_mean(scores(episodes, most)) for name, episodes in played.items()}
     solved = {name: sum(solved_within(episode, most) for episode in episodes) for name, episodes in played.items()}
@@ -124,6 +135,7 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
         "raw": {name: each._asdict() for name, each in raw.items()},
         "successes": {name: (solved[name], len(episodes)) for name, episodes in played.items()},
         "lost_to_infrastructure": lost,
+        "declined": dict(declined),
     }
     note = NOTE[config.suite]
     match config.suite:
@@ -165,6 +177,9 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
     if lost:
         whole = f", among them all of {', '.join(missing)}" if missing else ""
         note += f" {lost} of {wanted} episodes were lost to the infrastructure and count nowhere{whole}."
+    if declined:
+        reasons = ", ".join(f"{count} with {reason}" for reason, count in declined.most_common())
+        note += f" {declined.total()} of {wanted} episodes ended where the policy's endpoint took no more: {reasons}."
     page = (
         f"# {config.suite}, played by {config.checkpoint}\n\n{config.episodes} episodes of each, at most {most} steps, "
         f"seed {config.seed}; 95% intervals in brackets.\n\n{table}\n\n{note}\n\n"

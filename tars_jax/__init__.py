@@ -9,3 +9,7 @@ class InputError(ValueError):
     The message is one sentence that names the file or field, what it got and what it takes. Commands print it and
     exit with code 2.
     """
+
+
+class GaveUp(InputError):
+    """What a run waited for did not come, as the user has bounded it. What the run has is kept: it can be resumed."""

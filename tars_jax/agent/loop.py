@@ -54,11 +54,18 @@ class Environment(Protocol):
     async def step(self, actions: Sequence[Action]) -> Transition: ...
 
 
+class TurnDeclined(Exception):
+    """The policy takes no further turn of this episode, though it does of others. Its words begin with a reason."""
+
+
 class PolicySession(Protocol):
     """A live context of a policy."""
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
-        """Reads new tokens and screenshots, after what the context holds or (`restart`) in a new one, and answers."""
+        """Reads new tokens and screenshots, after what the context holds or (`restart`) in a new one, and answers.
+
+        Raises TurnDeclined where a window somewhere else is full, or a filter is against it: the episode ends there.
+        """
         ...
 
 
@@ -92,9 +99,11 @@ async def play_episode(
     instruction: str,
     max_steps: int,
 ) -> Trajectory:
-    """Plays one episode from its first frame to an outcome. Exceptions of environment and policy pass through."""
+    """Plays one episode from its first frame to an outcome. Exceptions of environment and policy pass through, but
+    for a turn after the first that is declined: then the episode is truncated, and `metadata["declined"]` says why."""
     memory = Memory(config.memory)
     frame, outcome, malformed = first_frame, Outcome.TRUNCATED, 0
+    ended: dict[str, str] = {}
     steps: list[Step] = []
     windows: list[ContextWindow] = []
     window, restart = WindowBuilder(), True
@@ -109,15 +118,21 @@ async def play_episode(
         size = window.size + sum(len(tokens) for _, tokens in unread)
         if config.max_prompt is not None and size > config.max_prompt and steps:
             break
+        shown = [step for step, _ in unread if step >= 0]
+        try:
+            sampled = await policy.respond(
+                [token for _, tokens in unread for token in tokens],
+                [frames[step].pixels for step in shown],
+                restart=restart,
+            )
+        except TurnDeclined as error:
+            if not steps:
+                raise
+            ended = {"declined": str(error)}
+            break
         for step, tokens in unread:
             window.read(tokens, step)
-        shown = [step for step, _ in unread if step >= 0]
         window.images += shown
-        sampled = await policy.respond(
-            [token for _, tokens in unread for token in tokens],
-            [frames[step].pixels for step in shown],
-            restart=restart,
-        )
         window.wrote(sampled, index)
 
         text = writer.read(sampled.tokens)
@@ -166,7 +181,7 @@ async def play_episode(
         steps=tuple(steps),
         outcome=outcome,
         reward=sum(step.reward for step in steps),
-        metadata={"final": frame.info},
+        metadata={"final": frame.info, **ended},
         final_screenshot=frame.png,
     )
 

@@ -27,12 +27,21 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.inference.engine import Engine
-from tars_jax.inference.sampling import Sampled, Sampling
+from tars_jax.inference.sampling import Refused, Sampled, Sampling
 from tars_jax.inference.turns import Message, TurnFormat
 
 
 class PolicyUnavailable(RuntimeError):
     """The policy cannot be reached, or has lost the session: a failure of the infrastructure, never a reward."""
+
+
+class Declined(Refused):
+    """The policy takes no further turn of this conversation, though it does of others. `reason` is
+    context_length_exceeded, body_too_large or content_filter."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message, "messages")
+        self.reason = reason
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +60,9 @@ class ClientSession(Protocol):
     ) -> Sampled:
         """Reads tokens and images (uint8 [height, width, 3]), after what the context holds or in a new one; answers.
 
-        Raises InputError for what the policy refuses, PolicyUnavailable when it does not answer. After an error, or
-        when waiting was given up, the session goes on with restart=True.
+        Raises InputError for what the policy refuses, which is Declined where it is a matter of this conversation
+        alone; PolicyUnavailable when it does not answer. After an error, or when waiting was given up, the session
+        goes on with restart=True.
         """
         ...
 

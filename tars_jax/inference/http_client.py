@@ -54,7 +54,7 @@ async def open_http_client(
             return Received(found.status_code, found.headers, found.content)
 
         somewhere = Connection(request, base, patience)
-        policy = await somewhere.policy()
+        policy = await somewhere.policy(ours=not model)
         if policy is not None:
             connections = await stack.enter_async_context(Connections(base, headers))
             yield ServerClient(Connection(connections.request, base, patience), policy)

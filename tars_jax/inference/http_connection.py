@@ -12,10 +12,18 @@ from typing import Any
 import httpx
 
 from tars_jax import InputError
-from tars_jax.inference.client import PolicyUnavailable
+from tars_jax.inference.client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Refused
 from tars_jax.web.connections import Received
 from tars_jax.web.protocol import to_json
+
+GATEWAY_STATUSES = (502, 503, 504)  # of a proxy whose server is away
+
+# How servers say that a conversation is longer than the policy's window: OpenAI and ours by the code, llama.cpp by the
+# type, vLLM and SGLang in words alone.
+TOO_LONG_CODES = ("context_length_exceeded", "exceed_context_size_error")
+TOO_LONG_WORDS = ("maximum context length", "maximum model length", "model's context length")
+FILTER_CODES = ("content_filter", "content_policy_violation", "invalid_prompt")  # Azure, OpenAI
 
 
 def check_address(target: str) -> None:
@@ -41,20 +49,26 @@ class Connection:
     ) -> None:
         self._request, self._base, self._patience = request, base, patience
 
-    async def policy(self) -> dict[str, Any] | None:
-        """What our server says of its policy; None at another server."""
+    async def policy(self, ours: bool) -> dict[str, Any] | None:
+        """What our server says of its policy; None at another server.
+
+        Raises PolicyUnavailable where it has to be `ours`, and something in between says that it is away.
+        """
         received = await self._exchange("GET", "/v1/rl/policy", None)
         found = _object(received.body)
         if received.status == 401:
             raise InputError(f"client.api_key: {self._base} does not take it")
+        if ours and received.status in GATEWAY_STATUSES:
+            raise PolicyUnavailable(f"{self._base}: {_words(received)}")
         return found if received.status == 200 and "version" in found else None
 
     async def send(self, method: str, path: str, body: Mapping[str, Any] | bytes | None = None) -> dict[str, Any]:
         """The response's JSON; a body goes as JSON unless it is bytes.
 
         A busy server is asked again, as its Retry-After says, until patience ends.
-        Raises Refused, an InputError, for what the server refuses, with the field that it names, if it does;
-        PolicyUnavailable when it fails, does not answer or answers with something else.
+        Raises Declined where the server takes no more of this conversation; Refused, an InputError, for what it refuses
+        otherwise, with the field that it names, if it does; PolicyUnavailable when it fails, does not answer or answers
+        with something else.
         """
         received = await self._exchange(method, path, to_json(body) if isinstance(body, Mapping) else body)
         found = _object(received.body)
@@ -66,6 +80,8 @@ class Connection:
         error = _error(received)
         if received.status in (408, *range(500, 600)) or error.get("code") == "session_not_found":
             raise PolicyUnavailable(message)
+        if reason := _declined(received.status, error):
+            raise Declined(message, reason)
         raise Refused(message, str(error.get("param") or ""))
 
     async def _exchange(self, method: str, path: str, body: bytes | None) -> Received:
@@ -93,6 +109,16 @@ def _error(received: Received) -> dict[str, Any]:
     """The error in a response; empty when it has none of OpenAI's form."""
     error = _object(received.body).get("error")
     return error if isinstance(error, dict) else {}
+
+
+def _declined(status: int, error: Mapping[str, Any]) -> str:
+    """Why a server takes no more of a conversation; empty where it refuses something else."""
+    kinds, words = (error.get("code"), error.get("type")), str(error.get("message"))
+    if status == 413:
+        return "body_too_large"
+    if any(kind in TOO_LONG_CODES for kind in kinds) or any(each in words for each in TOO_LONG_WORDS):
+        return "context_length_exceeded"
+    return "content_filter" if any(kind in FILTER_CODES for kind in kinds) else ""
 
 
 def _words(received: Received) -> str:

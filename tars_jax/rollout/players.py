@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
-import logging
-import math
 import random
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
@@ -21,9 +17,6 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Sampled
 from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.task import Task
-
-SAY_SECONDS = 60.0
-log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass
@@ -58,30 +51,6 @@ def engine_player(engine: Sessions, seed: int) -> Player:
 
     def session(watched: Watched, task: Task) -> AbstractAsyncContextManager[PolicySession]:
         return engine.session(task.seed * 1_000_003 + seed + watched.member * 7_368_787)
-
-    return session
-
-
-def waiting_player(player: Player, away: type[Exception], pause: float) -> Player:
-    """The same player with a policy that may be away, which its sessions say by raising `away`.
-
-    The episode is then given back, to be played again, and its worker pauses for so many seconds. Once a minute the log
-    says what is waited for: a policy that is away for good would look like one that is slow.
-    """
-    said = -math.inf
-
-    @contextlib.asynccontextmanager
-    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
-        try:
-            async with player(watched, task) as inner:
-                yield inner
-        except away as error:
-            nonlocal said
-            if time.monotonic() - said >= SAY_SECONDS:
-                said = time.monotonic()
-                log.warning("the policy is away, and episodes wait for it: %s", error)
-            await asyncio.sleep(pause)
-            raise SeatLost(f"the policy is away: {error}") from error
 
     return session
 

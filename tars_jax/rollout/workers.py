@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.agent.loop import AgentConfig, Environment, PolicySession, Transition, play_episode
+from tars_jax.agent.loop import AgentConfig, Environment, PolicySession, Transition, TurnDeclined, play_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
 from tars_jax.envs import BrowserGame, KeptPages
@@ -97,6 +97,9 @@ class PageSeat:
                 failures.append(f"{failure.kind}: {failure}")
                 with contextlib.suppress(SandboxFailure):
                     await self._game.close()
+            except TurnDeclined as declined:  # of its first turn: nothing of the policy was seen
+                failures.append(f"policy: {declined}")
+                break
         return Trajectory(
             id=id,
             task=task.to_json(),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tars_jax.agent.actions import Action, Click, Finished, Point, Wait
-from tars_jax.agent.loop import AgentConfig, play_episode
+from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.model.tokenizer import load_tokenizer
@@ -206,6 +206,29 @@ def test_truncated_when_a_window_gets_too_long() -> None:
     trajectory = play(Script(CLICK), max_steps=4, memory=MemoryConfig(1, 4), max_prompt=first_two)
     assert (trajectory.outcome, len(trajectory.steps)) == (Outcome.TRUNCATED, 2)
     np.testing.assert_array_equal(trajectory.windows[0].tokens, whole.windows[0].tokens[:first_two])
+
+
+class Declining(Script):
+    """Takes so many turns and no more."""
+
+    def __init__(self, turns: int) -> None:
+        super().__init__(CLICK)
+        self.turns = turns
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Answer:
+        if self.asked == self.turns:
+            raise TurnDeclined("context_length_exceeded: too long")
+        return await super().respond(tokens, images, restart=restart)
+
+
+@pytest.mark.parametrize("memory", [MemoryConfig(1, 4), MemoryConfig(0, 0)])  # inside a window; at the start of one
+def test_truncated_where_the_policy_declines_a_turn(memory: MemoryConfig) -> None:
+    """What was played stays, and nothing of the turn that never was."""
+    trajectory = play(Declining(2), memory=memory)
+    assert (trajectory.outcome, len(trajectory.steps)) == (Outcome.TRUNCATED, 2)
+    assert trajectory.metadata == {"final": {"number": 2}, "declined": "context_length_exceeded: too long"}
+    with pytest.raises(TurnDeclined):
+        play(Declining(0))
 
 
 def test_failures_of_the_environment_pass_through() -> None:

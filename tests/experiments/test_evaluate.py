@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import os
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -26,7 +27,7 @@ from starlette.routing import Route
 from experiments.config import load_config
 from experiments.contestants import open_contestant
 from experiments.evaluate import RULES, run
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import preset
@@ -195,6 +196,90 @@ def test_our_server_says_how_its_policy_acts(tmp_path: pathlib.Path) -> None:
         (url,) = [part["image_url"]["url"] for part in each["messages"][0]["content"] if part["type"] == "image_url"]
         assert Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).size == (64, 64)
         assert "left" not in "".join(part.get("text", "") for part in each["messages"][0]["content"])
+
+
+@pytest.mark.browser
+def test_what_an_endpoint_takes_no_more_of_ends_that_episode_alone(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its second turn is too long in one game. In the other one the first turn is filtered: no number comes of that."""
+
+    async def complete(request: Request) -> Response:
+        messages = json.loads(await request.body())["messages"]
+        if "exit" not in json.dumps(messages):
+            return JSONResponse({"error": {"message": "filtered", "code": "content_filter"}}, 400)
+        if len(messages) > 2:
+            return JSONResponse({"error": {"message": "long", "code": "context_length_exceeded"}}, 400)
+        answer = {"content": "Thought: middle\nAction: click(point='<point>500 500</point>')"}
+        return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    with serving(app, ServerConfig(port=0)) as address:
+        result = evaluate(tmp_path / "run", checkpoint=f"{address}/v1", model="theirs")
+    assert result["declined"] == {"context_length_exceeded": 2} and result["lost_to_infrastructure"] == 2
+    assert list(result["raw"]) == ["maze_path_of_light"]
+    page = (tmp_path / "run" / "report.md").read_text()
+    assert "2 of 4 episodes ended where the policy's endpoint took no more: 2 with context_length_exceeded." in page
+    assert re.search(r"played: episode .* is lost: policy: content_filter: http.*: filtered", capsys.readouterr().out)
+    played = [load_trajectory(path) for path in (tmp_path / "run" / "trajectories" / "played-96x96").iterdir()]
+    kept = [episode for episode in played if episode.outcome is Outcome.TRUNCATED]
+    assert [len(episode.steps) for episode in kept] == [1, 1]
+
+
+ENDPOINT = """
+import os, signal, sys, threading
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from tars_jax.inference.server import ServerConfig, serving
+
+left = int(sys.argv[2])
+
+async def complete(request):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    answer = {"content": "Thought: middle\\nAction: click(point='<point>500 500</point>')"}
+    return JSONResponse({"choices": [{"message": answer, "finish_reason": "stop"}]})
+
+app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+with serving(app, ServerConfig(port=int(sys.argv[1]))) as address:
+    print(address, flush=True)
+    threading.Event().wait()
+"""
+
+
+@contextlib.contextmanager
+def endpoint(port: int, answers: int) -> Iterator[str]:
+    """A process that answers so many requests and is killed by the next one."""
+    command = [sys.executable, "-c", ENDPOINT, str(port), str(answers)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.browser
+@pytest.mark.multiprocess
+def test_an_endpoint_that_is_away_for_good_ends_the_run_and_it_resumes(
+    tmp_path: pathlib.Path, descendants: Callable[[int], dict[int, bytes]]
+) -> None:
+    before = descendants(os.getpid()).keys()
+    path = tmp_path / "run"
+    more: dict[str, Any] = {"names": "maze_path_of_light,", "model": "theirs", "max_steps": 3, "patience": 1.0}
+    with endpoint(0, answers=4) as address, pytest.raises(ExceptionGroup) as caught:
+        evaluate(path, checkpoint=address, **more)
+    assert caught.group_contains(GaveUp, match="The policy has been away for")
+    assert not descendants(os.getpid()).keys() - before
+    folder = path / "trajectories" / "played-96x96"
+    assert len(list(folder.glob("*.trajectory"))) == 1  # of two, of three steps each, side by side
+    with endpoint(int(address.rpartition(":")[2]), answers=3):
+        result = evaluate(path, checkpoint=address, **more)
+    assert result["lost_to_infrastructure"] == 0 and result["successes"] == {"maze_path_of_light": [0, 2]}
 
 
 @pytest.mark.full

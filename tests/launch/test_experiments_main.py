@@ -20,7 +20,7 @@ def get_config():
 EXPERIMENT = """
 import errno, os, time
 from experiments.config import at_least
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 
 RULES = {"steps": at_least(1)}
 POSITIONAL = "error"
@@ -28,6 +28,8 @@ POSITIONAL = "error"
 def run(config, run_directory):
     if config.error == "input":
         raise ExceptionGroup("workers", [InputError("maps/a.json is bad; it takes a map.")])
+    if config.error == "gave_up":
+        raise ExceptionGroup("workers", [GaveUp("Nobody came.")])
     if config.error == "disk":
         raise RuntimeError("write failed") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.npz")
     if config.error == "interrupt":
@@ -101,6 +103,10 @@ def test_errors_of_a_run(root: pathlib.Path, capsys: pytest.CaptureFixture[str])
     resume = resume.replace("here", "there")
     assert main(["dummy", "--config.run=there", "--config.error=interrupt"], root) == 130
     assert capsys.readouterr().err.endswith(f"Resume with: {resume}")
+
+    resume = resume.replace("there", "elsewhere")
+    assert main(["dummy", "--config.run=elsewhere", "--config.error=gave_up"], root) == 2
+    assert capsys.readouterr().err == f"Nobody came. Resume with: {resume}"
 
     assert main(["dummy", "--config.error=input"], root) == 2
     assert capsys.readouterr().err == "maps/a.json is bad; it takes a map.\n"

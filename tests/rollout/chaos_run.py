@@ -35,9 +35,10 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import Player, SeatLost, Watched, engine_player, reference_player, waiting_player
+from tars_jax.rollout.players import Player, SeatLost, Watched, engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.reached import waiting_player
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
@@ -124,15 +125,15 @@ def local_policy() -> Iterator[Policy]:
 
 
 @contextlib.contextmanager
-def served_policy(url: str) -> Iterator[Policy]:
-    """Each episode has a client of its own; a server that is away costs the episode."""
+def served_policy(url: str, patience: float) -> Iterator[Policy]:
+    """Each episode has a client of its own; a server that is away costs the episode, and after `patience` the run."""
 
     @contextlib.asynccontextmanager
     async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
         async with open_client(url, patience=60.0) as client, client.session(task.seed) as inner:
             yield inner
 
-    yield Policy(waiting_player(session, PolicyUnavailable, pause=0.2), lambda version: None)
+    yield Policy(waiting_player(session, PolicyUnavailable, pause=0.2, patience=patience), lambda version: None)
 
 
 def serve_policy(port: int) -> None:
@@ -147,7 +148,9 @@ def serve_policy(port: int) -> None:
             threading.Event().wait()
 
 
-def run(folder: pathlib.Path, updates: int, batch: int, lose: int, url: str = "") -> dict[str, Any]:
+def run(
+    folder: pathlib.Path, updates: int, batch: int, lose: int, url: str = "", patience: str = "600"
+) -> dict[str, Any]:
     checkpoint = folder / "checkpoint.json"
     state = json.loads(checkpoint.read_text()) if checkpoint.exists() else {"trained": [], "ledger": None, "starts": 0}
     state["starts"] += 1
@@ -155,7 +158,7 @@ def run(folder: pathlib.Path, updates: int, batch: int, lose: int, url: str = ""
     pool = RolloutPool(folder / "pool", PoolConfig(batch, 1, updates=updates), state["ledger"])
     version = len(state["trained"])
     browser = BrowserConfig(browsers=2, pages_per_browser=2)
-    opened = served_policy(url) if url else local_policy()
+    opened = served_policy(url, float(patience)) if url else local_policy()
     with opened as policy, Rollouts(browser, WRITER, AgentConfig(), SLOTS) as rollouts:
         player = unlucky(policy.player, lose, state["starts"])
         with rollouts.streaming(pool, task_of, player, lambda: version) as running:

@@ -16,14 +16,16 @@ from typing import Any
 
 import pytest
 
+from tars_jax import GaveUp
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.envs import BrowserGame
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.players import Player, SeatLost, Watched, reference_player, waiting_player
+from tars_jax.rollout.players import Player, SeatLost, Watched, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.reached import MOST_LOST, waiting_player
 from tars_jax.rollout.timeline import TIMELINE_FILE, Timeline
 from tars_jax.rollout.workers import ATTEMPTS, PageSeat, Rollouts
 from tars_jax.sandbox.browser import BrowserConfig, PageError, SandboxFailure
@@ -266,12 +268,48 @@ def test_a_policy_that_is_away_costs_time_only(
         if turn == 1 and next(refusals) < 5:
             raise ConnectionRefusedError("no server")
 
-    player = waiting_player(interrupted(reference, away), ConnectionError, pause=0.01)
+    player = waiting_player(interrupted(reference, away), ConnectionError, pause=0.01, patience=60)
     check_won(rollouts.play(TASKS[:3], player, tmp_path), TASKS[:3])
     assert next(refusals) > 5
     assert [record.getMessage() for record in caplog.records] == [
-        "the policy is away, and episodes wait for it: no server"
+        "the policy is away, and episodes wait for it, 60 seconds at most: no server"
     ]
+
+
+def test_a_policy_that_is_away_for_good_ends_the_run(rollouts: Rollouts, reference: Player, tmp_path: Path) -> None:
+    """What was played stays, and what was not is played by the next run."""
+    begun: set[str] = set()
+
+    def away(task: Task, turn: int) -> None:
+        begun.add(task.id)
+        if len(begun) > 3:
+            raise ConnectionRefusedError("no server")
+
+    player = waiting_player(interrupted(reference, away), ConnectionError, pause=0.01, patience=0.5)
+    with pytest.raises(ExceptionGroup) as caught:
+        rollouts.play(TASKS, player, tmp_path)
+    assert caught.group_contains(GaveUp, match=r"has been away for . seconds: no server\.")
+    kept = len(list(tmp_path.glob("*.trajectory")))
+    begun.clear()
+    check_won(rollouts.play(TASKS, waiting_player(reference, ConnectionError, 0.01, 0.5), tmp_path), TASKS)
+    assert kept < len(TASKS) and len(list(tmp_path.glob("*.trajectory"))) == len(TASKS)
+
+
+def test_a_policy_that_fails_at_one_episode_alone_does_not_hold_up_the_others(
+    rollouts: Rollouts, reference: Player, tmp_path: Path
+) -> None:
+    tries = itertools.count()
+
+    def fail(task: Task, turn: int) -> None:
+        if task.id == TASKS[1].id and turn == 1 and next(tries) >= 0:
+            raise ConnectionError("status 500")
+
+    player = waiting_player(interrupted(reference, fail), ConnectionError, pause=0.01, patience=600)
+    check_won(rollouts.play(TASKS[:3], player, tmp_path), [TASKS[0], TASKS[2]])
+    lost = load_trajectory(tmp_path / "00000001.trajectory")
+    words = f"policy: the policy failed at this episode {MOST_LOST} times: status 500"
+    assert (lost.outcome, lost.metadata["infrastructure_failures"]) == (Outcome.FAILED, [words])
+    assert next(tries) == MOST_LOST
 
 
 def test_without_a_seat_the_stream_ends_with_an_error(

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from tars_jax import InputError
 from tars_jax.inference import Sampled, Sampling
-from tars_jax.inference.client import PolicyClient, PolicyUnavailable, open_client
+from tars_jax.inference.client import Declined, PolicyClient, PolicyUnavailable, open_client
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.inference.turns import Message, TurnFormat
 
@@ -112,6 +112,45 @@ def test_what_an_endpoint_says_is_told(response: Response, error: type[Exception
 
     with pytest.raises(error, match=words):
         asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "reason"),
+    [
+        (400, {"message": "It is long.", "code": "context_length_exceeded"}, "context_length_exceeded"),  # OpenAI, ours
+        (400, {"message": "large", "type": "exceed_context_size_error", "code": 400}, "context_length_exceeded"),
+        (
+            400,
+            {"message": "This model's maximum context length is 4096 tokens. ", "code": 400},
+            "context_length_exceeded",
+        ),
+        (400, {"message": "longer than the maximum model length of 8", "code": 400}, "context_length_exceeded"),
+        (400, {"message": "The response was filtered", "code": "content_filter"}, "content_filter"),
+        (413, None, "body_too_large"),
+    ],
+)
+def test_what_is_wrong_with_one_conversation_alone_is_told_apart(status: int, error: Any, reason: str) -> None:
+    async def play() -> None:
+        async with answering(lambda body: JSONResponse({"error": error}, status)) as client:
+            await client.chat([Message("user", ("well",))])
+
+    with pytest.raises(Declined) as declined:
+        asyncio.run(play())
+    assert declined.value.reason == reason
+
+
+def test_a_proxy_whose_server_is_away_is_no_other_server() -> None:
+    async def reach(model: str) -> None:
+        async with open_client(address, model=model):
+            pass
+
+    async def gone(request: Request) -> Response:
+        return Response("Bad Gateway", 502)
+
+    with serving(Starlette(routes=[Route("/v1/rl/policy", gone)]), ServerConfig(port=0)) as address:
+        with pytest.raises(PolicyUnavailable, match="status 502"):
+            asyncio.run(reach(""))
+        asyncio.run(reach("theirs"))  # of an endpoint that is not ours nothing is known before it is asked
 
 
 @pytest.mark.parametrize("key", ["schlüssel", "key\n", "two\nlines"])
