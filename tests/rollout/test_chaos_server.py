@@ -112,3 +112,31 @@ def test_a_killed_server_and_a_killed_client_cost_time_only(
         if int(trajectory.id.split("-")[0]) % 2 == 0:
             assert (trajectory.outcome, trajectory.reward) == (Outcome.FINISHED, 1.0)
     wait_for(lambda: open_sessions(url) == 0, "sessions of a killed client stay")  # the lease is 10 seconds
+
+
+@pytest.mark.full
+def test_a_server_that_stays_away_ends_the_run_which_goes_on_when_it_is_back(
+    start: Callable[..., subprocess.Popen[str]],
+    tmp_path: pathlib.Path,
+    descendants: Callable[[int], dict[int, bytes]],
+) -> None:
+    port, updates = free_port(), 2
+    arguments = (tmp_path, updates, BATCH, 0, f"http://127.0.0.1:{port}", 2.0)
+    stored = (tmp_path / "pool").glob
+    server = start(port)
+    assert server.stdout and server.stdout.readline() == "serving\n"
+    client = start(*arguments)
+    wait_for(lambda: len(list(stored("*.trajectory"))) >= 3, "the run stands still")
+    browsers = descendants(client.pid).keys()
+    server.kill()
+    assert client.wait(timeout=60) != 0
+    assert browsers and not browsers & descendants(1).keys()
+    kept = {file.name: file.stat().st_mtime_ns for file in stored("*.trajectory")}
+    assert 3 <= len(kept) < updates * BATCH
+
+    server = start(port)
+    assert server.stdout and server.stdout.readline() == "serving\n"
+    assert start(*arguments).wait(timeout=SECONDS) == 0
+    assert {name: (tmp_path / "pool" / name).stat().st_mtime_ns for name in kept} == kept
+    trained = json.loads((tmp_path / "checkpoint.json").read_text())["trained"]
+    assert sorted(int(id.split("-")[0]) for batch in trained for id in batch) == list(range(updates * BATCH))
