@@ -94,9 +94,19 @@ def _unpacked(image: Image.Image, param: str, fit: Fit) -> np.ndarray:
         except Exception as error:  # as above
             raise RequestError(f"{param} is a damaged {image.format}: {error}", param) from error
         try:
-            return fit(image)
+            return fit(_of_bytes(image) if image.mode.startswith("I") else image)
         except InputError as error:  # of a shape that the policy does not read
             raise RequestError(f"{param}: {error}", param) from error
+
+
+def _of_bytes(image: Image.Image) -> Image.Image:
+    """A greyscale image of 16 bits with the upper 8 of each, as Pillow reads all others of 16 bits; this one it would
+    cut off at 255, which is white."""
+    wide = np.asarray(image)
+    grey = Image.fromarray((wide >> 8).astype(np.uint8))
+    if (clear := image.info.get("transparency")) is not None:  # the one value that is
+        grey.putalpha(Image.fromarray(np.where(wide == clear, 0, 255).astype(np.uint8)))
+    return grey
 
 
 def encode_image(pixels: np.ndarray) -> str:

@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import io
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.inference.images import Fit, ImageUrl, decode_images, exact
+from tars_jax.model.preprocessing import opaque
 from tars_jax.web.protocol import RequestError
 
 
@@ -47,6 +50,30 @@ def test_types_as_they_are_written(head: str, kind: str) -> None:
 def test_the_first_picture_of_an_animated_one() -> None:
     url = "data:image/gif;base64," + encoded("GIF", save_all=True, append_images=[flat(20), flat(90)])
     assert (decoded(url) == np.asarray(flat(200))).all()
+
+
+def png_of_16_bits(colour_type: int, values: np.ndarray, transparency: bytes = b"") -> str:
+    """As the format's specification has it: Pillow writes no such image of several channels."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows = b"".join(b"\0" + row.astype(">u2").tobytes() for row in values)
+    head = struct.pack(">IIBBBBB", values.shape[1], values.shape[0], 16, colour_type, 0, 0, 0)
+    parts = [chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")]
+    if transparency:
+        parts.insert(1, chunk(b"tRNS", transparency))
+    data = b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    return "data:image/png;base64," + base64.b64encode(data).decode()
+
+
+def test_a_greyscale_of_16_bits_is_what_it_is_in_colour() -> None:
+    grey = np.arange(0, 1 << 16, 257).reshape(16, 16)
+    in_colour = decoded(png_of_16_bits(2, np.stack([grey] * 3, -1)))
+    assert (decoded(png_of_16_bits(0, grey)) == in_colour).all() and in_colour.max() == 255
+    assert np.unique(in_colour).size == 256
+    on_white = decoded(png_of_16_bits(0, grey, transparency=b"\x00\x00"), lambda image: np.asarray(opaque(image)))
+    assert on_white[0, 0].tolist() == [255] * 3 and (on_white[1:] == in_colour[1:]).all()
 
 
 @pytest.mark.parametrize("head", ["data:image/bmp;base64,", "data:image/png,", "data:;base64,", "image/png;base64,"])
