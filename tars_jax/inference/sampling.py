@@ -10,6 +10,8 @@ import numpy as np
 
 from tars_jax import InputError
 
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # what a decoder writes for bytes that are no character, or not yet one
+
 Until = Callable[[Sequence[int]], int | None]
 Decode = Callable[[Sequence[int]], str]
 Likeliest = tuple[tuple[int, float], ...]  # tokens with their log-probabilities, the likeliest first
@@ -134,5 +136,6 @@ def until_text(stops: Sequence[str], decode: Decode) -> Until:
 
 
 def _first(text: str, stops: Sequence[str]) -> int | None:
-    """Where the first of the stops begins."""
+    """Where the first of the stops begins. What stands for broken bytes at the end may become a character yet."""
+    text = text.removesuffix(REPLACEMENT)
     return min((place for stop in stops if (place := text.find(stop)) >= 0), default=None)

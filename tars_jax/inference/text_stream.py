@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tars_jax.inference.sampling import until_text
-
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # what a decoder writes for bytes that are no character, or not yet one
+from tars_jax.inference.sampling import REPLACEMENT, until_text
 
 Decode = Callable[[Sequence[int]], str]
 

@@ -72,3 +72,11 @@ def test_a_stop_keeps_the_text_before_it(text: str, stops: list[str]) -> None:
             until.text == cut(text, stops)
             and CODEC.decode(tokens[:kept]) == until.text[: len(CODEC.decode(tokens[:kept]))]
         )
+
+
+def test_a_stop_of_what_stands_for_broken_bytes_is_no_character_half_written() -> None:
+    half, rest = CODEC.encode("é")
+    until = StopText(CODEC.decode, ["\N{REPLACEMENT CHARACTER}"])
+    assert until([*CODEC.encode("a"), half]) is None
+    assert until([*CODEC.encode("a"), half, rest]) is None
+    assert until([*CODEC.encode("a"), half, *CODEC.encode("b")]) == 1 and until.text == "a"
