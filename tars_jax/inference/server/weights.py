@@ -59,7 +59,7 @@ class Weights:
         if self._config.incoming is None:
             raise RequestError("this server takes no pushed weights", status=403, code="weights_disabled")
         self._config.incoming.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self._config.incoming, suffix=".safetensors") as file:
+        with tempfile.TemporaryFile(dir=self._config.incoming) as file:  # without a name: kill -9 leaves none behind
             gathered = bytearray()
             try:
                 async for piece in request.stream():
@@ -71,7 +71,7 @@ class Weights:
                 raise RequestError("the client left before its weights were complete", status=499) from error
             file.write(gathered)
             file.flush()
-            path = Path(file.name)
+            path = Path(f"/dev/fd/{file.fileno()}")
             return await self._update(lambda: read_tensors(path, self._served.weights), int(text), "body")
 
     async def _update(self, read: Callable[[], Parameters], version: int, param: str) -> Response:

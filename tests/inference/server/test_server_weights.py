@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,25 @@ def test_broken_pushes(http: httpx.Client, tiny_parameters: Parameters) -> None:
         response = http.put(f"/v1/rl/weights{query}", content=whole)
         assert response.status_code == 400 and response.json()["error"]["param"] == "version"
     assert http.get("/v1/rl/policy").json()["version"] == 0
+
+
+def test_what_is_received_has_no_name_that_a_kill_would_leave_behind(
+    http: httpx.Client, tmp_path: Path, tiny_parameters: Parameters
+) -> None:
+    whole = save(tensors(tiny_parameters))
+    named: list[list[Path]] = []
+
+    def body() -> Iterator[bytes]:
+        yield whole[:100_000]
+        until = time.monotonic() + 60
+        while not (tmp_path / "incoming").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        named.append(list((tmp_path / "incoming").iterdir()))
+        yield whole[100_000:]
+
+    assert http.put("/v1/rl/weights?version=3", content=body()).json() == {"version": 3}
+    assert named == [[]]
 
 
 def test_a_server_may_take_none(server: str) -> None:
