@@ -25,7 +25,6 @@ from tars_jax.web.responses import JsonResponse, error_response
 def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     """The application. The engine must run while it is served, and is not closed with it."""
     chat, sessions, weights = Chat(served, config), Sessions(served, config), Weights(served, config)
-    metrics = HttpMetrics()
 
     async def health(request: Request) -> Response:
         """503 once the engine has stopped: whoever watches may start the server again."""
@@ -69,22 +68,24 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
         async with sessions:
             yield
 
+    routes = [
+        Route("/health", health, methods=["GET"]),
+        Route("/metrics", numbers, methods=["GET"]),
+        Route("/v1/models", chat.models, methods=["GET"]),
+        Route("/v1/models/{name:path}", chat.model, methods=["GET"]),
+        Route("/v1/chat/completions", chat.complete, methods=["POST"]),
+        Route("/v1/rl/policy", policy, methods=["GET"]),
+        Route("/v1/rl/sessions", sessions.create, methods=["POST"]),
+        Route("/v1/rl/sessions/{id}", sessions.delete, methods=["DELETE"]),
+        Route("/v1/rl/sessions/{id}/respond", sessions.respond, methods=["POST"]),
+        Route("/v1/rl/sessions/{id}/fork", sessions.fork, methods=["POST"]),
+        Route(WEIGHTS_PATH, weights.show, methods=["GET"]),
+        Route(WEIGHTS_PATH, weights.load, methods=["POST"]),
+        Route(WEIGHTS_PATH, weights.push, methods=["PUT"]),
+    ]
+    metrics = HttpMetrics(routes)
     app = Starlette(
-        routes=[
-            Route("/health", health, methods=["GET"]),
-            Route("/metrics", numbers, methods=["GET"]),
-            Route("/v1/models", chat.models, methods=["GET"]),
-            Route("/v1/models/{name:path}", chat.model, methods=["GET"]),
-            Route("/v1/chat/completions", chat.complete, methods=["POST"]),
-            Route("/v1/rl/policy", policy, methods=["GET"]),
-            Route("/v1/rl/sessions", sessions.create, methods=["POST"]),
-            Route("/v1/rl/sessions/{id}", sessions.delete, methods=["DELETE"]),
-            Route("/v1/rl/sessions/{id}/respond", sessions.respond, methods=["POST"]),
-            Route("/v1/rl/sessions/{id}/fork", sessions.fork, methods=["POST"]),
-            Route(WEIGHTS_PATH, weights.show, methods=["GET"]),
-            Route(WEIGHTS_PATH, weights.load, methods=["POST"]),
-            Route(WEIGHTS_PATH, weights.push, methods=["PUT"]),
-        ],
+        routes=routes,
         exception_handlers={RequestError: request_error, HTTPException: _http_error, Exception: _accident},
         lifespan=lifespan,
     )

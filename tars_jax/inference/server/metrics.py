@@ -7,7 +7,7 @@ import collections
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from tars_jax.inference.engine import Engine
@@ -41,7 +41,8 @@ Sample = tuple[str, dict[str, str], float]  # what follows the family's name, la
 class HttpMetrics:
     """Requests by route and status, and how long they took."""
 
-    def __init__(self) -> None:
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._routes = tuple(routes)
         self.active = 0
         self._requests: collections.Counter[tuple[str, str, str]] = collections.Counter()
         self._buckets: dict[str, list[int]] = {}
@@ -49,13 +50,18 @@ class HttpMetrics:
 
     def count(self, scope: Scope, status: int, seconds: float) -> None:
         """A request has ended. Status 499 is a client that left."""
-        route = scope.get("route")
-        path = route.path if isinstance(route, Route) else "other"
+        path = self._path(scope)
         method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "PUT", "DELETE") else "other"
         self._requests[method, path, str(status)] += 1
         buckets = self._buckets.setdefault(path, [0] * (len(SECONDS) + 1))
         buckets[bisect.bisect_left(SECONDS, seconds)] += 1
         self._seconds[path] += seconds
+
+    def _path(self, scope: Scope) -> str:
+        """The route's, also of a request that was refused before it was routed."""
+        if "route" in scope:
+            return str(scope["route"].path)
+        return next((route.path for route in self._routes if route.matches(scope)[0] is not Match.NONE), "other")
 
     def families(self) -> Iterator[str]:
         yield _family("http_requests_active", "gauge", "Requests under way", [("", {}, self.active)])

@@ -259,24 +259,46 @@ def test_an_answer_that_takes_too_long(
         require_error(response, 504, words="no answer within 1 seconds")
 
 
-def test_metrics_are_read_by_a_strict_parser(http: httpx.Client, chat: Callable[..., dict[str, Any]]) -> None:
-    def read() -> dict[str, float]:
-        response = http.get("/metrics")
-        assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
-        found = {}
-        for family in text_string_to_metric_families(response.text):
-            assert family.documentation and family.type in ("counter", "gauge", "histogram")
-            for sample in family.samples:
-                labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
-                assert (sample.name, labels) not in found
-                found[f"{sample.name}{{{labels}}}"] = sample.value
-        return found
+def metrics(http: httpx.Client) -> dict[str, float]:
+    """By name and labels, as a strict parser reads them."""
+    response = http.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found: dict[str, float] = {}
+    for family in text_string_to_metric_families(response.text):
+        assert family.documentation and family.type in ("counter", "gauge", "histogram")
+        for sample in family.samples:
+            labels = ",".join(f"{name}={value}" for name, value in sorted(sample.labels.items()))
+            assert f"{sample.name}{{{labels}}}" not in found
+            found[f"{sample.name}{{{labels}}}"] = sample.value
+    return found
 
+
+def test_refusals_at_the_door_are_counted_by_their_routes(other_server: OtherServer) -> None:
+    refused = [
+        ("POST", CHAT, CHAT),
+        ("DELETE", "/v1/rl/sessions/abc", "/v1/rl/sessions/{id}"),
+        ("PATCH", "/v1/rl/sessions/abc", "/v1/rl/sessions/{id}"),
+        ("GET", "/nowhere/abc", "other"),
+    ]
+    started = other_server(api_key="Sesame-1", max_body_bytes=100)
+    with started as address, httpx.Client(base_url=address, timeout=600) as http:
+        for method, path, _ in refused:
+            require_error(http.request(method, path), 401)
+        http.headers["Authorization"] = "Bearer Sesame-1"
+        require_error(http.post(CHAT, json="large" * 30), 413)
+        found = metrics(http)
+    for method, _, path in refused:
+        method = "other" if method == "PATCH" else method
+        assert found[f"tars_jax_http_requests_total{{method={method},path={path},status=401}}"] == 1
+    assert found[f"tars_jax_http_requests_total{{method=POST,path={CHAT},status=413}}"] == 1
+
+
+def test_metrics_are_read_by_a_strict_parser(http: httpx.Client, chat: Callable[..., dict[str, Any]]) -> None:
     http.post(CHAT, json=chat())
-    before = read()
+    before = metrics(http)
     http.post(CHAT, json=chat())
     http.get('/nowhere"\\/there')
-    after = read()
+    after = metrics(http)
 
     def grown(name: str) -> float:
         return after[name] - before.get(name, 0)
