@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import time
@@ -30,10 +31,12 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.preprocessing import fit, opaque
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.training.metrics import Progress
 from tars_jax.training.quantised import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import abstract_parameters
 from tars_jax.web.certificate import Certificate
+from tars_jax.web.running import listen
 
 RULES = {
     "checkpoint": Rule(bool, "a folder of exported weights: --config.checkpoint=RUN/policy"),
@@ -68,6 +71,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         checkpoint_root=root,
         incoming=run_directory.path / "incoming",
     )
+    listen(server).close()  # an address that cannot be had is said now, not after all that follows
     model, tokenizer, _ = starting_point(config.checkpoint)
     image_size = tuple(config.image) or screenshot_size(checkpoint)
     model = dataclasses.replace(model, scalar_head=False)
@@ -75,20 +79,30 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     weights = abstract_parameters(model, mesh)
     load = functools.partial(load_for_engine, model=model, template=weights, weights=config.engine.weights)
     began = time.monotonic()
-    with (
-        jax.set_mesh(mesh),
-        Engine(
-            model,
-            load(checkpoint),
-            EngineConfig(**config.engine.to_dict()),
-            image=tokenizer.image,
-            stop=tokenizer.end,
-            seed=config.seed,
-            constraints=well_formed(config.constraints, tokenizer, model.vocabulary),
-        ) as engine,
-    ):
-        print(f"serve: {checkpoint}; compiling every shape (a minute, the first time) ...", flush=True)
-        engine.warm_up(image_size)
+    print(f"serve: reading the weights of {checkpoint} ...", flush=True)
+    with jax.set_mesh(mesh), contextlib.ExitStack() as stack:
+        parameters = load(checkpoint)
+        if config.constraints:
+            print(
+                f"serve: making tables of the constraints {', '.join(config.constraints)} over {model.vocabulary:,} "
+                "tokens, which takes its time with those of an open model; --config.constraints=() goes without ...",
+                flush=True,
+            )
+        constraints = well_formed(config.constraints, tokenizer, model.vocabulary)
+        engine = stack.enter_context(
+            Engine(
+                model,
+                parameters,
+                EngineConfig(**config.engine.to_dict()),
+                image=tokenizer.image,
+                stop=tokenizer.end,
+                seed=config.seed,
+                constraints=constraints,
+            )
+        )
+        print("serve: compiling what can be asked; a second start finds it compiled ...", flush=True)
+        progress = functools.cache(lambda total: Progress("serve", total, "programs"))
+        engine.warm_up(image_size, lambda done, total: progress(total).update(done))
         served = Served(
             name=config.name,
             engine=engine,

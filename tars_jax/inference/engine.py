@@ -138,26 +138,47 @@ class Engine:
         with self._wake:
             self._weights = (copied, version, next(self._generation))
 
-    def warm_up(self, image_size: tuple[int, int] | None = None) -> None:
+    def warm_up(
+        self,
+        image_size: tuple[int, int] | None = None,
+        on_program: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
         """Compiles every shape, and with `image_size` (height, width) the encoding of such screenshots.
 
         Afterwards nothing is compiled any more, whatever is asked, but for screenshots of other sizes.
+        `on_program(done, total)` hears how many programs have run, first of none; each runs twice, and is compiled the
+        first time.
         """
-        parameters = self._weights[0]
         with self._device, self._on_mesh():
             budget = jnp.copy(self._state.budget)  # decoding nobody ends the answers of all
-            for _ in range(2):  # what a program returns may lie otherwise than what it was first given
-                for rows, length in itertools.product(self.config.row_buckets, self.config.length_buckets):
-                    self._read(parameters, {}, rows_for((), (rows,), self.config.slots), length, {})
-                for size in (*self.config.decode_buckets, self.config.slots):
-                    nobody = np.full(size, self.config.slots, np.int32)
-                    self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
-                self._state = copy(self._state, 0, 0)
-                self._state = put(self._state, 0, take(self._state, 0, 1), 1)
-                if image_size is not None:
-                    self._bank.warm_up(parameters, image_size)
+            programs = self._programs(self._weights[0], image_size)
+            twice = [*programs, *programs]  # what a program returns may lie otherwise than what it was first given
+            on_program(0, len(twice))
+            for done, program in enumerate(twice, start=1):
+                program()
+                jax.block_until_ready(self._state)
+                on_program(done, len(twice))
             self._state = dataclasses.replace(self._state, budget=budget)
-            jax.block_until_ready(self._state)
+
+    def _programs(self, parameters: Parameters, image_size: tuple[int, int] | None) -> list[Callable[[], None]]:
+        """Everything that the device is ever given to do, done for nobody."""
+
+        def read(rows: int, length: int) -> None:
+            self._read(parameters, {}, rows_for((), (rows,), self.config.slots), length, {})
+
+        def decode(size: int) -> None:
+            nobody = np.full(size, self.config.slots, np.int32)
+            self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
+
+        def move() -> None:
+            self._state = copy(self._state, 0, 0)
+            self._state = put(self._state, 0, take(self._state, 0, 1), 1)
+
+        shapes = itertools.product(self.config.row_buckets, self.config.length_buckets)
+        programs = [functools.partial(read, *shape) for shape in shapes]
+        programs += [functools.partial(decode, size) for size in (*self.config.decode_buckets, self.config.slots)]
+        pictures = [] if image_size is None else [functools.partial(self._bank.warm_up, parameters, image_size)]
+        return [*programs, move, *pictures]
 
     def statistics(self) -> EngineStatistics:
         with self._wake:

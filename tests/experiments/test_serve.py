@@ -1,6 +1,7 @@
 """The serve command before it serves; the server itself is tested in tests/inference/server."""
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,17 @@ def test_what_cannot_be_served_is_one_sentence(
     run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     arguments = [argument.replace("RUN", str(run)) for argument in arguments]
-    assert main(["serve", f"--config.run={run / 'serve'}", *arguments]) == 2
+    assert main(["serve", "--config.port=0", f"--config.run={run / 'serve'}", *arguments]) == 2
     error = capsys.readouterr().err
     assert words.replace("RUN", str(run)) in error and error.count("\n") == 1
+
+
+def test_a_taken_port_is_said_before_anything_is_read(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        flags = [f"--config.checkpoint={run / 'policy'}", f"--config.port={port}", f"--config.run={run / 'serve'}"]
+        assert main(["serve", *flags]) == 2
+    assert f"server: 127.0.0.1:{port} cannot be listened at: Address already in use" in capsys.readouterr().err
 
 
 def test_constraints_allow_no_token_of_a_padded_vocabulary() -> None:

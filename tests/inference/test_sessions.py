@@ -430,7 +430,9 @@ def test_warming_up_ends_no_answer(engine: Engine) -> None:
 def test_after_warm_up_nothing_is_compiled(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """Random traffic of all kinds."""
     with constrained(tiny_model, tiny_parameters) as engine:
-        engine.warm_up((HEIGHT, WIDTH))
+        heard: list[tuple[int, int]] = []
+        engine.warm_up((HEIGHT, WIDTH), lambda *each: heard.append(each))
+        assert heard == [(done, heard[0][1]) for done in range(heard[0][1] + 1)] and len(heard) > 1
         other = jax.tree.map(jnp.copy, tiny_parameters)
         compiled = compilations()
         sampled = itertools.cycle(
