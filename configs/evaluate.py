@@ -32,6 +32,7 @@ def get_config() -> ConfigDict:
             "checkpoint": "reference",
             "model": "",  # the model's name at an endpoint that is not ours
             "api_key_file": "",  # a file that holds the key alone
+            "answer_seconds": 120.0,  # that such a policy may take for one answer
             "patience": 3600.0,  # seconds that a policy behind an address may be away; then the run ends, to be resumed
             "guide": True,  # a policy behind an address is told how to act; one of our server may know already
             "levels": (1, 2, 3),  # of games that have levels; they take turns

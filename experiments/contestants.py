@@ -100,7 +100,9 @@ def remote(config: Any) -> Contestant:
     key = read_key(config.api_key_file)
 
     def reach() -> contextlib.AbstractAsyncContextManager[PolicyClient]:
-        return open_client(config.checkpoint, turns=turns, model=config.model, api_key=key)
+        return open_client(
+            config.checkpoint, turns=turns, model=config.model, api_key=key, patience=config.answer_seconds
+        )
 
     async def knock() -> Mapping[str, Any]:
         async with reach() as client:

@@ -37,6 +37,7 @@ RULES = {
     "levels": each(at_least(1)),
     "episodes": at_least(1),
     "max_steps": at_least(1),
+    "answer_seconds": more_than(0),
     "patience": more_than(0),
     "seed": at_least(0),
     "screen": at_least(0),

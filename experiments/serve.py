@@ -75,6 +75,10 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     model, tokenizer, _ = starting_point(config.checkpoint)
     image_size = tuple(config.image) or screenshot_size(checkpoint)
     model = dataclasses.replace(model, scalar_head=False)
+    try:
+        fit = fit_to(model, image_size)
+    except InputError as error:
+        raise InputError(f"config.image got {tuple(config.image)}: {error}.") from error
     mesh = make_mesh(config.mesh.to_dict())
     weights = abstract_parameters(model, mesh)
     load = functools.partial(load_for_engine, model=model, template=weights, weights=config.engine.weights)
@@ -108,7 +112,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             engine=engine,
             codec=tokenizer,
             template=template(model, tokenizer),
-            fit=fit_to(model, image_size),
+            fit=fit,
             stop=tokenizer.end,
             weights=weights,
             load=load,
@@ -138,7 +142,10 @@ def template(model: ModelConfig, tokenizer: Tokenizer) -> Template:
 
 
 def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:
-    """Images of chat messages to the one size that the policy knows, or each to its own smart size."""
+    """Images of chat messages to the one size that the policy knows, or each to its own smart size.
+
+    Raises InputError for a size that the model does not read.
+    """
     if size is None:
         return lambda image: fit(image, model.vision)
     model.vision.token_grid(*size)

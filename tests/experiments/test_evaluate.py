@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import io
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import jax
 import pytest
@@ -25,13 +26,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from experiments.config import load_config
-from experiments.contestants import open_contestant
+from experiments.contestants import Contestant, open_contestant
 from experiments.evaluate import RULES, run
 from tars_jax import GaveUp, InputError
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.players import SeatLost, Watched
+from tars_jax.tasks.sampling import sample_task
 from tars_jax.training.checkpoint import save_parameters
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Outcome, Trajectory, load_trajectory
@@ -271,12 +274,13 @@ def test_an_endpoint_that_is_away_for_good_ends_the_run_and_it_resumes(
     before = descendants(os.getpid()).keys()
     path = tmp_path / "run"
     more: dict[str, Any] = {"names": "maze_path_of_light,", "model": "theirs", "max_steps": 3, "patience": 1.0}
+    more["browser__pages"] = 1
     with endpoint(0, answers=4) as address, pytest.raises(ExceptionGroup) as caught:
         evaluate(path, checkpoint=address, **more)
     assert caught.group_contains(GaveUp, match="The policy has been away for")
     assert not descendants(os.getpid()).keys() - before
     folder = path / "trajectories" / "played-96x96"
-    assert len(list(folder.glob("*.trajectory"))) == 1  # of two, of three steps each, side by side
+    assert len(list(folder.glob("*.trajectory"))) == 1  # of two, of three steps each
     with endpoint(int(address.rpartition(":")[2]), answers=3):
         result = evaluate(path, checkpoint=address, **more)
     assert result["lost_to_infrastructure"] == 0 and result["successes"] == {"maze_path_of_light": [0, 2]}
@@ -320,6 +324,29 @@ def test_what_an_address_lacks_is_named_by_its_field(status: int, port: str, fie
         with pytest.raises(InputError, match=f"^{field}: ") as refused, open_contestant(config):
             pass
     assert "client." not in str(refused.value)
+
+
+def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
+    """A policy that is slower than that is away, for as long as the run's patience lasts."""
+
+    async def complete(request: Request) -> Response:
+        await asyncio.sleep(5)
+        return JSONResponse({})
+
+    async def ask(contestant: Contestant) -> None:
+        task = sample_task("maze_path_of_light", "eval", 0, 0, {"level": 1})
+        async with contestant.player(Watched(cast(Any, None), {}), task) as policy:
+            await policy.respond([1, 2], [], restart=True)
+
+    app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
+    with serving(app, ServerConfig(port=0)) as address:
+        more = {"checkpoint": f"{address}/v1", "model": "theirs", "answer_seconds": 0.2, "patience": 0.1}
+        config = load_config("evaluate", flags(**more), root=ROOT, rules=RULES)
+        with open_contestant(config) as contestant:
+            with pytest.raises(SeatLost, match="no answer within 0.2 seconds"):
+                asyncio.run(ask(contestant))
+            with pytest.raises(GaveUp, match="no answer within 0.2 seconds"):
+                asyncio.run(ask(contestant))
 
 
 @pytest.mark.parametrize("given", ["", "nowhere", "ftp://x"])

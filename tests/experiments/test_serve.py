@@ -15,8 +15,10 @@ from experiments.sections import well_formed
 from experiments.serve import fit_to, read_key, screenshot_size, template
 from tars_jax import InputError
 from tars_jax.inference.turns import Message
+from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.training.checkpoint import save_parameters
 
 
 @pytest.fixture
@@ -60,6 +62,17 @@ def test_a_taken_port_is_said_before_anything_is_read(run: Path, capsys: pytest.
         flags = [f"--config.checkpoint={run / 'policy'}", f"--config.port={port}", f"--config.run={run / 'serve'}"]
         assert main(["serve", *flags]) == 2
     assert f"server: 127.0.0.1:{port} cannot be listened at: Address already in use" in capsys.readouterr().err
+
+
+def test_a_size_that_the_model_does_not_read_is_said_before_anything_is_compiled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = preset("nano", load_tokenizer().vocabulary)
+    save_parameters(tmp_path / "weights", init_parameters(model, jax.random.key(0)), parent=None, model=model)
+    flags = [f"--config.checkpoint={tmp_path / 'weights'}", f"--config.run={tmp_path / 'run'}", "--config.port=0"]
+    assert main(["serve", *flags, "--config.image=95,96"]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("config.image got (95, 96): image size 95x96") and "compiling" not in said.out
 
 
 def test_constraints_allow_no_token_of_a_padded_vocabulary() -> None:
