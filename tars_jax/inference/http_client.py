@@ -24,6 +24,7 @@ from tars_jax.inference.turns import Message, Part, TurnFormat
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
 from tars_jax.web.connections import Connections, Received
+from tars_jax.web.door import is_loopback
 
 INLINE_PIXELS = 1 << 16  # more are packed in a thread
 CLOSING_SECONDS = 5.0
@@ -40,10 +41,13 @@ async def open_http_client(
     target = target.rstrip("/")
     check_address(target)
     base = target.removesuffix("/v1")
+    outside = not is_loopback(urllib.parse.urlsplit(target).hostname or "")  # HTTP_PROXY and the like are for others
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
     timeout = httpx.Timeout(patience, connect=10)
     async with contextlib.AsyncExitStack() as stack:
-        http = await stack.enter_async_context(httpx.AsyncClient(headers=headers, limits=limits, timeout=timeout))
+        http = await stack.enter_async_context(
+            httpx.AsyncClient(headers=headers, limits=limits, timeout=timeout, trust_env=outside)
+        )
 
         async def request(method: str, path: str, body: bytes | None) -> Received:
             kind = {"Content-Type": "application/json"}

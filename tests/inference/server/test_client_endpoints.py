@@ -153,6 +153,17 @@ def test_a_proxy_whose_server_is_away_is_no_other_server() -> None:
         asyncio.run(reach("theirs"))  # of an endpoint that is not ours nothing is known before it is asked
 
 
+def test_a_policy_of_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # where nobody is
+
+    async def play() -> str:
+        reply = JSONResponse({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]})
+        async with answering(lambda body: reply) as client:
+            return (await client.chat([Message("user", ("well",))])).text
+
+    assert asyncio.run(play()) == "yes"
+
+
 @pytest.mark.parametrize("key", ["schlüssel", "key\n", "two\nlines"])
 def test_a_key_that_no_header_holds_is_refused(key: str) -> None:
     async def reach() -> None:
