@@ -106,9 +106,14 @@ def _retry_after(received: Received) -> float:
 
 
 def _error(received: Received) -> dict[str, Any]:
-    """The error in a response; empty when it has none of OpenAI's form."""
-    error = _object(received.body).get("error")
-    return error if isinstance(error, dict) else {}
+    """The error in a response; empty when it has none. In OpenAI's form, or as vLLM and SGLang have long written it, at
+    the top; else its words, as text-generation-inference and FastAPI write them."""
+    found = _object(received.body)
+    error = found if found.get("object") == "error" else found.get("error")
+    if isinstance(error, dict):
+        return error
+    words = error or found.get("detail")
+    return {"message": str(words)[:500]} if words else {}
 
 
 def _declined(status: int, error: Mapping[str, Any]) -> str:

@@ -103,6 +103,13 @@ def test_an_endpoint_that_calls_the_budget_otherwise_is_asked_as_it_wants(turns:
         (JSONResponse({"error": {"message": "slow"}}, 408), PolicyUnavailable, "slow"),  # of the network, not of us
         (Response("<html>sign in</html>"), PolicyUnavailable, "no JSON object: b'<html>"),
         (JSONResponse({"error": {"message": "no", "param": "max_tokens"}}, 400), InputError, "no"),
+        (
+            JSONResponse({"error": "top_p is no number", "error_type": "validation"}, 422),
+            InputError,
+            "top_p is no number",
+        ),
+        (JSONResponse({"detail": [{"loc": ["body", "n"], "msg": "no"}]}, 422), InputError, "'body', 'n'"),
+        (JSONResponse({"object": "error", "message": "no model x", "code": 404}, 404), InputError, "no model x"),
     ],
 )
 def test_what_an_endpoint_says_is_told(response: Response, error: type[Exception], words: str) -> None:
@@ -114,24 +121,26 @@ def test_what_an_endpoint_says_is_told(response: Response, error: type[Exception
         asyncio.run(play())
 
 
+LONG = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."
+
+
 @pytest.mark.parametrize(
-    ("status", "error", "reason"),
+    ("said", "reason"),
     [
-        (400, {"message": "It is long.", "code": "context_length_exceeded"}, "context_length_exceeded"),  # OpenAI, ours
-        (400, {"message": "large", "type": "exceed_context_size_error", "code": 400}, "context_length_exceeded"),
-        (
-            400,
-            {"message": "This model's maximum context length is 4096 tokens. ", "code": 400},
-            "context_length_exceeded",
-        ),
-        (400, {"message": "longer than the maximum model length of 8", "code": 400}, "context_length_exceeded"),
-        (400, {"message": "The response was filtered", "code": "content_filter"}, "content_filter"),
-        (413, None, "body_too_large"),
+        ({"error": {"message": "long", "code": "context_length_exceeded"}}, "context_length_exceeded"),  # OpenAI, ours
+        ({"error": {"message": "long", "code": 400, "type": "exceed_context_size_error"}}, "context_length_exceeded"),
+        ({"error": {"message": LONG, "code": 400}}, "context_length_exceeded"),
+        ({"object": "error", "message": LONG, "code": 400}, "context_length_exceeded"),
+        ({"error": {"message": "longer than the maximum model length of 8", "code": 400}}, "context_length_exceeded"),
+        ({"error": {"message": "filtered", "code": "content_filter"}}, "content_filter"),
+        (None, "body_too_large"),
     ],
 )
-def test_what_is_wrong_with_one_conversation_alone_is_told_apart(status: int, error: Any, reason: str) -> None:
+def test_what_is_wrong_with_one_conversation_alone_is_told_apart(said: Any, reason: str) -> None:
+    status = 413 if said is None else 400
+
     async def play() -> None:
-        async with answering(lambda body: JSONResponse({"error": error}, status)) as client:
+        async with answering(lambda body: JSONResponse(said, status)) as client:
             await client.chat([Message("user", ("well",))])
 
     with pytest.raises(Declined) as declined:
