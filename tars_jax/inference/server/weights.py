@@ -10,7 +10,7 @@ import asyncio
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import jax
 import numpy as np
@@ -58,21 +58,18 @@ class Weights:
             raise RequestError(f"version got {text[:20]!r}; it takes a whole number: ?version=7", "version")
         if self._config.incoming is None:
             raise RequestError("this server takes no pushed weights", status=403, code="weights_disabled")
-        self._config.incoming.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=self._config.incoming) as file:  # without a name: kill -9 leaves none behind
-            gathered = bytearray()
-            try:
-                async for piece in request.stream():
-                    gathered += piece
-                    if len(gathered) >= PIECE:
-                        await asyncio.to_thread(file.write, bytes(gathered))
-                        gathered.clear()
-            except ClientDisconnect as error:
-                raise RequestError("the client left before its weights were complete", status=499) from error
-            file.write(gathered)
-            file.flush()
-            path = Path(f"/dev/fd/{file.fileno()}")
-            return await self._update(lambda: read_tensors(path, self._served.weights), int(text), "body")
+        try:
+            self._config.incoming.mkdir(parents=True, exist_ok=True)
+            # Without a name: kill -9 leaves none behind.
+            with tempfile.TemporaryFile(dir=self._config.incoming) as file:
+                await _receive(request, file)
+                path = Path(f"/dev/fd/{file.fileno()}")
+                return await self._update(lambda: read_tensors(path, self._served.weights), int(text), "body")
+        except ClientDisconnect as error:
+            raise RequestError("the client left before its weights were complete", status=499) from error
+        except OSError as error:  # of closing the file, too
+            words = f"the server cannot keep the weights: {error.strerror}"
+            raise RequestError(words, status=507, code="not_kept", headers={"Connection": "close"}) from error
 
     async def _update(self, read: Callable[[], Parameters], version: int, param: str) -> Response:
         def update() -> None:
@@ -101,6 +98,17 @@ class Weights:
         if not path.is_relative_to(root):
             raise RequestError(f"checkpoint got {name!r}; it takes a folder below the server's root", "checkpoint")
         return path
+
+
+async def _receive(request: Request, file: IO[bytes]) -> None:
+    gathered = bytearray()
+    async for piece in request.stream():
+        gathered += piece
+        if len(gathered) >= PIECE:
+            await asyncio.to_thread(file.write, bytes(gathered))
+            gathered.clear()
+    file.write(gathered)
+    file.flush()
 
 
 def read_tensors(path: Path, like: Any) -> Parameters:

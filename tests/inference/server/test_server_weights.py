@@ -168,6 +168,18 @@ def test_what_is_received_has_no_name_that_a_kill_would_leave_behind(
     assert named == [[]]
 
 
+@pytest.mark.parametrize("size", [10, 10_000_000])  # told when it is flushed, and when it is written
+def test_a_full_disk_is_said(
+    http: httpx.Client, tiny_parameters: Parameters, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.TemporaryFile", lambda dir: Path("/dev/full").open("wb"))  # noqa: SIM115
+        response = http.put("/v1/rl/weights?version=3", content=b"x" * size)
+    assert response.status_code == 507
+    assert response.json()["error"]["message"] == "the server cannot keep the weights: No space left on device"
+    assert http.put("/v1/rl/weights?version=3", content=save(tensors(tiny_parameters))).json() == {"version": 3}
+
+
 def test_a_server_may_take_none(server: str) -> None:
     with httpx.Client(base_url=server, timeout=600) as http:
         pushed = http.put("/v1/rl/weights?version=3", content=b"")
