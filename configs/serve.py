@@ -37,6 +37,7 @@ def get_config() -> ConfigDict:
                 "weights": "float",
                 "layers": "auto",
                 "penalties": True,  # a request may ask for `frequency_penalty` and `presence_penalty`
+                "biases": 300,  # the most tokens that a request may name in `logit_bias`
                 "alternatives": 20,  # the most that a request may ask for as `top_logprobs`
             },
             "server": {

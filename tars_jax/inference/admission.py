@@ -66,6 +66,7 @@ class Admission:
         with _at_fault("alternatives"):
             self._check_alternatives(sampling)
         self._check_penalties(sampling)
+        self._check_biases(sampling)
         self._check_constraint(sampling, budget)
         is_image = new == self._image
         with _at_fault("images"):
@@ -129,6 +130,17 @@ class Admission:
             asked = getattr(sampling, name)
             if asked and not self._config.penalties:
                 raise Refused(f"sampling.{name} is {asked}, the engine takes 0 (engine.penalties is False)", name)
+
+    def _check_biases(self, sampling: Sampling) -> None:
+        tokens, vocabulary = [token for token, _ in sampling.logit_bias], self._model.vocabulary
+        if len(tokens) > self._config.biases:
+            words = (
+                f"sampling.logit_bias has {len(tokens)} tokens, the engine takes {self._config.biases} (engine.biases)"
+            )
+            raise Refused(words, "logit_bias")
+        if unknown := [token for token in tokens if not 0 <= token < vocabulary]:
+            words = f"sampling.logit_bias has token {unknown[0]}, it takes those from 0 to {vocabulary - 1}"
+            raise Refused(words, "logit_bias")
 
     def _check_constraint(self, sampling: Sampling, budget: int) -> None:
         if sampling.constraint is None:

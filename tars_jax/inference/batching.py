@@ -47,6 +47,7 @@ def extension(
     places: Mapping[bytes, np.ndarray],
     bank: jax.Array,
     starts: Mapping[str, int],
+    biases: int = 0,
 ) -> Extension:
     """One padded batch [R, T], on the host but for the pictures' features.
 
@@ -59,6 +60,7 @@ def extension(
         places: [Q] in `bank` of each picture.
         bank: the features of all pictures.
         starts: the state that each constraint begins in.
+        biases: how many tokens a request may bias.
     """
     rows, shape = len(slots), (len(slots), length)
     batch = {row: requests[slot] for row, slot in enumerate(slots.tolist()) if slot in requests}
@@ -88,7 +90,9 @@ def extension(
         length=columns[1],
         position=columns[2],
         budget=columns[3],
-        drawing=rows_of({row: (each.sampling, each.seed, each.drawn) for row, each in batch.items()}, starts, rows),
+        drawing=rows_of(
+            {row: (each.sampling, each.seed, each.drawn) for row, each in batch.items()}, starts, rows, biases
+        ),
     )
 
 

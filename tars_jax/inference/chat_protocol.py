@@ -23,7 +23,6 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "audio": (),
     "functions": ([],),
     "function_call": ("none",),
-    "logit_bias": ({},),
     "modalities": (["text"],),
     "reasoning_effort": ("none",),
     "response_format": ({"type": "text"},),
@@ -55,6 +54,7 @@ class ChatRequest:
     top_k: int
     frequency_penalty: float
     presence_penalty: float
+    logit_bias: tuple[tuple[int, float], ...]
     max_tokens: int | None
     seed: int | None
     constraint: str | None
@@ -103,6 +103,7 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
         top_k=fields.integer("top_k", 0, 0, limits.vocabulary) or 0,
         frequency_penalty=fields.number("frequency_penalty", 0.0, -2.0, 2.0),
         presence_penalty=fields.number("presence_penalty", 0.0, -2.0, 2.0),
+        logit_bias=logit_bias(fields, limits.vocabulary),
         max_tokens=_max_tokens(fields, limits.tokens),
         seed=_seed(fields),
         constraint=fields.optional_text("constraint"),
@@ -235,3 +236,16 @@ def stop_sequences(fields: Fields, most: int = 4) -> tuple[str, ...]:
     if not isinstance(stops, list | tuple) or len(stops) > most or not all(is_text(each) and each for each in stops):
         raise fields.error("stop", f"a text or up to {most} texts, none of them empty")
     return tuple(stops)
+
+
+def logit_bias(fields: Fields, vocabulary: int) -> tuple[tuple[int, float], ...]:
+    """OpenAI's `logit_bias`: {"50256": -100}, what is added to the logits of some tokens. 0 asks for nothing."""
+    given = Fields({} if fields.value("logit_bias") is None else fields.value("logit_bias"), fields.param("logit_bias"))
+    found = []
+    for name in given.names():
+        token = int(name) if name.isascii() and name.isdecimal() and len(name) < 11 else -1
+        if str(token) != name or token >= vocabulary:
+            raise given.error(name, f"token ids below {vocabulary} as names")
+        if added := given.number(name, 0.0, -100.0, 100.0):
+            found.append((token, added))
+    return tuple(found)

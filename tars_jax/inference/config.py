@@ -32,6 +32,7 @@ class EngineConfig:
     weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
     alternatives: int = 0  # the most that a request may ask to have recorded beside each token (`Sampling`)
     penalties: bool = False  # whether a request may ask for them (`Sampling`): each slot counts its answer's tokens
+    biases: int = 0  # the most tokens whose logits a request may raise or lower (`Sampling.logit_bias`)
     layers: str = (
         "auto"  # weights and cache held apart: faster, each layer is compiled; together: one is; auto: by depth
     )
@@ -45,8 +46,9 @@ class EngineConfig:
         for name in ("slots", "max_length", "max_new_tokens", "chunk", "picture_tokens", "max_sessions", "max_queue"):
             if getattr(self, name) < 1:
                 raise InputError(f"engine.{name} is {getattr(self, name)}, it takes 1 or more")
-        if self.alternatives < 0:
-            raise InputError(f"engine.alternatives is {self.alternatives}, it takes 0 or more")
+        for name in ("alternatives", "biases"):
+            if getattr(self, name) < 0:
+                raise InputError(f"engine.{name} is {getattr(self, name)}, it takes 0 or more")
         for name in ("row_buckets", "length_buckets", "picture_buckets"):
             buckets = getattr(self, name)
             if not buckets or min(buckets) < 1 or list(buckets) != sorted(buckets):

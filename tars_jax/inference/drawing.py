@@ -1,12 +1,13 @@
 """One token from the logits of each slot: tempered, constrained, truncated, with the log-probability it then had.
 
-Axes: S slots (or rows of a batch), V vocabulary, N tokens of a row.
+Axes: S slots (or rows of a batch), V vocabulary, N tokens of a row, B tokens that a request may bias.
 
-The distribution of a slot is built in this order. Penalties lower the logits of what the answer holds already, by
-`frequency` for each time and by `presence` once. What a constraint forbids has probability 0. Temperature divides the
-logits. `top_k` keeps the k likeliest, `top_p` the likeliest of those that together reach p. What is left is
-renormalised: that is what a token is drawn from, and its log-probability is recorded in fp32. At temperature 0 the
-likeliest token is taken; recorded is its log-probability at temperature 1, since that of a certain choice says nothing.
+The distribution of a slot is built in this order. Biases are added to the logits that they name. Penalties lower the
+logits of what the answer holds already, by `frequency` for each time and by `presence` once. What a constraint forbids
+has probability 0. Temperature divides the logits. `top_k` keeps the k likeliest, `top_p` the likeliest of those that
+together reach p. What is left is renormalised: that is what a token is drawn from, and its log-probability is recorded
+in fp32. At temperature 0 the likeliest token is taken; recorded is its log-probability at temperature 1, since that of
+a certain choice says nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ from tars_jax.inference.constraint import FREE, Constraints
 from tars_jax.inference.sampling import Sampling
 from tars_jax.model.policy import NEVER, Array
 
+NO_TOKEN = np.int32(np.iinfo(np.int32).max)  # beyond every vocabulary
 GREEDY = 1e-5  # temperatures below it are 0: logits over them would soon be infinite
+
+
+class Biases(NamedTuple):
+    """What is added to the logits of some tokens. [S, B] both."""
+
+    tokens: Array  # int32; NO_TOKEN for none
+    added: Array  # float32
 
 
 @flax.struct.dataclass
@@ -40,10 +49,11 @@ class Drawing:
     presence: Array  # float32: penalty of each token that the answer holds
     state: Array  # int32: of the slot's constraint; FREE without one
     alternatives: Array  # int32: likeliest tokens that are asked for
+    biases: Biases | None = None  # None: there are none, whoever asks
 
     @staticmethod
-    def fresh(slots: int) -> Drawing:
-        """Nobody asks for anything."""
+    def fresh(slots: int, biases: int = 0) -> Drawing:
+        """Nobody asks for anything; there is room for so many `biases`."""
 
         def full(value: float, kind: type[np.generic]) -> np.ndarray:
             return np.full(slots, value, kind)
@@ -58,6 +68,9 @@ class Drawing:
             presence=full(0, np.float32),
             state=full(FREE, np.int32),
             alternatives=full(0, np.int32),
+            biases=Biases(np.full((slots, biases), NO_TOKEN), np.zeros((slots, biases), np.float32))
+            if biases
+            else None,
         )
 
 
@@ -110,6 +123,8 @@ def draw(
         said: [S, V] how often each answer holds each token; None: there are no penalties, whoever asks.
     """
     following = drawing.state
+    if drawing.biases is not None:
+        logits = _biased(logits, drawing.biases)
     if said is not None:
         logits = _penalise(logits, drawing, said)
     if constraints is not None:
@@ -172,6 +187,16 @@ def _likeliest(log_probs: jax.Array, asked: jax.Array, count: int) -> Alternativ
     return jax.lax.cond((asked > 0).any(), found, nothing, log_probs)
 
 
+def _biased(logits: jax.Array, biases: Biases) -> jax.Array:
+    """Logits [S, V] with what is added to some; like truncation, only when somebody asks for it."""
+
+    def added(logits: jax.Array) -> jax.Array:
+        rows = jnp.arange(logits.shape[0])[:, None]
+        return jnp.where(logits <= NEVER, logits, logits.at[rows, biases.tokens].add(biases.added, mode="drop"))
+
+    return jax.lax.cond((biases.added != 0).any(), added, lambda logits: logits, logits)
+
+
 def _penalise(logits: jax.Array, drawing: Drawing, said: jax.Array) -> jax.Array:
     """Logits [S, V] less what they are penalised by; like truncation, only when somebody asks for it."""
 
@@ -206,9 +231,11 @@ def _truncate(scaled: jax.Array, top_k: jax.Array, top_p: jax.Array) -> jax.Arra
     return jnp.put_along_axis(scaled, order, ranked, axis=-1, inplace=False)
 
 
-def rows_of(requests: Mapping[int, tuple[Sampling, int, int]], starts: Mapping[str, int], rows: int) -> Drawing:
-    """The drawing of a padded batch, on the host: (sampling, seed, drawn) by row."""
-    drawing: Any = Drawing.fresh(rows)
+def rows_of(
+    requests: Mapping[int, tuple[Sampling, int, int]], starts: Mapping[str, int], rows: int, biases: int = 0
+) -> Drawing:
+    """The drawing of a padded batch, on the host: (sampling, seed, drawn) by row, with room for so many `biases`."""
+    drawing: Any = Drawing.fresh(rows, biases)
     for row, (sampling, seed, drawn) in requests.items():
         drawing.seed[row], drawing.drawn[row] = seed, drawn
         drawing.temperature[row], drawing.top_p[row], drawing.top_k[row] = (
@@ -218,5 +245,7 @@ def rows_of(requests: Mapping[int, tuple[Sampling, int, int]], starts: Mapping[s
         )
         drawing.frequency[row], drawing.presence[row] = sampling.frequency_penalty, sampling.presence_penalty
         drawing.alternatives[row] = sampling.alternatives
+        for place, (token, added) in enumerate(sampling.logit_bias):
+            drawing.biases.tokens[row, place], drawing.biases.added[row, place] = token, added
         drawing.state[row] = FREE if sampling.constraint is None else starts[sampling.constraint]
     return drawing

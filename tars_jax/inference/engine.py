@@ -84,7 +84,9 @@ class Engine:
         groups = config.groups(model)
         self._hold = make_hold_fn(groups, self._mesh)
         slots = config.slots, config.max_length
-        self._state = SlotState.empty(model, *slots, self._mesh, groups, penalties=config.penalties)
+        self._state = SlotState.empty(
+            model, *slots, self._mesh, groups, penalties=config.penalties, biases=config.biases
+        )
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
         self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
         self._under_way: Chunk | None = None
@@ -390,6 +392,7 @@ class Engine:
             places=places,
             bank=self._bank.features,
             starts=self._starts,
+            biases=self.config.biases,
         )
         self._state, record = self._functions.extend(parameters, self._state, new, self._constraints)
         drawn: Drawn = jax.device_get(record)

@@ -223,8 +223,11 @@ def _sampling_fields(sampling: Sampling | None, budget: str) -> dict[str, Any]:
         raise InputError("client.sampling: alternatives come from an engine alone; a server takes 0")
     plain = Sampling()
     names = {"max_new_tokens": budget}
-    return {
+    found = {
         names.get(field.name, field.name): value
         for field in dataclasses.fields(Sampling)
         if (value := getattr(sampling, field.name)) != getattr(plain, field.name)
     }
+    if sampling.logit_bias:
+        found["logit_bias"] = {str(token): added for token, added in sampling.logit_bias}
+    return found

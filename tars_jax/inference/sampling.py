@@ -83,6 +83,7 @@ class Sampling:
     seed: int | None = None  # of a random stream of its own; None: the session's goes on
     frequency_penalty: float = 0.0  # taken from a token's logit for each time that the answer holds it already
     presence_penalty: float = 0.0  # taken once from the logit of each token that the answer holds already
+    logit_bias: tuple[tuple[int, float], ...] = ()  # tokens, and what is added to their logits
     constraint: str | None = None  # name of a constraint that the engine was built with
     alternatives: int = 0  # so many of the likeliest tokens are recorded beside each one; EngineConfig bounds it
     until: Until | None = None  # of the tokens so far: how many of them to keep when the answer has ended, else None
@@ -93,6 +94,8 @@ class Sampling:
         check("top_k", self.top_k, 0 <= self.top_k < 2**31, "0 (off) to 2147483647")
         for name in ("frequency_penalty", "presence_penalty"):
             check(name, getattr(self, name), abs(getattr(self, name)) <= 2, "-2 to 2")
+        biases = [added for _, added in self.logit_bias]
+        check("logit_bias", self.logit_bias, all(abs(added) <= 100 for added in biases), "tokens with -100 to 100 each")
         check("alternatives", self.alternatives, self.alternatives >= 0, "0 or more")
         check("max_new_tokens", self.max_new_tokens, (self.max_new_tokens or 0) >= 0, "0 or more")
 

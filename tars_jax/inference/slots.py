@@ -60,9 +60,10 @@ class SlotState:
         groups: Sequence[int] | None = None,
         *,
         penalties: bool = False,
+        biases: int = 0,
     ) -> SlotState:
         """All slots idle, for parameters in groups of so many layers each, None: as a learner holds them; with
-        `penalties` their tokens are counted.
+        `penalties` their tokens are counted, and so many `biases` have room.
 
         On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere.
         """
@@ -71,7 +72,7 @@ class SlotState:
             return jnp.zeros(slots, jnp.int32)
 
         def fresh() -> SlotState:
-            drawing = jax.tree.map(jnp.asarray, Drawing.fresh(slots))
+            drawing = jax.tree.map(jnp.asarray, Drawing.fresh(slots, biases))
             said = jnp.zeros((slots, config.vocabulary), jnp.int32) if penalties else None
             cache = Cache.empty(config, slots, length, groups)
             return SlotState(cache, zeros(), zeros(), zeros(), zeros(), drawing, said)
@@ -253,8 +254,13 @@ def make_slot_functions(
         mine = SlotState(state.cache, *jax.tree.map(of_rows, state.columns))
         mine = dataclasses.replace(mine, budget=jnp.where(slots < num_slots, mine.budget, 0))
         # What a row that is not decoded once asked for would sort the vocabulary for nobody.
-        nobody = jax.tree.map(jnp.asarray, Drawing.fresh(rows))
-        drawing = jax.tree.map(lambda asked, rest: jnp.where(mine.budget > 0, asked, rest), mine.drawing, nobody)
+        biases = 0 if mine.drawing.biases is None else mine.drawing.biases.tokens.shape[1]
+        nobody = jax.tree.map(jnp.asarray, Drawing.fresh(rows, biases))
+
+        def of_active(asked: jax.Array, rest: jax.Array) -> jax.Array:
+            return jnp.where((mine.budget > 0).reshape(-1, *[1] * (asked.ndim - 1)), asked, rest)
+
+        drawing = jax.tree.map(of_active, mine.drawing, nobody)
         chances = chances_of(drawing, chunk, base_seed)  # a row that goes on has drawn a token in each step before
         nowhere = jnp.full((rows, chunk, config.routed_layers, config.experts_per_token), -1, jnp.int16)
         none = jnp.zeros((rows, chunk, alternatives))

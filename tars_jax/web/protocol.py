@@ -78,6 +78,9 @@ class Fields:
         got = f"got {shown(self._values[name])}" if self._values.get(name) is not None else "is missing"
         return RequestError(f"{self.param(name)} {got}; it takes {takes}", self.param(name), **options)
 
+    def names(self) -> list[str]:
+        return list(self._values)
+
     def value(self, name: str) -> Any:
         self._read.add(name)
         return self._values.get(name)

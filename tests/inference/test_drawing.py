@@ -1,5 +1,6 @@
 """Distributions that tokens are drawn from, against ones that are worked out by hand."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -238,3 +239,20 @@ def test_no_two_answers_of_neighbouring_requests_share_a_seed() -> None:
     seeds = [seed_of(seed, index) for seed in range(40) for index in range(16)]
     assert len(set(seeds)) == len(seeds) and all(0 <= seed < 2**32 for seed in seeds)
     assert [seed_of(seed, 0) for seed in (0, 7, 2**32 + 1)] == [0, 7, 1]  # one answer is what the seed says
+
+
+def test_biases_are_added_to_the_logits_that_they_name() -> None:
+    """In a batch where others ask for none; what may never be drawn stays so."""
+    logits = np.array([0.0, 1.0, 2.0, NEVER], np.float32)
+    asked = Sampling(logit_bias=((0, 3.0), (2, -100.0), (3, 100.0)))
+    drawing = rows_of({0: (asked, 0, 0), 1: (Sampling(), 0, 0), 2: (asked, 5, 0)}, {}, 4, biases=3)
+    drawn = jitted(jnp.tile(jnp.asarray(logits), (4, 1)), drawing, jnp.full(4, 9), None, 4)
+    assert drawn.likeliest is not None
+    alone = draws(logits, Sampling(temperature=0))
+    greedy = rows_of({0: (dataclasses.replace(asked, temperature=0), 0, 0)}, {}, 1, biases=3)
+    found = jitted(jnp.asarray(logits)[None], greedy, jnp.full(1, 9), None, 0)
+    wanted = np.array([3.0, 1.0, -98.0]) - np.logaddexp.reduce([3.0, 1.0, -98.0])
+    assert int(found.tokens[0]) == 0 and int(alone.tokens[0]) == 2
+    np.testing.assert_allclose(found.log_probs[0], wanted[0], rtol=1e-6)
+    for row in (0, 2):
+        np.testing.assert_allclose(drawn.log_probs[row], wanted[int(drawn.tokens[row])], rtol=1e-6)

@@ -118,6 +118,7 @@ class Chat:
             top_k=asked.top_k,
             frequency_penalty=asked.frequency_penalty,
             presence_penalty=asked.presence_penalty,
+            logit_bias=asked.logit_bias,
             max_new_tokens=budget,
             constraint=asked.constraint,
             alternatives=asked.top_log_probs,
@@ -221,7 +222,7 @@ class Chat:
 
 def _field(name: str) -> str:
     """How a chat request calls what the engine knows by another name: the prompt is what its messages make."""
-    same = ("constraint", "frequency_penalty", "presence_penalty")
+    same = ("constraint", "frequency_penalty", "presence_penalty", "logit_bias")
     return name if name in same else {"max_new_tokens": "max_tokens"}.get(name, "messages")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tars_jax.inference.chat_protocol import stop_sequences
+from tars_jax.inference.chat_protocol import logit_bias, stop_sequences
 from tars_jax.inference.images import ImageUrl, decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, until_text
 from tars_jax.inference.server.config import Served, ServerConfig
@@ -184,6 +184,7 @@ class Sessions:
             top_k=fields.integer("top_k", 0, 0, engine.model.vocabulary) or 0,
             frequency_penalty=fields.number("frequency_penalty", 0.0, -2.0, 2.0),
             presence_penalty=fields.number("presence_penalty", 0.0, -2.0, 2.0),
+            logit_bias=logit_bias(fields, engine.model.vocabulary),
             max_new_tokens=fields.integer("max_new_tokens", None, 0, engine.config.max_length),
             seed=_optional_seed(fields),
             constraint=fields.optional_text("constraint"),

@@ -57,6 +57,7 @@ ENGINE = EngineConfig(
     max_queue=8,
     alternatives=4,
     penalties=True,
+    biases=8,
 )
 SERVER = ServerConfig(port=0, max_body_bytes=1 << 20, lease_seconds=600, body_seconds=30, request_seconds=600)
 

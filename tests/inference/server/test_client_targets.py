@@ -34,7 +34,7 @@ def test_server_and_engine_give_the_same(
             assert client.exact
             async with client.session(12) as session:
                 sampled = await two_turns(session)
-            sampling = Sampling(temperature=0.7, seed=4, max_new_tokens=9)
+            sampling = Sampling(temperature=0.7, seed=4, max_new_tokens=9, logit_bias=((9, 2.5), (3, -100.0)))
             reply = await client.chat([Message("user", ("what is ", PICTURE))], sampling)
             return sampled, reply.text
 

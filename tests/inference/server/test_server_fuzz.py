@@ -29,6 +29,7 @@ GOOD: dict[str, Any] = {
         "seed": 3,
         "temperature": 1.0,
         "logprobs": True,
+        "logit_bias": {"7": -1.5},
     },
     "/v1/rl/sessions": {"seed": 1, "lease_seconds": 0.5},
     RESPOND: {"tokens": [1, 9, 2], "images": [], "restart": True, "max_new_tokens": 2, "stop": "abc", "stream": False},

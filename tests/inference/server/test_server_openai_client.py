@@ -7,6 +7,8 @@ from typing import Any
 import openai
 import pytest
 
+from tars_jax.inference.turns import TurnFormat
+
 MESSAGES: Any = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "where"}]
 
 
@@ -112,6 +114,22 @@ def test_penalties_as_the_agent_of_ui_tars_asks_for_them(client: openai.OpenAI) 
     plain = letters()
     assert letters(frequency_penalty=2) > plain and letters(presence_penalty=2) > plain
     assert letters(frequency_penalty=0, presence_penalty=-2) <= plain
+
+
+def test_biases_of_tokens(client: openai.OpenAI, turns: TurnFormat) -> None:
+    def written(**more: Any) -> list[str]:
+        choice = client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=6, logprobs=True, **more)
+        log_probs = choice.choices[0].logprobs
+        assert log_probs and log_probs.content
+        return [each.token for each in log_probs.content]
+
+    def token(text: str) -> str:
+        return str(turns.codec.encode(text)[0])
+
+    assert written(logit_bias={token("a"): 100}) == ["a"] * 6
+    plain = written(temperature=0, logit_bias={token("a"): 0})
+    assert plain == written(temperature=0)
+    assert plain[0] not in written(temperature=0, logit_bias={token(plain[0]): -100})
 
 
 @pytest.mark.parametrize("stream", [False, True])

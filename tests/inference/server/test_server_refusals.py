@@ -82,6 +82,11 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"logprobs": True, "top_logprobs": 5}, "top_logprobs"),
         ({"top_logprobs": 2}, "top_logprobs"),
         ({"presence_penalty": 2.5}, "presence_penalty"),
+        ({"logit_bias": [5]}, "logit_bias"),
+        ({"logit_bias": {"5": 101}}, "logit_bias.5"),
+        ({"logit_bias": {"05": 1}}, "logit_bias.05"),
+        ({"logit_bias": {"99999": 1}}, "logit_bias.99999"),
+        ({"logit_bias": {str(token): 1 for token in range(9)}}, "logit_bias"),  # the engine takes eight
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"tool_choice": "required", "tools": [{"type": "function"}]}, "tools"),
         ({"tool_choice": "required"}, "tool_choice"),
