@@ -15,14 +15,14 @@ from typing import Any
 
 from experiments.config import Rule, at_least, between
 from experiments.serve import read_key
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.game_synthesis.author import Author, ModelAuthor
 from tars_jax.data.game_synthesis.inspection import InspectionConfig, Play, inspect
 from tars_jax.data.game_synthesis.source import write_game
 from tars_jax.data.game_synthesis.templates import TemplateAuthor
-from tars_jax.inference.client import PolicyUnavailable
+from tars_jax.inference.client import Declined, PolicyUnavailable
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.rollout.workers import Rollouts
@@ -82,10 +82,13 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 
 def attempt(config: Any, path: Path, author: Author, number: int, play: Play) -> dict[str, Any]:
-    """What became of game `number` after at most `config.attempts` attempts."""
+    """What became of game `number` after at most `config.attempts` attempts.
+
+    Raises GaveUp where the author answered none of them: of such a game nothing is known.
+    """
     complaints: tuple[str, ...] = ()
     unanswered: tuple[str, ...] = ()  # said of the endpoint, which no author can mend
-    offered = None
+    offered, declined = None, False
     for count in range(1, config.attempts + 1):
         place = path / "attempts" / str(number) / str(count)
         shutil.rmtree(place, ignore_errors=True)  # of a killed run
@@ -97,17 +100,21 @@ def attempt(config: Any, path: Path, author: Author, number: int, play: Play) ->
             folder = write_game(source, place)
             if (path / "games" / source.name).exists():
                 raise InputError(f"the name {source.name} is taken; a game takes one of its own")
+        except GaveUp:
+            raise
+        except (PolicyUnavailable, Declined) as error:
+            unanswered, declined = (str(error),), isinstance(error, Declined)
+            continue
         except InputError as error:
             complaints = (str(error),)
-            continue
-        except PolicyUnavailable as error:
-            unanswered = (str(error),)
             continue
         checks = InspectionConfig(seed=config.seed, **config.inspection.to_dict())
         found = inspect(folder, play, place / "episodes", checks)
         complaints = found.complaints
         if found.admitted:
             return {"admitted": True, "name": source.name, "attempts": count, "success": dict(found.figures)}
+    if offered is None and not complaints and not declined:
+        raise GaveUp(f"The author has not answered {config.attempts} times: {'; '.join(unanswered)}.")
     return {"admitted": False, "name": "", "attempts": config.attempts, "complaints": [*complaints, *unanswered]}
 
 

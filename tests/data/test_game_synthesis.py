@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from experiments.config import load_config
 from experiments.synthesise_games import RULES, attempt, run
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.game_synthesis.author import ModelAuthor, form, read_answer
@@ -252,6 +252,37 @@ def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pat
     with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesise_games") as run_directory:
         run(config, run_directory)
     assert sorted(path.relative_to(tmp_path) for path in (tmp_path / "run/games").rglob("*")) == kept
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "words"),
+    [
+        (401, {"message": "wrong key"}, "The author at http.* refuses to write: client.api_key"),
+        (404, {"message": "no model x"}, "The author at http.* refuses to write: .*no model x"),
+        (503, {"message": "starting"}, "The author has not answered 2 times: .*starting"),
+        (400, {"message": "long", "code": "context_length_exceeded"}, ""),
+    ],
+)
+def test_what_is_the_endpoint_s_fault_is_no_game_s_result(
+    tmp_path: pathlib.Path, status: int, error: Any, words: str
+) -> None:
+    """But for what is a matter of this game alone. A run that ended so can be resumed: the game has no result yet."""
+
+    async def refuse(request: Request) -> Response:
+        return JSONResponse({"error": error}, status)
+
+    paths = ["/v1/chat/completions", *(["/v1/rl/policy"] if status == 401 else [])]
+    app = Starlette(routes=[Route(path, refuse, methods=["GET", "POST"]) for path in paths])
+    root = pathlib.Path(__file__).resolve().parents[2]
+    config = load_config("synthesise_games", ["--config.attempts=2"], root=root, rules=RULES)
+    with serving(app, ServerConfig(port=0)) as address:
+        author = ModelAuthor(address, "theirs")
+        if words:
+            with pytest.raises(GaveUp, match=words):
+                attempt(config, tmp_path, author, 0, lambda *_: [])
+        else:
+            result = attempt(config, tmp_path, author, 0, lambda *_: [])
+            assert not result["admitted"] and "long" in result["complaints"][0]
 
 
 def test_an_answer_with_windows_line_ends_is_read() -> None:

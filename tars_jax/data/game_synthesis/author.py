@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 from tars_jax.data.game_synthesis.source import METADATA_SCHEMA, SCRIPTS, GameSource, check_source
 from tars_jax.data.game_synthesis.templates import FOLDER, TemplateAuthor
-from tars_jax.inference.client import open_client
+from tars_jax.inference.client import Declined, open_client
 from tars_jax.inference.sampling import Sampling
 from tars_jax.inference.turns import Message
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, game_names
@@ -25,7 +25,8 @@ class Author(Protocol):
     def write(self, number: int, complaints: Sequence[str]) -> GameSource:
         """Game `number`; `complaints` say why the last attempt at it was turned down.
 
-        Raises `InputError` for an answer that holds no game.
+        Raises `InputError` for an answer that holds no game; of a model behind an address, PolicyUnavailable where it
+        does not answer, Declined where it takes no more of this game, GaveUp where it would answer nothing at all.
         """
         ...
 
@@ -43,7 +44,12 @@ class ModelAuthor:
             said = "\n".join(f"- {complaint}" for complaint in complaints)
             messages.append(Message("assistant", (self._last[number],)))
             messages.append(Message("user", (f"It was turned down:\n{said}\nGive all files again, mended.",)))
-        self._last[number] = answer = asyncio.run(self._ask(messages))
+        try:
+            self._last[number] = answer = asyncio.run(self._ask(messages))
+        except Declined:
+            raise
+        except InputError as error:  # a key, a model or a field that it does not take: no author's to mend
+            raise GaveUp(f"The author at {self._address} refuses to write: {error}.") from error
         return read_answer(answer)
 
     async def _ask(self, messages: Sequence[Message]) -> str:
