@@ -11,6 +11,7 @@ what was waited for did not come (one sentence says what), 130 interrupted by Ct
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import importlib.util
@@ -23,6 +24,7 @@ import sys
 import time
 from collections.abc import Iterator
 from types import ModuleType
+from typing import NoReturn
 
 import ml_collections
 
@@ -31,6 +33,7 @@ from tars_jax import GaveUp, InputError
 from tars_jax.training.run_directory import RunDirectory
 
 POD = "TARS_JAX_POD"  # set by launch/pod.sh: this process is one of several of a run
+INTERRUPTED = 130  # as shells have it
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -59,7 +62,7 @@ def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
             return module.run(config, run_directory) or 0
     except KeyboardInterrupt:
         print(f"\nInterrupted. Resume with: {resume}" if resume else "\nInterrupted.", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except Exception as error:
         sentence = _sentence(error, resume)
         if sentence is None:
@@ -148,6 +151,18 @@ def _let_signals_interrupt() -> None:
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
+def leave(code: int) -> NoReturn:
+    """Ends the process. One that was interrupted leaves out what C++ tidies up at an exit: XLA may still compile in
+    threads of its own, and crashes when that is taken from under it."""
+    if code == INTERRUPTED:
+        atexit._run_exitfuncs()
+        with contextlib.suppress(OSError):  # whoever read them may be gone
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 def _sentence(error: BaseException, resume: str) -> str | None:
     """What the user is told about an error that is not the program's fault; None for one that is."""
     for one in _flat(error):
@@ -188,4 +203,4 @@ if __name__ == "__main__":
         from experiments.pod import end_with
 
         end_with(main)
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

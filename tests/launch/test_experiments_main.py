@@ -18,7 +18,7 @@ def get_config():
     return ConfigDict({"seed": 3, "run": "", "steps": 2, "error": ""})
 """
 EXPERIMENT = """
-import errno, os, time
+import atexit, ctypes, errno, os, time
 from experiments.config import at_least
 from tars_jax import GaveUp, InputError
 
@@ -37,6 +37,9 @@ def run(config, run_directory):
     if config.error == "bug":
         raise ZeroDivisionError
     if config.error == "wait":
+        atexit.register(lambda: print("tidied", flush=True))
+        libc = ctypes.CDLL(None)
+        libc.__cxa_atexit(libc.abort, None, None)  # as XLA's threads do when what they use is destroyed
         print("waiting", flush=True)
         time.sleep(60)
     run_directory.finish("count", {"steps": config.steps})
@@ -138,7 +141,7 @@ def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -> None:
     program = (
-        f"import sys, pathlib, experiments.__main__ as m; sys.exit(m.main(sys.argv[1:], pathlib.Path({str(root)!r})))"
+        f"import sys, pathlib, experiments.__main__ as m; m.leave(m.main(sys.argv[1:], pathlib.Path({str(root)!r})))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, "dummy", "--config.run=here", "--config.error=wait"],
@@ -152,11 +155,11 @@ def test_signals_say_how_to_resume(root: pathlib.Path, number: signal.Signals) -
         while "waiting" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(number)
-        _, error = process.communicate(timeout=20)
+        said, error = process.communicate(timeout=20)
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 130
+    assert process.returncode == 130 and said.endswith("tidied\n")
     assert error.endswith("./launch/local.sh dummy --config=here/config.json --config.run=here\n")
     begin = time.monotonic()
     assert main(["dummy", "--config=here/config.json", "--config.run=here", "--config.error=x"], root) == 2
