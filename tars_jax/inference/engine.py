@@ -10,33 +10,27 @@ between chunks: every token records the version that sampled it.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from flax.core import FrozenDict
 
 from tars_jax import InputError
 from tars_jax.inference.admission import Admission, check_idle
-from tars_jax.inference.batching import Chunk, bucket, extension, rows_for, written
+from tars_jax.inference.batching import Chunk, bucket, rows_for, written
 from tars_jax.inference.config import EngineConfig, EngineStatistics
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.pictures import PictureBank
+from tars_jax.inference.device import Device
 from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling, Written
 from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
 from tars_jax.inference.session import Session
-from tars_jax.inference.slots import Drawn, SlotState, copy, make_hold_fn, make_slot_functions, put, take
+from tars_jax.inference.slots import Drawn
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
-from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
-from tars_jax.model.sharding import mesh_of
 
 
 class Engine:
@@ -62,35 +56,11 @@ class Engine:
             raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
         if config.alternatives > model.vocabulary:
             raise InputError(f"engine.alternatives is {config.alternatives}, the vocabulary has {model.vocabulary}")
-        self.model, self.config, self._image, self._stop = model, config, image, stop
-        quantised = config.weights == "w4a8"
-        self._quantise = functools.partial(quantise_on_mesh, model)
-        self._functions = make_slot_functions(
-            model,
-            stop=stop,
-            chunk=config.chunk,
-            base_seed=seed,
-            quantised=quantised,
-            record_routes=config.record_routes,
-            alternatives=config.alternatives,
-        )
-        self._starts = {} if constraints is None else dict(constraints.start)
-        # Names are no business of a program, which is known by everything in its arguments that is no array.
-        self._constraints = (
-            None if constraints is None else jax.device_put(dataclasses.replace(constraints, start=FrozenDict()))
-        )
+        self.model, self.config, self._stop = model, config, stop
+        self._device = Device(model, parameters, config, image=image, stop=stop, seed=seed, constraints=constraints)
         self._admission = Admission(model, config, image, constraints)
-        self._mesh = mesh_of(parameters)
-        groups = config.groups(model)
-        self._hold = make_hold_fn(groups, self._mesh)
-        slots = config.slots, config.max_length
-        self._state = SlotState.empty(
-            model, *slots, self._mesh, groups, penalties=config.penalties, biases=config.biases
-        )
-        room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
-        self._bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
         self._under_way: Chunk | None = None
-        self._device = threading.Lock()  # around everything that uses the state or the bank
+        self._working = threading.Lock()  # around everything that uses the device, but for `hold`
         self._wake = threading.Condition()  # around everything below
         self._scheduler = Scheduler(config.slots, config.max_queue)
         self._sessions: set[Session] = set()
@@ -133,10 +103,8 @@ class Engine:
 
         An engine of w4a8 quantises them, unless they are quantised already.
         """
-        with self._on_mesh():
-            if self.config.weights == "w4a8" and not is_quantised(parameters):
-                parameters = self._quantise(parameters)
-            copied = self._hold(parameters)
+        with self._device.on_mesh():
+            copied = self._device.hold(parameters)
         with self._wake:
             self._weights = (copied, version, next(self._generation))
 
@@ -151,36 +119,8 @@ class Engine:
         `on_program(done, total)` hears how many programs have run, first of none; each runs twice, and is compiled the
         first time.
         """
-        with self._device, self._on_mesh():
-            budget = jnp.copy(self._state.budget)  # decoding nobody ends the answers of all
-            programs = self._programs(self._weights[0], image_size)
-            twice = [*programs, *programs]  # what a program returns may lie otherwise than what it was first given
-            on_program(0, len(twice))
-            for done, program in enumerate(twice, start=1):
-                program()
-                jax.block_until_ready(self._state)
-                on_program(done, len(twice))
-            self._state = dataclasses.replace(self._state, budget=budget)
-
-    def _programs(self, parameters: Parameters, image_size: tuple[int, int] | None) -> list[Callable[[], None]]:
-        """Everything that the device is ever given to do, done for nobody."""
-
-        def read(rows: int, length: int) -> None:
-            self._read(parameters, {}, rows_for((), (rows,), self.config.slots), length, {})
-
-        def decode(size: int) -> None:
-            nobody = np.full(size, self.config.slots, np.int32)
-            self._state, _ = self._functions.decode(parameters, self._state, nobody, self._constraints)
-
-        def move() -> None:
-            self._state = copy(self._state, 0, 0)
-            self._state = put(self._state, 0, take(self._state, 0, 1), 1)
-
-        shapes = itertools.product(self.config.row_buckets, self.config.length_buckets)
-        programs = [functools.partial(read, *shape) for shape in shapes]
-        programs += [functools.partial(decode, size) for size in (*self.config.decode_buckets, self.config.slots)]
-        pictures = [] if image_size is None else [functools.partial(self._bank.warm_up, parameters, image_size)]
-        return [*programs, move, *pictures]
+        with self._working, self._device.on_mesh():
+            self._device.warm_up(self._weights[0], image_size, on_program)
 
     def statistics(self) -> EngineStatistics:
         with self._wake:
@@ -195,8 +135,8 @@ class Engine:
                 offloaded=sum(session.window.saved is not None for session in self._sessions),
                 sessions=len(self._sessions),
                 slots=self.config.slots,
-                image_hits=self._bank.hits,
-                image_misses=self._bank.misses,
+                image_hits=self._device.bank.hits,
+                image_misses=self._device.bank.misses,
                 version=self.version,
             )
 
@@ -267,17 +207,13 @@ class Engine:
 
     # The thread
 
-    def _on_mesh(self) -> contextlib.AbstractContextManager[object]:
-        """A mesh belongs to a thread; the caller's is not this one's."""
-        return contextlib.nullcontext() if self._mesh is None else jax.set_mesh(self._mesh)
-
     def _run(self) -> None:
         reason: BaseException = RuntimeError("the engine was closed")
         try:
-            with self._on_mesh():
+            with self._device.on_mesh():
                 while (work := self._next()) is not None:
                     began = time.perf_counter()
-                    with self._device:
+                    with self._working:
                         self._round(*work)
                     self._busy_seconds += time.perf_counter() - began
         except BaseException as error:
@@ -299,7 +235,7 @@ class Engine:
             return None
 
     def _fit(self, requests: Sequence[Request]) -> bool:
-        return self._bank.fits(picture for request in requests for picture in request.pictures)
+        return self._device.bank.fits(picture for request in requests for picture in request.pictures)
 
     def _round(self, batch: list[Request], moves: list[Move]) -> None:
         weights = self._weights
@@ -308,7 +244,7 @@ class Engine:
         if somebody_waits:  # what comes back may end answers, whose slots they need
             self._read_back()
         for move in moves:
-            self._move(move)
+            self._device.move(move)
         if batch:
             with self._span("read"):
                 self._begin(weights, batch)
@@ -323,8 +259,9 @@ class Engine:
         by_slot = {request.slot: request for request in batch}
         slots = rows_for(list(by_slot), self.config.row_buckets, self.config.slots)
         length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
-        places = self._bank.show(parameters, generation, [each for request in batch for each in request.pictures])
-        first = self._read(parameters, by_slot, slots, length, places)
+        pictures = [picture for request in batch for picture in request.pictures]
+        places = self._device.bank.show(parameters, generation, pictures)
+        first = self._device.read(parameters, by_slot, slots, length, places)
         answers = [by_slot.get(slot) for slot in slots.tolist()]
         drawn = written(first, answers, version)
         for row, request in enumerate(answers):
@@ -348,8 +285,7 @@ class Engine:
         if not answers:
             return None
         slots = rows_for(sorted(answers), self.config.decode_buckets, self.config.slots)
-        self._state, record = self._functions.decode(parameters, self._state, slots, self._constraints)
-        return Chunk(record, slots, answers, version)
+        return Chunk(self._device.decode(parameters, slots), slots, answers, version)
 
     def _read_back(self) -> None:
         """Waits for the chunk under way, and writes what was drawn to its answers but those that have ended since."""
@@ -365,38 +301,6 @@ class Engine:
             if drawn.routes is not None:
                 request.routes.append(np.asarray(drawn.routes[row])[: len(mine.tokens)])
             self._write(request, mine)
-
-    def _move(self, move: Move) -> None:
-        if move.save is not None:
-            move.save.blocks = take(self._state, move.slot, move.length)
-        elif move.copy is not None:
-            self._state = copy(self._state, move.copy, move.slot)
-        elif move.restore is not None:
-            self._state = put(self._state, move.slot, move.restore.blocks, move.length)
-
-    def _read(
-        self,
-        parameters: Parameters,
-        batch: Mapping[int, Request],
-        slots: np.ndarray,
-        length: int,
-        places: Mapping[bytes, np.ndarray],
-    ) -> Drawn:
-        """Reads the new tokens of requests by slot, padded to [R, T]; the first token of each answer, [R]."""
-        new = extension(
-            batch,
-            slots,
-            length,
-            max_length=self.config.max_length,
-            image=self._image,
-            places=places,
-            bank=self._bank.features,
-            starts=self._starts,
-            biases=self.config.biases,
-        )
-        self._state, record = self._functions.extend(parameters, self._state, new, self._constraints)
-        drawn: Drawn = jax.device_get(record)
-        return drawn
 
     def _write(self, request: Request, drawn: Written) -> None:
         """Adds what was drawn to an answer, up to its end. What its caller's functions raise ends this answer alone."""

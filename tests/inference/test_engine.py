@@ -141,7 +141,7 @@ def test_turns_do_not_compile_again(tiny_model: ModelConfig, tiny_parameters: Pa
             sizes = []
             for turns in (1, 5):
                 await asyncio.gather(*(episode(seed, turns) for seed in range(3)))
-                functions: Any = engine._functions
+                functions: Any = engine._device.functions
                 sizes.append((functions.extend._cache_size(), functions.decode._cache_size()))
             return sizes
 
@@ -153,13 +153,13 @@ def test_new_weights_take_over_between_chunks(tiny_model: ModelConfig, tiny_para
     uniform = jax.tree.map(jnp.copy, tiny_parameters)
     uniform["vocabulary_head"]["kernel"] *= 0
     with Engine(tiny_model, tiny_parameters, config, image=IMAGE, stop=NEVER_WRITTEN, seed=0) as engine:
-        functions = engine._functions
+        functions = engine._device.functions
 
         def decode_then_hand_over(*arguments: Any) -> Any:
             engine.set_weights(uniform, engine.version + 1)
             return functions.decode(*arguments)
 
-        engine._functions = dataclasses.replace(functions, decode=decode_then_hand_over)
+        engine._device.functions = dataclasses.replace(functions, decode=decode_then_hand_over)
 
         async def play() -> list[Sampled]:
             async with engine.session(seed=1) as session:
@@ -194,7 +194,7 @@ def test_errors_of_the_thread_reach_every_caller(tiny_model: ModelConfig, tiny_p
     def broken(*_: object) -> None:
         raise MemoryError("no room on the device")
 
-    engine._functions = dataclasses.replace(engine._functions, extend=broken)  # type: ignore[arg-type]
+    engine._device.functions = dataclasses.replace(engine._device.functions, extend=broken)  # type: ignore[arg-type]
     with engine:
 
         async def play() -> list[Any]:

@@ -340,7 +340,7 @@ def test_health_tells_of_an_engine_that_stopped_before_anybody_asks_again(
     def broken(*_: object) -> None:
         raise MemoryError("no room on the device")
 
-    engine._functions = dataclasses.replace(engine._functions, extend=broken)  # type: ignore[arg-type]
+    engine._device.functions = dataclasses.replace(engine._device.functions, extend=broken)  # type: ignore[arg-type]
     config = ServerConfig(port=0)
     with engine, serving(make_app(dataclasses.replace(served, engine=engine), config), config) as address:
         assert httpx.get(f"{address}/health").status_code == 200

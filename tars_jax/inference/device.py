@@ -1,0 +1,159 @@
+"""All that an engine has on its device, and all that it has done there.
+
+Axes: R rows of a batch, T new tokens of a row, Q image tokens of a picture.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax.core import FrozenDict
+
+from tars_jax.inference.batching import extension, rows_for
+from tars_jax.inference.config import EngineConfig
+from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.pictures import PictureBank
+from tars_jax.inference.scheduler import Move, Request
+from tars_jax.inference.slots import Drawn, SlotState, copy, make_hold_fn, make_slot_functions, put, take
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
+from tars_jax.model.sharding import mesh_of
+
+
+class Device:
+    """The slots of one engine, the pictures that they have seen, and the programs. One thread at a time uses it, under
+    `on_mesh`.
+    """
+
+    def __init__(
+        self,
+        model: ModelConfig,
+        parameters: Parameters,
+        config: EngineConfig,
+        *,
+        image: int,
+        stop: int,
+        seed: int,
+        constraints: Constraints | None,
+    ) -> None:
+        """On the mesh that `parameters` lie on, which are not kept."""
+        self._model, self._config, self._image = model, config, image
+        quantised = config.weights == "w4a8"
+        self.functions = make_slot_functions(
+            model,
+            stop=stop,
+            chunk=config.chunk,
+            base_seed=seed,
+            quantised=quantised,
+            record_routes=config.record_routes,
+            alternatives=config.alternatives,
+        )
+        self._starts = {} if constraints is None else dict(constraints.start)
+        # Names are no business of a program, which is known by everything in its arguments that is no array.
+        self._constraints = (
+            None if constraints is None else jax.device_put(dataclasses.replace(constraints, start=FrozenDict()))
+        )
+        self._mesh = mesh_of(parameters)
+        groups = config.groups(model)
+        self._hold = make_hold_fn(groups, self._mesh)
+        slots = config.slots, config.max_length
+        self._state = SlotState.empty(
+            model, *slots, self._mesh, groups, penalties=config.penalties, biases=config.biases
+        )
+        room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
+        self.bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
+
+    def on_mesh(self) -> contextlib.AbstractContextManager[object]:
+        """A mesh belongs to a thread; the caller's is not this one's."""
+        return contextlib.nullcontext() if self._mesh is None else jax.set_mesh(self._mesh)
+
+    def hold(self, parameters: Parameters) -> Parameters:
+        """A copy as the programs take it: the learner may donate its own. An engine of w4a8 quantises what is not."""
+        if self._config.weights == "w4a8" and not is_quantised(parameters):
+            parameters = quantise_on_mesh(self._model, parameters)
+        return self._hold(parameters)
+
+    def read(
+        self,
+        parameters: Parameters,
+        batch: Mapping[int, Request],
+        slots: np.ndarray,
+        length: int,
+        places: Mapping[bytes, np.ndarray],
+    ) -> Drawn:
+        """Reads the new tokens of requests by slot, padded to [R, T]; the first token of each answer, [R], on the host.
+
+        `places` [Q] are those of each picture in the bank.
+        """
+        new = extension(
+            batch,
+            slots,
+            length,
+            max_length=self._config.max_length,
+            image=self._image,
+            places=places,
+            bank=self.bank.features,
+            starts=self._starts,
+            biases=self._config.biases,
+        )
+        self._state, record = self.functions.extend(parameters, self._state, new, self._constraints)
+        drawn: Drawn = jax.device_get(record)
+        return drawn
+
+    def decode(self, parameters: Parameters, slots: np.ndarray) -> Drawn:
+        """A chunk of the answers in these slots [R]; on the device, as it becomes ready."""
+        self._state, record = self.functions.decode(parameters, self._state, slots, self._constraints)
+        return record
+
+    def move(self, move: Move) -> None:
+        if move.save is not None:
+            move.save.blocks = take(self._state, move.slot, move.length)
+        elif move.copy is not None:
+            self._state = copy(self._state, move.copy, move.slot)
+        elif move.restore is not None:
+            self._state = put(self._state, move.slot, move.restore.blocks, move.length)
+
+    def warm_up(
+        self, parameters: Parameters, image_size: tuple[int, int] | None, on_program: Callable[[int, int], None]
+    ) -> None:
+        """Runs every program twice, for nobody: what one returns may lie otherwise than what it was first given.
+
+        `on_program(done, total)` hears how many have run, first of none.
+        """
+        budget = jnp.copy(self._state.budget)  # decoding nobody ends the answers of all
+        programs = self._programs(parameters, image_size)
+        twice = [*programs, *programs]
+        on_program(0, len(twice))
+        for done, program in enumerate(twice, start=1):
+            program()
+            jax.block_until_ready(self._state)
+            on_program(done, len(twice))
+        self._state = dataclasses.replace(self._state, budget=budget)
+
+    def _programs(self, parameters: Parameters, image_size: tuple[int, int] | None) -> list[Callable[[], object]]:
+        """Everything that the device is ever given to do, done for nobody."""
+        config = self._config
+
+        def read(rows: int, length: int) -> None:
+            self.read(parameters, {}, rows_for((), (rows,), config.slots), length, {})
+
+        def decode(size: int) -> None:
+            self.decode(parameters, np.full(size, config.slots, np.int32))
+
+        def move() -> None:
+            self._state = copy(self._state, 0, 0)
+            self._state = put(self._state, 0, take(self._state, 0, 1), 1)
+
+        shapes = itertools.product(config.row_buckets, config.length_buckets)
+        programs = [functools.partial(read, *shape) for shape in shapes]
+        programs += [functools.partial(decode, size) for size in (*config.decode_buckets, config.slots)]
+        pictures = [] if image_size is None else [functools.partial(self.bank.warm_up, parameters, image_size)]
+        return [*programs, move, *pictures]
