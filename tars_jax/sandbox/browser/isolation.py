@@ -12,7 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, WORKER_MARK, WORKER_SCRIPT, resume_script
+from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, REPORTING, WORKER_MARK, WORKER_SCRIPT, resume_script
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.failures import SandboxFailure
@@ -21,6 +21,7 @@ from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
 from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, content_type
 
+_REPORTED = {"Content-Security-Policy-Report-Only": REPORTING}
 _NO_STORAGE = (
     "storageState.",
     "Unable to restore",
@@ -115,9 +116,10 @@ async def _serve(site: Site, hosts: Hosts, report: Report | None, route: Route) 
         path = site.find(route.request.url)
         if path is not None:
             clock = WORKER_SCRIPT.encode() + b"\n" if route.request.url.endswith(WORKER_MARK) else b""
-            await route.fulfill(status=200, body=clock + path.read_bytes(), content_type=content_type(path))
+            headers = {"Content-Type": content_type(path), **_REPORTED}
+            await route.fulfill(status=200, body=clock + path.read_bytes(), headers=headers)
         elif route.request.url.startswith(f"{ORIGIN}/"):
-            await route.fulfill(status=404, body="no such file")
+            await route.fulfill(status=404, body="no such file", headers=_REPORTED)
         elif hosts.allows_url(route.request.url):
             await route.continue_()
         else:

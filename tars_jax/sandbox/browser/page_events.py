@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 from playwright.async_api import ConsoleMessage, Dialog, Download, Frame
 from playwright.async_api import Page as PlaywrightPage
 
+from tars_jax.sandbox.browser.clock import REPORTER
+
 Report: TypeAlias = Callable[[str, dict[str, Any]], None]  # kind of the event, what there is to say of it
 LONGEST_TEXT = 2000  # characters; a page may log its whole state
 
@@ -16,7 +18,8 @@ def watch(page: PlaywrightPage, report: Report, *, downloads: bool) -> None:
     """Tells `report` of everything from now on. `downloads`: of those too, none of which is kept."""
 
     def console(message: ConsoleMessage) -> None:
-        report("console", {"level": message.type, "text": message.text[:LONGEST_TEXT]})
+        if REPORTER not in message.text:  # the clock's own
+            report("console", {"level": message.type, "text": message.text[:LONGEST_TEXT]})
 
     def navigated(frame: Frame) -> None:
         report("navigation", {"url": frame.url[:LONGEST_TEXT], "main": frame.parent_frame is None})

@@ -7,8 +7,11 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-EVERYWHERE = ("timeline.js", "timers.js", "readers.js", "loads.js", "children.js", "shared_workers.js")
+EVERYWHERE = ("timeline.js", "timers.js", "readers.js", "loads.js", "reports.js", "children.js", "shared_workers.js")
 IN_DOCUMENTS = ("timelines.js", "animations.js", "observers.js", "sound.js", "page.js")
+# Goes with each answer of a site: what it "forbids" loads all the same, and is reported to reports.js.
+REPORTER = "http://clock.invalid"
+REPORTING = f"script-src-elem 'unsafe-inline' data: {REPORTER}; img-src data: blob: {REPORTER}"
 WORKER_MARK = "__clock"  # the last word of the query with which a page asks for a worker's script
 
 

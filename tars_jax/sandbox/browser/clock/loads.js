@@ -190,6 +190,8 @@
     if (element instanceof HTMLImageElement) return !element.complete;
     return element.getAttribute(name) !== oldValue && (name === 'href' || element.sheet === null);
   }
+  // A style sheet in the page's own text may ask for others.
+  const asksForMore = (element) => element instanceof HTMLStyleElement && element.textContent.includes('@import');
   function changed(record) {
     const element = record.target.closest('picture')?.querySelector('img') ?? record.target;
     if (asksAnew(element, record)) awaited(element);
@@ -201,9 +203,11 @@
     for (const record of records) {
       if (record.type === 'attributes' && record.target.matches('img, picture > source, image, link')) changed(record);
       for (const node of record.addedNodes) {
+        if (asksForMore(record.target)) awaited(record.target);
         if (!(node instanceof Element)) continue;
         const inserted = [...node.querySelectorAll(LOADING), ...(node.matches(LOADING) ? [node] : [])];
         inserted.filter(isLoading).forEach(awaited);
+        [node, ...node.querySelectorAll('style')].filter(asksForMore).forEach(awaited);
       }
     }
   }).observe(document, { childList: true, subtree: true, attributeFilter: ASKED, attributeOldValue: true });

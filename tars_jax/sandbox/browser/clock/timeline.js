@@ -15,6 +15,7 @@
     Date,
     now: performance.now.bind(performance),
     setTimeout: self.setTimeout.bind(self),
+    postTask: self.scheduler?.postTask.bind(scheduler),
     requestAnimationFrame: self.requestAnimationFrame?.bind(self),
   };
   const inWindow = typeof window === 'object';
@@ -84,6 +85,7 @@
     let rounds = 0;
     for (let index = 0; index < timeline.settlers.length;) {
       const more = await timeline.settlers[index]();
+      if (more) await nextTask(); // what was waited for may have asked for more
       index = more && ++rounds < MOST_ROUNDS ? 0 : index + 1;
     }
   }
