@@ -307,6 +307,6 @@ def test_open_page_waits_while_all_places_are_taken(laboratory: Any) -> None:
             await pages[0].close()
             await pages[0].close()
             await (await waiting).close()
-            assert manager.stats.pages_open == 3 and manager.stats.launches == 2
+            assert manager.stats.pages_open == 3 and manager.stats.browsers == 2
 
     laboratory.run(fill())

@@ -56,6 +56,7 @@ class Launched:
     token: str  # in the environment of its processes
     gate: str  # the only host name that leads anywhere: to loopback, where the gates of pages listen (network.py)
     whole_frames: bool  # for pages whose pictures are captured, not for those that are read back
+    asked_for: bool = False  # by a page
 
 
 async def launch(

@@ -11,19 +11,18 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
-import os
-import signal
 import time
 from collections.abc import Sequence
 from functools import partial
 from types import TracebackType
 
-from playwright.async_api import BrowserContext, Playwright, async_playwright
+from playwright.async_api import BrowserContext
 from playwright.async_api import Error as PlaywrightError
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.downloads import Downloader, Downloads
+from tars_jax.sandbox.browser.driver import Driver, start_driver
 from tars_jax.sandbox.browser.elastic import (
     Load,
     browser_memory_mb,
@@ -38,12 +37,11 @@ from tars_jax.sandbox.browser.launch import Launched, last_words, launch
 from tars_jax.sandbox.browser.network import Gate, Hosts
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
-from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
+from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.site import PageSpec, Site
 
 OPEN_ATTEMPTS = 3
 LONGEST_CLOSE_S = 5.0
-DRIVER_START_S = 120.0  # a fresh process of Node.js that reads its code: long on a busy machine, and nothing to mend
 
 
 @dataclasses.dataclass
@@ -64,20 +62,12 @@ class ManagerStats:
         return {name: dict(value) if isinstance(value, dict) else value for name, value in vars(self).items()}
 
 
-@dataclasses.dataclass
-class _Driver:
-    playwright: Playwright
-    pid: int
-    pidfd: int
-
-
 class _Slot:
     """The place of one browser, whichever process fills it at the moment."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.launched: Launched | None = None
-        self.is_new = True  # no page has asked for that browser yet
         self.pages: set[Page] = set()
         self.places_taken = 0  # pages, and pages being opened
         self.memory_mb = 0.0  # when last looked at
@@ -98,7 +88,7 @@ class BrowserManager:
         self._executable = find_executable(self.config.executable)
         self._close_timeout_s = min(LONGEST_CLOSE_S, self.config.call_timeout_s)
         self._slots = [_Slot() for _ in range(self.config.browsers)]
-        self._driver: _Driver | None = None
+        self._driver: Driver | None = None
         self._driver_lock = asyncio.Lock()
         self._place_freed = asyncio.Condition()
         self._run: SandboxRun | None = None
@@ -119,10 +109,10 @@ class BrowserManager:
         await self.close()
 
     async def start(self) -> None:
-        """Starts the driver and the first browser; the others start when pages need them."""
+        """Starts the driver and a first browser, of the kind that games want; the others start when pages need them."""
         self._run = SandboxRun()
         try:
-            await self._living_browser(self._slots[0])
+            await self._living_browser(self._slots[0], whole_frames=not self._reads_back(single_canvas=True))
         except SandboxFailure as failure:
             await self.close()
             raise InputError(f"{self._executable} does not run as a Chromium: {failure}") from failure
@@ -146,10 +136,7 @@ class BrowserManager:
         driver, self._driver = self._driver, None
         try:
             if driver is not None:
-                asyncio.get_running_loop().remove_reader(driver.pidfd)
-                os.close(driver.pidfd)
-                with contextlib.suppress(Exception):
-                    await asyncio.wait_for(driver.playwright.stop(), self._close_timeout_s)
+                await driver.stop(self._close_timeout_s)
         finally:
             await asyncio.to_thread(run.finish)
 
@@ -209,9 +196,10 @@ class BrowserManager:
 
     async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None) -> Page:
         problem: Exception | None = None
-        read_back = spec.single_canvas and self.config.screenshot in ("auto", "canvas")
+        whole_frames = not self._reads_back(spec.single_canvas)
         for _ in range(OPEN_ATTEMPTS):
-            launched = await self._living_browser(slot, whole_frames=not read_back)
+            launched = await self._living_browser(slot, whole_frames=whole_frames)
+            launched.asked_for = True
             try:
                 opening = self._new_page(launched, slot, spec, report, downloads)
                 return await asyncio.wait_for(opening, self.config.call_timeout_s)
@@ -273,36 +261,34 @@ class BrowserManager:
 
     # ---- bringing parts up ----
 
-    async def _living_browser(self, slot: _Slot, *, whole_frames: bool | None = None) -> Launched:
-        """The browser of a place, of the kind that its first page wants (`Launched.whole_frames`), if one asks."""
+    def _reads_back(self, single_canvas: bool) -> bool:
+        """Whether pictures of such a page are read back in it, so that its browser needs no `Launched.whole_frames`."""
+        return single_canvas and self.config.screenshot in ("auto", "canvas")
+
+    async def _living_browser(self, slot: _Slot, *, whole_frames: bool) -> Launched:
+        """The browser of a place; one of the other kind that no page has asked for yet is replaced."""
         async with slot.lock:
-            if slot.launched and slot.is_new and whole_frames not in (None, slot.launched.whole_frames):
+            if slot.launched and not slot.launched.asked_for and slot.launched.whole_frames != whole_frames:
                 self._browser_ended(slot, slot.launched, "browser")
-            slot.is_new = (slot.is_new or slot.launched is None) and whole_frames is None
             for attempt in range(OPEN_ATTEMPTS):
                 if slot.launched is not None:
                     return slot.launched
                 driver = await self._living_driver()
                 try:
-                    return await self._launch(slot, driver, whole_frames=whole_frames is not False)
+                    return await self._launch(slot, driver, whole_frames=whole_frames)
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
                     problem = last_words(error)
                     if (attempt > 0 or isinstance(error, TimeoutError)) and not await self._serves_others(driver):
                         self._driver_lost(driver)
             raise SandboxFailure("browser", problem)
 
-    async def _serves_others(self, driver: _Driver) -> bool:
+    async def _serves_others(self, driver: Driver) -> bool:
         """Whether browsers live by this driver and it answers: then it is the machine that is slow to launch one."""
         if not any(slot.launched for slot in self._slots):
             return False
-        try:
-            async with asyncio.timeout(self.config.call_timeout_s):
-                await (await driver.playwright.request.new_context()).dispose()
-        except (PlaywrightError, ConnectionError, TimeoutError):
-            return False
-        return self._driver is driver
+        return await driver.answers(self.config.call_timeout_s) and self._driver is driver
 
-    async def _launch(self, slot: _Slot, driver: _Driver, *, whole_frames: bool) -> Launched:
+    async def _launch(self, slot: _Slot, driver: Driver, *, whole_frames: bool) -> Launched:
         self.stats.launches += 1
         number = self.stats.launches
         launching = launch(driver.playwright, self._executable, self._running(), number, whole_frames=whole_frames)
@@ -312,22 +298,11 @@ class BrowserManager:
         launched.browser.on("disconnected", lambda _: self._browser_lost(slot, launched))
         return launched
 
-    async def _living_driver(self) -> _Driver:
+    async def _living_driver(self) -> Driver:
         async with self._driver_lock:
             if self._driver is None:
-                run = self._running()
                 self.stats.driver_starts += 1
-                async with run.environment():
-                    try:
-                        playwright = await asyncio.wait_for(async_playwright().start(), DRIVER_START_S)
-                    except (PlaywrightError, OSError, TimeoutError) as error:
-                        raise SandboxFailure("driver", f"it did not start: {error}") from error
-                pid = run.child()
-                if pid is None:
-                    raise SandboxFailure("driver", "it ended as it started")
-                driver = _Driver(playwright, pid, os.pidfd_open(pid))
-                asyncio.get_running_loop().add_reader(driver.pidfd, self._driver_lost, driver)
-                self._driver = driver
+                self._driver = await start_driver(self._running(), self._driver_lost)
             return self._driver
 
     def _running(self) -> SandboxRun:
@@ -373,22 +348,19 @@ class BrowserManager:
         self.stats.failures[kind] += 1
 
     def _browser_lost(self, slot: _Slot, launched: Launched) -> None:
-        if self._driver is not None and not is_alive(self._driver.pid):
+        if self._driver is not None and not self._driver.is_alive:
             self._driver_lost(self._driver)
         else:
             self._browser_ended(slot, launched, "browser")
 
-    def _driver_lost(self, driver: _Driver) -> None:
+    def _driver_lost(self, driver: Driver) -> None:
         if self._driver is not driver:
             return
         self._driver = None
-        asyncio.get_running_loop().remove_reader(driver.pidfd)
-        os.close(driver.pidfd)
         for slot in self._slots:
             if slot.launched is not None:
                 self._browser_ended(slot, slot.launched, "driver")
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(driver.pid, signal.SIGKILL)
+        driver.kill()
 
     def _browser_ended(self, slot: _Slot, launched: Launched, kind: str) -> None:
         """Forgets a browser that is gone or no longer answers, and ends what is left of it."""

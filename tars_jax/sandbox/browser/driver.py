@@ -1,0 +1,67 @@
+"""The process of Playwright's driver, through which browsers are launched and pages opened."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Playwright, async_playwright
+
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
+
+LONGEST_START_S = 120.0  # a fresh process of Node.js that reads its code: long on a busy machine, and nothing to mend
+
+
+class Driver:
+    """A running driver; `lost` is called with it when its process ends by itself."""
+
+    def __init__(self, playwright: Playwright, pid: int, lost: Callable[[Driver], None]) -> None:
+        self.playwright = playwright
+        self.pid = pid
+        self._pidfd = os.pidfd_open(pid)
+        asyncio.get_running_loop().add_reader(self._pidfd, lost, self)
+
+    @property
+    def is_alive(self) -> bool:
+        return is_alive(self.pid)
+
+    async def answers(self, timeout_s: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await (await self.playwright.request.new_context()).dispose()
+        except (PlaywrightError, ConnectionError, TimeoutError):
+            return False
+        return True
+
+    async def stop(self, timeout_s: float) -> None:
+        """Asks it to end; what does not is left to the end of the run."""
+        self._unwatch()
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(self.playwright.stop(), timeout_s)
+
+    def kill(self) -> None:
+        self._unwatch()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def _unwatch(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._pidfd)
+        os.close(self._pidfd)
+
+
+async def start_driver(run: SandboxRun, lost: Callable[[Driver], None]) -> Driver:
+    """Starts a driver as a process of `run`. Raises SandboxFailure("driver") when none comes up."""
+    async with run.environment():
+        try:
+            playwright = await asyncio.wait_for(async_playwright().start(), LONGEST_START_S)
+        except (PlaywrightError, OSError, TimeoutError) as error:
+            raise SandboxFailure("driver", f"it did not start: {error}") from error
+    pid = run.child()
+    if pid is None:
+        raise SandboxFailure("driver", "it ended as it started")
+    return Driver(playwright, pid, lost)
