@@ -6,7 +6,7 @@
 // where it stood and when; one that has been moved by the page since is anchored anew.
 (() => {
   'use strict';
-  const { timeline, realm, frames, originOf } = self.__clock;
+  const { timeline, realm, listen, frames, originOf } = self.__clock;
   const time = () => timeline.past + timeline.now; // goes on over a reset
   timeline.animations ??= createDriver();
   const { anchors, begun, shadows } = timeline.animations;
@@ -124,7 +124,7 @@
     const { setHTMLUnsafe } = prototype;
     prototype.setHTMLUnsafe = function (...values) { setHTMLUnsafe.apply(this, values); seeBelow(this); };
   }
-  document.addEventListener('readystatechange', () => seeBelow(document), true);
+  listen(document, 'readystatechange', () => seeBelow(document), true);
 
   // ---- what a page reads that the browser's standing timeline would tell otherwise ----
   const currentTime = Object.getOwnPropertyDescriptor(AnimationTimeline.prototype, 'currentTime');

@@ -9,7 +9,7 @@
 (() => {
   'use strict';
   const clock = self.__clock;
-  const { timeline, realm, native, inWindow, advanceTo, next, nextTask, reset } = clock;
+  const { timeline, realm, native, inWindow, listen, advanceTo, next, nextTask, reset } = clock;
   const ATTACH = '__clock port', SENT = '__clock sent', LINK = '__clock link';
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
@@ -158,7 +158,7 @@
   // What a port is to a worker, the windows' own messages are to a frame and its parent.
   const linked = new WeakMap(); // window at the other end -> { child, port }
   const linkTo = (other) => ({ onmessage() {}, postMessage(data) { other.postMessage({ [LINK]: data }, '*'); } });
-  if (inWindow) self.addEventListener('message', (event) => {
+  if (inWindow) listen(self, 'message', (event) => {
     const data = event.data?.[LINK];
     if (!data) return;
     event.stopImmediatePropagation();

@@ -1,7 +1,7 @@
 // Real work that takes no virtual time: what a page fetches, decodes or loads is there before time goes on.
 (() => {
   'use strict';
-  const { timeline, realm, native, inWindow, sleep } = self.__clock;
+  const { timeline, realm, native, inWindow, listen, sleep } = self.__clock;
   const LONGEST_MS = 5_000; // real; what takes longer is no longer waited for
   timeline.loads ??= createLoads();
   const { begin, end } = timeline.loads;
@@ -158,8 +158,8 @@
     begin(fragment, realm);
     event.signal.addEventListener('abort', () => end(fragment));
   });
-  self.addEventListener('popstate', () => end(travel), true);
-  self.addEventListener('hashchange', () => end(fragment), true);
+  listen(self, 'popstate', () => end(travel), true);
+  listen(self, 'hashchange', () => end(fragment), true);
   // Images, whether in the document or not; scripts, style sheets and frames when they are inserted; images and style
   // sheets in the document whose attributes ask for another one.
   const shown = (element) => ({ alive: () => realm.alive() && element.isConnected });
@@ -180,7 +180,7 @@
     });
   }
   const loaded = new WeakSet();
-  document.addEventListener('load', (event) => loaded.add(event.target), true);
+  listen(document, 'load', (event) => loaded.add(event.target), true);
   const PICTURE = 'img:is([src], [srcset]):not([loading=lazy]), image:is([href], [*|href])';
   const STYLE = 'link[rel~=stylesheet][href]:not([disabled])';
   const LOADING = `${PICTURE}, ${STYLE}, script[src], iframe[src], iframe[srcdoc]`;

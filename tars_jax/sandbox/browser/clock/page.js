@@ -1,7 +1,7 @@
 // What the sandbox calls in the top document, and what keeps the picture still between the calls.
 (() => {
   'use strict';
-  const { timeline, realm, native, advance, play, pause, reset, nativeFrame, sleep } = self.__clock;
+  const { timeline, realm, native, listeners, listen, advance, play, pause, nativeFrame, sleep } = self.__clock;
   const STORED = 'sandbox clock'; // in sessionStorage, only while one document follows another
   const LONGEST_NAVIGATION_MS = 10_000; // real
 
@@ -15,13 +15,29 @@
   still.replaceSync(`${caret} * { scroll-behavior: auto !important } ${bar}`);
   document.adoptedStyleSheets.push(still);
 
+  // ---- a document that the page writes anew ----
+  for (const name of ['open', 'write', 'writeln']) {
+    const work = Document.prototype[name];
+    Document.prototype[name] = { [name](...values) {
+      const result = work.apply(this, values);
+      for (const [target, ...listener] of listeners) target.addEventListener(...listener);
+      if (!this.adoptedStyleSheets.includes(still) && this === document) this.adoptedStyleSheets.push(still);
+      return result;
+    } }[name];
+  }
+
+  // Whether another document follows: not for `mailto:` and what else is for other programs.
+  const leadsAway = ({ destination, hashChange, downloadRequest }) =>
+    !destination.sameDocument && !hashChange && downloadRequest === null &&
+    /^(https?|blob|data|about|file):/.test(destination.url);
+
   // ---- a frame's next document: no time passes until it has loaded ----
   const frame = self.frameElement; // null in the top document, and below one of another origin
   if (frame && timeline.loads) {
     const { begin, end } = timeline.loads, there = { alive: () => frame.isConnected && frame.contentDocument !== null };
-    self.addEventListener('load', () => end(frame));
+    listen(self, 'load', () => end(frame));
     self.navigation?.addEventListener('navigate', (event) => {
-      if (event.destination.sameDocument || event.hashChange || event.downloadRequest !== null) return;
+      if (!leadsAway(event)) return;
       begin(frame, there);
       event.signal.addEventListener('abort', () => end(frame));
     });
@@ -31,12 +47,12 @@
   // ---- one document after another: time and chance go on ----
   let leaving = null; // {since}: this document will be replaced
   self.navigation?.addEventListener('navigate', (event) => {
-    if (event.destination.sameDocument || event.hashChange || event.downloadRequest !== null) return;
+    if (!leadsAway(event)) return;
     const departure = { since: native.now() };
     leaving = departure;
     event.signal.addEventListener('abort', () => { if (leaving === departure) leaving = null; });
   });
-  self.addEventListener('pagehide', () => {
+  listen(self, 'pagehide', () => {
     const { now, until, past, random, seed, playing } = timeline;
     const rate = playing?.rate ?? null;
     try {
@@ -65,7 +81,7 @@
   // ---- one call a step ----
   // Scrolling by the wheel happens in the compositor and reaches the page with one of its next frames; a listener that
   // may prevent it makes the browser wait for the page before it acknowledges the wheel.
-  self.addEventListener('wheel', () => {}, { passive: false });
+  listen(self, 'wheel', () => {}, { passive: false });
   async function settleScroll() {
     await nativeFrame();
     await nativeFrame();
@@ -79,10 +95,12 @@
       return null;
     }
   }
+  let loaded = false; // once is enough: a document that the page writes to without an end never is again
   async function observe(duration, withCanvas, read, rate) {
-    if (document.readyState !== 'complete') {
+    if (!loaded && document.readyState !== 'complete') {
       await new Promise((resolve) => self.addEventListener('load', resolve, { once: true }));
     }
+    loaded = true;
     await advance(duration, rate);
     if (timeline.children.size) await settleScroll(); // canvases that workers draw
     const data = await read();

@@ -1,7 +1,7 @@
 // What tells a page the time, and chance: all of it read from the timeline.
 (() => {
   'use strict';
-  const { EPOCH_MS, timeline, realm, native } = self.__clock;
+  const { EPOCH_MS, timeline, realm, native, listen } = self.__clock;
   const wallTime = () => EPOCH_MS + Math.floor(timeline.now);
   const sinceOrigin = () => timeline.now - realm.origin;
   const define = (target, name, descriptor) =>
@@ -127,7 +127,7 @@
     define(AnimationPlaybackEvent.prototype, 'timelineTime', { get() { return stamp(this); } });
   }
   for (const type of ['mousedown', 'mouseup', 'click', 'mousemove', 'pointerdown', 'pointerup', 'pointermove',
-    'keydown', 'keyup', 'wheel', 'message']) self.addEventListener(type, stamp, { capture: true, passive: true });
+    'keydown', 'keyup', 'wheel', 'message']) listen(self, type, stamp, { capture: true, passive: true });
 
   // ---- chance: mulberry32 (public domain, Tommy Ettinger), 32 bits of state, enough for the look of a game ----
   function draw() {

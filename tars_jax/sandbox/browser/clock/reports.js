@@ -4,7 +4,7 @@
 // comes in a task, before time goes on; that of what a module imports, before anything sees the module itself come.
 (() => {
   'use strict';
-  const { timeline, realm, native, inWindow, nextTask } = self.__clock;
+  const { timeline, realm, native, inWindow, listen, nextTask } = self.__clock;
   const { begin, end } = timeline.loads;
   timeline.imports ??= createImports();
   const REPORTER = '//clock.invalid';
@@ -53,7 +53,7 @@
     if (document.readyState === 'complete') ask(address, () => { new Image().src = address; }); // loads.js waits for it
   }
 
-  self.addEventListener('securitypolicyviolation', (event) => {
+  listen(self, 'securitypolicyviolation', (event) => {
     if (!event.originalPolicy.includes(REPORTER)) return;
     event.stopImmediatePropagation();
     const { blockedURI: address, effectiveDirective: directive } = event;

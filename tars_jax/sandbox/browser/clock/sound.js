@@ -4,7 +4,7 @@
 // its sources. A media element stays paused in the browser, and each frame puts a video that plays where it would be.
 (() => {
   'use strict';
-  const { timeline, realm, frames, awaitWork, inTask } = self.__clock;
+  const { timeline, realm, listen, frames, awaitWork, inTask } = self.__clock;
   const time = () => timeline.past + timeline.now; // goes on over a reset
   const tell = (target, ...types) => inTask(types.map((type) => () => target.dispatchEvent(new Event(type))));
   const define = (target, name, descriptor) =>
@@ -153,7 +153,7 @@
   });
   // What the browser tells of its own: it starts by itself what has `autoplay` or is played by its controls.
   for (const type of ['play', 'playing', 'pause', 'timeupdate', 'waiting', 'seeking', 'seeked']) {
-    self.addEventListener(type, (event) => {
+    listen(self, type, (event) => {
       const { target, isTrusted } = event;
       if (!isTrusted || !(target instanceof HTMLMediaElement)) return;
       if (type === 'play') {

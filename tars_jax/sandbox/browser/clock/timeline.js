@@ -51,6 +51,13 @@
     return parts;
   }
 
+  // Listeners of the clock. What takes those of the page away from a document and its window adds these again (page.js).
+  const listeners = [];
+  function listen(target, ...listener) {
+    listeners.push([target, ...listener]);
+    target.addEventListener(...listener);
+  }
+
   // ---- tasks ----
   // The listeners of one message run as tasks do: each with an empty stack, so that all promise reactions of one run
   // before the next, and with errors reported as uncaught.
@@ -163,7 +170,7 @@
 
   Object.defineProperty(self, '__clock', { value: {
     EPOCH_MS, timeline, realm, native, inWindow,
-    living, ended, inTask, nextTask, sleep, nativeFrame,
+    living, listeners, listen, ended, inTask, nextTask, sleep, nativeFrame,
     next, advance, advanceTo, play, pause, reset,
   } });
 })();
