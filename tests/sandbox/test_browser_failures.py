@@ -185,6 +185,18 @@ def test_a_page_that_hangs_times_out_alone(scene: Any) -> None:
     scene(hang)
 
 
+@pytest.mark.parametrize("script", ["while (true);", "window.stop()"])
+def test_a_page_that_never_loads_takes_no_other_along(scene: Any, laboratory: Any, script: str) -> None:
+    async def load(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
+        await pages[0].close()
+        await fails(manager.open_page(laboratory.site(f"<script>{script}</script>")), "timeout", 4)
+        await asyncio.gather(*(works(page) for page in pages[1:]))
+        pages[0] = await open_page()
+        assert not manager.stats.failures and manager.stats.launches == AT_FIRST
+
+    scene(load)
+
+
 @pytest.mark.parametrize("victim", ["browser", "driver"])
 def test_what_no_longer_answers_is_replaced(scene: Any, victim: str) -> None:
     async def stop(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:

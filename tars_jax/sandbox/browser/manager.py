@@ -195,7 +195,7 @@ class BrowserManager:
             self._place_freed.notify()
 
     async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None) -> Page:
-        problem: Exception | None = None
+        problem = ""
         whole_frames = not self._reads_back(spec.single_canvas)
         for _ in range(OPEN_ATTEMPTS):
             launched = await self._living_browser(slot, whole_frames=whole_frames)
@@ -203,10 +203,13 @@ class BrowserManager:
             try:
                 opening = self._new_page(launched, slot, spec, report, downloads)
                 return await asyncio.wait_for(opening, self.config.call_timeout_s)
-            except (PlaywrightError, ConnectionError, TimeoutError) as error:
-                problem = error
-                if isinstance(error, TimeoutError):
-                    self._browser_ended(slot, launched, "browser")
+            except TimeoutError as error:
+                if await self._answers(slot, launched):
+                    raise SandboxFailure("timeout", f"no load within {self.config.call_timeout_s:g} s") from error
+                self._browser_ended(slot, launched, "browser")
+                problem = "no answer"
+            except (PlaywrightError, ConnectionError) as error:
+                problem = str(error)
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
     async def _new_page(
@@ -333,6 +336,12 @@ class BrowserManager:
             memory_mb = await asyncio.to_thread(browser_memory_mb, launched.token)
             if slot.launched is launched:
                 slot.memory_mb = memory_mb
+
+    async def _answers(self, slot: _Slot, launched: Launched) -> bool:
+        """Whether a browser and the driver answer: then it is a page that does not."""
+        await self._look_at(slot)
+        driver = self._driver
+        return slot.launched is launched and driver is not None and await driver.answers(self.config.call_timeout_s)
 
     def _retire(self, slot: _Slot) -> None:
         surplus = is_surplus(slot.load, len(self._slots), self.config)
