@@ -427,6 +427,18 @@ def test_the_next_sessions_adopt_what_the_last_ones_left(laboratory: Any, tmp_pa
     laboratory.run(live())
 
 
+def test_one_session_that_the_disk_does_not_give_back_keeps_no_other(laboratory: Any, tmp_path: Path) -> None:
+    async def live() -> None:
+        site = laboratory.site(MEMORY)
+        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+            lost, kept = [(await sessions.open_page(site)).id for _ in range(2)]
+        (tmp_path / lost / "downloads" / "1.json").mkdir()  # to read it is an OSError
+        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+            assert [session.id for session in sessions.all_of()] == [kept] and (tmp_path / lost).exists()
+
+    laboratory.run(live())
+
+
 OWNER = """
 import asyncio, sys
 from pathlib import Path

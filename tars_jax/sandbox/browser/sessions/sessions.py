@@ -56,7 +56,11 @@ class Sessions:
             assert run is not None, "the manager is started first"
             self.reaped = await asyncio.to_thread(self._store.take_over, run)
             for stored in list(self._store.find()):
-                session = self._session(stored.id, stored.lease, stored.journal)
+                try:
+                    session = self._session(stored.id, stored.lease, stored.journal)
+                except OSError as error:  # its files stay as they are
+                    log.warning("session %s cannot be adopted: %s", stored.id, error)
+                    continue
                 session.recording = stored.recording
                 self.adopted += 1
                 self._begin(self._bring_up(session))
