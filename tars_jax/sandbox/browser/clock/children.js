@@ -2,14 +2,15 @@
 //
 // A child tells its parent when it begins. Before time goes on, the parent tells each child the time and waits until the
 // child has run what was due, has handled the messages sent to it and has had its own messages handled here. So messages
-// between documents and workers have exact virtual times, and what a worker computes takes none.
+// between documents and workers have exact virtual times, and what a worker computes takes none. Children are followed one
+// after another, and what a worker says out of its turn is held until then: several answer in order, not by who is faster.
 //
 // A worker has a port of its own for that, and messages are counted. A frame's words go the way that its page's own
 // messages go, as messages of windows, so that neither overtakes the other.
 (() => {
   'use strict';
   const clock = self.__clock;
-  const { timeline, realm, native, inWindow, listen, advanceTo, next, nextTask, reset } = clock;
+  const { timeline, realm, native, inWindow, listen, advanceTo, next, inTask, nextTask, reset } = clock;
   const ATTACH = '__clock port', SENT = '__clock sent', LINK = '__clock link';
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
@@ -43,7 +44,11 @@
   async function followAll() {
     if (timeline.now === timeline.until) for (const child of children) child.asked ||= child.uncounted;
     const behind = inOrder().filter((child) => child.behind());
-    for (const child of behind) await child.follow();
+    for (const child of behind) {
+      timeline.followed = child;
+      await child.follow();
+    }
+    timeline.followed = null;
     return behind.length > 0;
   }
   // `uncounted`: messages to and from it are not counted, so it is asked at each end of an advance.
@@ -55,11 +60,12 @@
     const child = {
       place, due: Infinity, sent: 0, received: 0, // messages to the child and from it
       uncounted, asked: true,
+      held: [], // what it said out of its turn, while time moved
+      mayTell: () => !timeline.moving || timeline.followed === child || !children.has(child),
       begun: () => port !== null,
       attach(given) {
         port = given;
         port.onmessage = ({ data }) => {
-          if (data.closed) { child.end(); return; }
           reply = data;
           wake();
         };
@@ -68,16 +74,23 @@
         wake();
       },
       heard() { child.received += 1; wake(); },
-      end() { over = true; children.delete(child); wake(); },
+      end() {
+        over = true;
+        children.delete(child);
+        for (const tell of child.held.splice(0)) tell();
+        wake();
+      },
       reset(now, seed) {
         child.due = Math.max(0, child.due - now);
         missed = port ? null : { seed };
         port?.postMessage({ seed });
       },
-      behind: () => child.asked || child.due <= timeline.now || child.sent !== told,
+      behind: () => child.asked || child.due <= timeline.now || child.sent !== told ||
+        child.held.length > 0 || reply?.closed,
       async follow() {
         const heard = child.received;
         child.asked = false;
+        await inTask(child.held.splice(0));
         const ready = async (condition) => {
           while (children.has(child) && alive() && !condition()) {
             await new Promise((resolve) => {
@@ -94,11 +107,14 @@
           await nextTask();
           return;
         }
-        reply = null;
-        told = child.sent;
-        port.postMessage({ to: timeline.now, sent: told });
+        if (!reply?.closed) {
+          reply = null;
+          told = child.sent;
+          port.postMessage({ to: timeline.now, sent: told });
+        }
         await ready(() => reply && (child.received >= reply.posted || !hears()));
-        if (reply) child.due = reply.due;
+        if (reply?.closed) child.end();
+        else if (reply) child.due = reply.due;
         if (uncounted || child.received !== heard) await nextTask(); // the page's handlers of what it said
       },
     };
@@ -138,9 +154,11 @@
         const child = createChild(place, realm.alive);
         childOf.set(this, child);
         this.addEventListener('message', (event) => {
-          if (!event.data?.[ATTACH]) { child.heard(); return; }
+          const { data, ports } = event, handed = data?.[ATTACH];
+          if (!handed && child.mayTell()) { child.heard(); return; }
           event.stopImmediatePropagation();
-          child.attach(event.data[ATTACH]);
+          if (handed) child.attach(handed);
+          else child.held.push(() => this.dispatchEvent(new MessageEvent('message', { data, ports: [...ports] })));
         });
         this.addEventListener('error', () => { if (!child.begun()) child.end(); });
       }
@@ -150,6 +168,7 @@
       }
       terminate() {
         super.terminate();
+        childOf.get(this).held.length = 0;
         childOf.get(this).end();
       }
     };
@@ -217,5 +236,5 @@
   });
   self.postMessage = function postMessage(...values) { post(...values); posted += 1; };
   const close = self.close.bind(self);
-  self.close = function () { port.postMessage({ closed: true }); close(); };
+  self.close = function () { port.postMessage({ closed: true, posted }); close(); };
 })();

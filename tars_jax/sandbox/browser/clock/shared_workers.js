@@ -99,7 +99,7 @@
   }, true);
   const close = self.close.bind(self);
   self.close = function () {
-    for (const { port } of links) port.postMessage({ closed: true });
+    for (const { port, posted } of links) port.postMessage({ closed: true, posted });
     close();
   };
 })();

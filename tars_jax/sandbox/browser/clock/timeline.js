@@ -37,6 +37,7 @@
     settlers: [], // async functions that let real work end which takes no virtual time; true: look at all again
     realms: new Set(),
     turn: Promise.resolve(), // advances wait for one another
+    moving: false, // an advance is under way
     playing: null,
   };
   // `alive` looks the document up at each call: the first document of a window may hand the window to the next one.
@@ -119,7 +120,10 @@
     }
   }
   function inTurn(work) {
-    const turn = timeline.turn.then(work);
+    const turn = timeline.turn.then(async () => {
+      timeline.moving = true;
+      try { await work(); } finally { timeline.moving = false; }
+    });
     timeline.turn = turn.catch(() => {});
     return turn;
   }
