@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tars_jax import InputError
@@ -156,6 +157,29 @@ def test_pictures_are_never_stale(laboratory: Any) -> None:
 
         assert laboratory.run(shown()) == list(range(1, steps + 1))
         assert page.screenshot_path == path
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "HTMLCanvasElement.prototype.toDataURL = () => 5",
+        "game.canvas = { width: 96, height: 96, toDataURL: () => 'data:image/png;base64,@' }",
+        "c.toDataURL = () => other.toDataURL()",
+    ],
+)
+def test_a_page_cannot_put_another_picture_in_the_place_of_its_canvas(laboratory: Any, forgery: str) -> None:
+    page = laboratory.open(
+        f"""<body style="margin: 0"><canvas id=c width=96 height=96 style="display: block"></canvas><script>
+        const other = document.createElement('canvas'), game = window.game = {{ canvas: c }};
+        other.width = other.height = 96;
+        const brush = c.getContext('2d', {{ alpha: false }});
+        brush.fillStyle = '#f00';
+        brush.fillRect(0, 0, 96, 96);
+        setTimeout(() => {{ {forgery}; }}, 10);</script>""",
+        single_canvas=True,
+    )
+    honest = laboratory.run(page.start("0", seed=0))
+    assert np.array_equal(laboratory.run(page.act([], advance_ms=20)).pixels, honest.pixels)
 
 
 def test_a_canvas_that_is_not_the_whole_screen_is_not_read_back(laboratory: Any) -> None:

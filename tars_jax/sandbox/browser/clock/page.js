@@ -86,12 +86,13 @@
     await nativeFrame();
     await nativeFrame();
   }
+  const { toDataURL } = HTMLCanvasElement.prototype; // the page may put another in its place
   function canvasImage() {
     const canvas = self.game?.canvas ?? document.querySelector('canvas');
     const covers = canvas && canvas.width === innerWidth && canvas.height === innerHeight && devicePixelRatio === 1;
     try {
-      return covers ? canvas.toDataURL('image/png') : null;
-    } catch (tainted) {
+      return covers ? toDataURL.call(canvas, 'image/png') : null;
+    } catch (taintedOrNoCanvas) {
       return null;
     }
   }
