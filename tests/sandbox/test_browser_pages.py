@@ -159,6 +159,12 @@ def test_pictures_are_never_stale(laboratory: Any) -> None:
         assert page.screenshot_path == path
 
 
+def test_what_a_page_gives_all_objects_is_not_in_an_observation(laboratory: Any) -> None:
+    page = laboratory.open("<script>Object.prototype.then = function (resolve) { resolve(1) }</script>")
+    laboratory.run(page.start("0", seed=0))
+    assert laboratory.run(page.act([], advance_ms=20, read="performance.now()")).data == 20
+
+
 @pytest.mark.parametrize(
     "forgery",
     [

@@ -105,7 +105,8 @@
     await advance(duration, rate);
     if (timeline.children.size) await settleScroll(); // canvases that workers draw
     const data = await read();
-    return { data: data === undefined ? null : data, image: withCanvas ? canvasImage() : null };
+    const image = withCanvas ? canvasImage() : null;
+    return { __proto__: null, data: data === undefined ? null : data, image }; // whatever a page gives all objects
   }
   Object.assign(self.__clock, { observe, settleScroll });
   Object.freeze(self.__clock);
