@@ -235,6 +235,35 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         import_checkpoint(folder, mesh())
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x" * 5000,
+        "x\0.safetensors",
+        "/elsewhere.safetensors",
+        "../elsewhere.safetensors",
+        "folder",
+        "loop",
+        "",
+        "\ud800",
+    ],
+)
+def test_an_index_names_files_of_its_folder(tmp_path: Path, name: str) -> None:
+    folder = copied(tmp_path)
+    (folder / "model.safetensors").rename(folder / "one.safetensors")
+    held = dict.fromkeys(load_file(folder / "one.safetensors"), "one.safetensors")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": held}))
+    assert OpenWeights(folder).files == [folder / "one.safetensors"]
+    shutil.copy(folder / "one.safetensors", tmp_path / "elsewhere.safetensors")
+    (folder / "folder").mkdir()
+    (folder / "loop").symlink_to("loop")
+    name = name.replace("/else", f"{tmp_path}/else", 1) if name.startswith("/") else name
+    index.write_text(json.dumps({"weight_map": held | {"lm_head.weight": name}}))
+    with pytest.raises(InputError, match=r"index.json: weight_map must name files of that folder, and there is no '"):
+        OpenWeights(folder)
+
+
 def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     folder, name = copied(tmp_path, "qwen3_vl"), "model.language_model.norm.weight"
     resaved(folder, lambda old: old | {name: np.full_like(old[name], np.nan)})

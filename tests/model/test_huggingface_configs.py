@@ -72,6 +72,7 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
         ({"num_hidden_layers": 2}, r"checkpoint: .* 11 unexpected: model.language_model.layers.2"),
         ({"model_type": ["qwen3_vl"]}, r"config.json: model_type must be one of .*, got \['qwen3_vl'\]"),
         ({"image_token_id": "5"}, "config.json: image_token_id must be an integer of 0 or more, got '5'"),
+        ({"image_token_id": 40}, "config.json: image_token_id must be at most 39, got 40"),
         ({"tie_word_embeddings": "false"}, "config.json: tie_word_embeddings must be true or false, got 'false'"),
         ({"vision_config": [1]}, r"config.json: vision_config must be a JSON object, got \[1\]"),
         ({"text_config": "qwen3"}, "config.json: text_config must be a JSON object, got 'qwen3'"),

@@ -104,6 +104,7 @@ def read_config(directory: Path) -> ModelConfig:
     if kind == "qwen2_5_vl":
         text.require("use_sliding_window", False)
     width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
+    vocabulary = text.integer("vocab_size")
     head_dim = text.integer("head_dim") if "head_dim" in text.values else width // heads
     depth = text.integer("num_hidden_layers", most=MOST_LAYERS)
     dense = _dense_layers(text, depth) if kind == "qwen3_vl_moe" else tuple(range(depth))
@@ -111,7 +112,7 @@ def read_config(directory: Path) -> ModelConfig:
     return _made(
         path,
         ModelConfig,
-        vocabulary=text.integer("vocab_size"),
+        vocabulary=vocabulary,
         width=width,
         depth=depth,
         query_heads=heads,
@@ -128,7 +129,9 @@ def read_config(directory: Path) -> ModelConfig:
         norm_epsilon=text.number("rms_norm_eps", 1e-6),
         tied_embeddings=_is_tied(Fields(path, top), text, kind),
         vision=_read_vision(directory, json_object(path, top, "vision_config"), kind),
-        image_token=Fields(path, top, {"image_token_id": 151_655}).integer("image_token_id", least=0),
+        image_token=Fields(path, top, {"image_token_id": 151_655}).integer(
+            "image_token_id", least=0, most=vocabulary - 1
+        ),
         **read_rope(path, text.values, kind, head_dim),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -116,16 +117,23 @@ class OpenWeights:
 def _shard_files(directory: Path) -> list[Path]:
     """The one file where there is one, as transformers has it: an index beside it is of the weights before."""
     index = directory / INDEX_FILE
-    if index.exists() and not (directory / SINGLE_FILE).exists():
-        weight_map = read_json(index).get("weight_map")
-        if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
-            raise InputError(f"{index}: weight_map must map tensors to files, got {type(weight_map).__name__}")
-        names = sorted(set(weight_map.values()))
-    else:
-        names = [SINGLE_FILE]
-    if missing := [name for name in names if not (directory / name).is_file()]:
-        raise InputError(f"{directory}: there is no file {', '.join(missing[:NAMED])}")
+    if not index.exists() or (directory / SINGLE_FILE).exists():
+        if not os.path.isfile(directory / SINGLE_FILE):
+            raise InputError(f"{directory}: there is no file {SINGLE_FILE}")
+        return [directory / SINGLE_FILE]
+    weight_map = read_json(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
+        raise InputError(f"{index}: weight_map must map tensors to files, got {type(weight_map).__name__}")
+    names = sorted(set(weight_map.values()))
+    # An index from elsewhere opens no file but those beside it; `os.path.isfile` knows of no name that is too long.
+    if wrong := [name for name in names if not _lies_below(name) or not os.path.isfile(directory / name)]:
+        told = [f"{name!a:.60}" for name in wrong]
+        raise InputError(f"{index}: weight_map must name files of that folder, and there is no {_listed(told)}")
     return [directory / name for name in names]
+
+
+def _lies_below(name: str) -> bool:
+    return not os.path.isabs(name) and ".." not in Path(name).parts
 
 
 def _headers(directory: Path, files: list[Path]) -> dict[str, Header]:
