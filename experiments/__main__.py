@@ -31,7 +31,18 @@ import ml_collections
 from experiments.config import flatten, load_config
 from tars_jax import GaveUp, InputError
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory import FULL_DISK
 
+# Of a file or folder that the user gave, or that lies where the user said: another place, or other rights, mend it.
+PLACE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.ENOTDIR,
+    errno.EISDIR,
+)
 POD = "TARS_JAX_POD"  # set by launch/pod.sh: this process is one of several of a run
 INTERRUPTED = 130  # as shells have it
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -174,6 +185,8 @@ def _sentence(error: BaseException, resume: str) -> str | None:
         if _is_full_disk(one):
             advice = f"resume with: {resume}" if resume else "try again."
             return f"The disk is full ({one}); free some space, then {advice}"
+        if isinstance(one, OSError) and one.errno in PLACE and one.filename is not None:
+            return f"{_shown(pathlib.Path(os.fsdecode(one.filename)))} cannot be used: {one.strerror}."
     return None
 
 
@@ -181,7 +194,7 @@ def _is_full_disk(error: BaseException) -> bool:
     """Libraries written in C++ wrap the OSError and leave only its words."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(cause, OSError) and cause.errno in FULL_DISK:
             return True
         if os.strerror(errno.ENOSPC) in str(cause):
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         raise InputError("config.source got nothing; it takes the directory of a finished run.")
     source = Path(config.source)
     output = Path(config.output) if config.output else source.absolute().with_name(f"{source.absolute().name}.zip")
-    if not output.parent.is_dir():
+    if os.path.isdir(output) or not os.path.isdir(output.parent):
         raise InputError(f"config.output got {config.output!r}; it takes a file in a folder that exists.")
     published = members_of_run(source, ROOT, checkpoint=config.checkpoint, trajectories=config.trajectories)
     name = f"{source.absolute().name}.zip"  # not the output's: the same run gives the same bytes, wherever they go

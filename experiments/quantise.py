@@ -61,9 +61,7 @@ RULES = {
 def run(config: Any, run_directory: RunDirectory) -> None:
     checkpoint = Path(config.checkpoint)
     output = Path(config.output) if config.output else run_directory.path / "w4a8"
-    if checkpoint.resolve() in (output.resolve(), *output.resolve().parents):
-        raise InputError(f"config.output got {config.output!r}, the checkpoint or in it; it takes another folder.")
-    require_replaceable(output)
+    require_replaceable(output, [checkpoint])
     with Lab(config, run_directory) as lab:
         parameters = load_parameters(checkpoint, lab.parameters)
         require_finite_weights(checkpoint, parameters)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tars_jax import InputError
 from tars_jax.agent import Click, Hotkey, Point, Response, format_response
 from tars_jax.model.tokenizer import train_tokenizer
+from tars_jax.trajectory import write_atomic
 
 DIRECTIONS = ("up", "down", "left", "right")
 # Written out: a new game, or a better sentence, must not change the ids that every checkpoint depends on.
@@ -77,7 +80,9 @@ def corpus(samples: int, seed: int) -> Iterator[str]:
 
 
 def run(config: Any, run_directory: Any) -> None:
-    tokenizer = train_tokenizer(corpus(config.samples, config.seed), config.vocabulary)
     path = Path(config.output) if config.output else run_directory.path / "tokenizer.json"
-    tokenizer.save(str(path))
+    if os.path.isdir(path) or not os.path.isdir(path.parent):
+        raise InputError(f"config.output got {config.output!r}; it takes a file in a folder that exists.")
+    tokenizer = train_tokenizer(corpus(config.samples, config.seed), config.vocabulary)
+    write_atomic(path, tokenizer.to_str(pretty=True).encode())
     print(f"{path}: {tokenizer.get_vocab_size()} tokens")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import errno
 import hashlib
 import io
 import json
@@ -302,6 +303,8 @@ def _check(trajectory: Trajectory, source: str) -> None:
 
 
 # Durable files
+
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT)  # of OSErrors that need no other place, but space
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:

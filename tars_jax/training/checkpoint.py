@@ -146,12 +146,19 @@ def files_beside(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
     return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
 
 
-def require_replaceable(output: pathlib.Path) -> None:
-    """Raises InputError unless weights can be exported there: to a new folder, or in place of a checkpoint."""
-    taken = output.is_dir() and any(output.iterdir()) and not (output / MANIFEST).is_file()
-    if output.is_file() or taken:
+def require_replaceable(output: pathlib.Path, sources: Sequence[pathlib.Path] = ()) -> None:
+    """Raises InputError unless weights can be exported there: to a new folder, or in place of a checkpoint.
+
+    None of `sources`, which they are made of, may be that checkpoint or hold it.
+    """
+    real = pathlib.Path(os.path.realpath(output))
+    if any(pathlib.Path(os.path.realpath(source)) in (real, *real.parents) for source in sources):
+        raise InputError(f"output: {output} is one of the checkpoints, or lies in one; it takes another folder.")
+    # A link that leads nowhere and a device are something else, too. No name that is too long is there.
+    there = os.path.lexists(output)
+    if there and not (output.is_dir() and ((output / MANIFEST).is_file() or not any(output.iterdir()))):
         raise InputError(f"output: {output} holds something else; it takes a new folder or a checkpoint to replace.")
-    if not (above := next(folder for folder in output.absolute().parents if folder.exists())).is_dir():
+    if not (above := next(folder for folder in output.absolute().parents if os.path.exists(folder))).is_dir():
         raise InputError(f"output: {output} cannot be made, as {above} is a file; it takes a new folder.")
 
 

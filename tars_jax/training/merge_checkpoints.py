@@ -52,7 +52,7 @@ def merge_checkpoints(
     paths = [pathlib.Path(path) for path in checkpoints]
     chosen = merge_weights(len(paths), weights, groups)
     target = pathlib.Path(output)
-    _require_usable(target, paths)
+    require_replaceable(target, paths)
     sources = [StoredTensors(path) for path in paths]
     require_mergeable([str(path) for path in paths], [source.leaves for source in sources], chosen)
     _require_one_model(paths)
@@ -84,13 +84,6 @@ def _scaled(source: StoredTensors, weight: float, leaf: str, piece: Piece) -> np
     if not np.isfinite(read).all():
         raise InputError(f"{source.path}: {leaf} holds numbers that are not finite; merging takes finite ones.")
     return np.multiply(read, np.float32(weight), out=read)
-
-
-def _require_usable(target: pathlib.Path, checkpoints: Sequence[pathlib.Path]) -> None:
-    resolved = target.resolve()
-    if any(path.resolve() in (resolved, *resolved.parents) for path in checkpoints):
-        raise InputError(f"output: {target} is one of the checkpoints, or lies in one; it takes another folder.")
-    require_replaceable(target)
 
 
 def _require_one_model(checkpoints: Sequence[pathlib.Path]) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.trajectory import write_atomic
+from tars_jax.trajectory import FULL_DISK, write_atomic
 
 
 class RunDirectory:
@@ -43,26 +43,39 @@ class RunDirectory:
         """Make the run directory `path`, or open the one that is there to resume it.
 
         `config` is plain nested data that JSON can hold; its field `run`, the place, is no part of what is compared or
-        stored. Raises InputError if another process holds the directory, if it is no run directory, or if its config
-        is another one; OSError if it cannot be written.
+        stored. Raises InputError if another process holds the directory, if it is no run directory or cannot be made,
+        or if its config is another one; OSError if the disk refuses.
         """
         folder = pathlib.Path(path)
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"config.run got {str(path)!r}, which is a file; it takes a directory.")
-        if folder.is_dir() and not (folder / "config.json").exists():
-            strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".")]
-            if strangers:
-                raise InputError(
-                    f"config.run got {str(path)!r}, which holds {sorted(strangers)[0]!r} and no config.json; "
-                    "it takes a run directory, an empty one or a new name."
-                )
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = _lock(folder)
+        try:
+            lock = cls._claim(folder)
+        except OSError as error:
+            if error.errno in FULL_DISK:
+                raise
+            raise InputError(
+                f"config.run got {str(path)!r}, which cannot be made or written ({error.strerror}); it takes a "
+                "directory that can."
+            ) from error
         try:
             return cls._open(folder, lock, {**config, "run": ""}, experiment)
         except BaseException:
             os.close(lock)
             raise
+
+    @staticmethod
+    def _claim(folder: pathlib.Path) -> int:
+        """The lock of a folder that is there, or made now, and in which nothing else lies."""
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"config.run got {str(folder)!r}, which is a file; it takes a directory.")
+        if folder.is_dir() and not (folder / "config.json").exists():
+            strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".")]
+            if strangers:
+                raise InputError(
+                    f"config.run got {str(folder)!r}, which holds {sorted(strangers)[0]!r} and no config.json; "
+                    "it takes a run directory, an empty one or a new name."
+                )
+        folder.mkdir(parents=True, exist_ok=True)
+        return _lock(folder)
 
     @classmethod
     def follow(cls, path: str | os.PathLike[str], number: int) -> Self:

@@ -20,7 +20,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.training.processes import leads, led
-from tars_jax.trajectory import write_atomic
+from tars_jax.trajectory import FULL_DISK, write_atomic
 
 FORMAT = "tars_jax checkpoint 1"
 ARRAYS, BESIDE = "arrays", "beside"
@@ -36,16 +36,22 @@ def write_checkpoint(
 ) -> None:
     """Seal what `fill` writes into the folder it is given as the checkpoint `target`, whole or not at all.
 
-    `leaves` says the type and shape of every leaf; the files `beside` are copied. Raises OSError if the
-    disk refuses, and whatever `fill` raises.
+    `leaves` says the type and shape of every leaf; the files `beside` are copied. Raises InputError if the folder
+    cannot be made, OSError if the disk refuses, and whatever `fill` raises.
     """
     target = target.absolute()
     partial, replaced = _beside(target, "saving"), _beside(target, "replaced")
 
     def prepare() -> None:
-        remove(partial)
-        _recover(target)
-        partial.mkdir(parents=True)
+        try:
+            remove(partial)
+            _recover(target)
+            partial.mkdir(parents=True)
+        except OSError as error:
+            if error.errno in FULL_DISK:
+                raise
+            told = f"{target} cannot be made: {error.strerror}; it takes a place that can be written."
+            raise InputError(told) from error
 
     def seal() -> None:
         if beside:
@@ -146,14 +152,14 @@ def _beside(target: pathlib.Path, state: str) -> pathlib.Path:
 def _recover(target: pathlib.Path) -> None:
     """Ends a replacement that was interrupted: the old checkpoint stays unless the new one stands in its place."""
     replaced = _beside(target, "replaced")
-    if replaced.exists() and not target.exists():
+    if os.path.exists(replaced) and not target.exists():
         replaced.rename(target)
     remove(replaced)
 
 
 def remove(path: pathlib.Path) -> None:
     """Removes a folder; a kill in between leaves it under a name that no one takes for a checkpoint."""
-    if path.exists():
+    if os.path.exists(path):  # False, too, where the name is too long
         shutil.rmtree(path if path.name.startswith(".") else path.rename(_beside(path, "saving")))
 
 

@@ -32,6 +32,10 @@ def run(config, run_directory):
         raise ExceptionGroup("workers", [GaveUp("Nobody came.")])
     if config.error == "disk":
         raise RuntimeError("write failed") from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "x.npz")
+    if config.error == "place":
+        os.mkdir(os.path.join(__file__, "x"))
+    if config.error == "bug with a file":
+        open("nowhere")
     if config.error == "interrupt":
         raise KeyboardInterrupt
     if config.error == "bug":
@@ -114,8 +118,13 @@ def test_errors_of_a_run(root: pathlib.Path, capsys: pytest.CaptureFixture[str])
     assert main(["dummy", "--config.error=input"], root) == 2
     assert capsys.readouterr().err == "maps/a.json is bad; it takes a map.\n"
 
+    assert main(["dummy", "--config.error=place"], root) == 2
+    assert capsys.readouterr().err == "experiments/dummy.py/x cannot be used: Not a directory.\n"
+
     with pytest.raises(ZeroDivisionError):
         main(["dummy", "--config.error=bug"], root)
+    with pytest.raises(FileNotFoundError):
+        main(["dummy", "--config.error=bug with a file"], root)
 
 
 def test_full_disk_while_the_run_directory_is_made(

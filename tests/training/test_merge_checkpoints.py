@@ -6,6 +6,7 @@ import dataclasses
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import sys
 from typing import Any
@@ -100,7 +101,21 @@ def test_outputs_that_would_lose_something(family: pathlib.Path) -> None:
     with pytest.raises(InputError, match="x/y cannot be made, as .*thesis.tex is a file"):
         merge_checkpoints(paths, family / "mine" / "thesis.tex" / "x" / "y")
     assert (family / "mine" / "thesis.tex").exists()
+    os.mkfifo(family / "pipe")  # nothing of its kind comes back from a copy: a device is another
+    (family / "nowhere").symlink_to(family / "gone")
+    (family / "loop").symlink_to("loop")
+    for name in ("pipe", "nowhere", "loop"):
+        with pytest.raises(InputError, match=f"{name} holds something else"):
+            merge_checkpoints(paths, family / name)
+    assert stat.S_ISFIFO((family / "pipe").stat().st_mode)
     chex.assert_trees_all_equal(load_parameters(family / "a", agent(0)), agent(1))
+
+
+@pytest.mark.parametrize("place", ["loop/merged", "n" * 250, "n" * 5000, "/proc/merged"])
+def test_a_folder_that_cannot_be_made(family: pathlib.Path, place: str) -> None:
+    (family / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match="merged|nnn.* cannot be made: .*; it takes a place that can be written"):
+        merge_checkpoints([family / "a", family / "b"], family / place)
 
 
 def test_a_damaged_checkpoint_is_named_and_the_old_merge_stays(family: pathlib.Path) -> None:

@@ -103,8 +103,8 @@ def test_the_command_replaces_no_folder_of_something_else(
     for output, words in (
         ("mine", "mine holds something else; it takes a new folder or a checkpoint to replace."),
         ("mine/thesis.tex/w4a8", "thesis.tex is a file; it takes a new folder."),
-        ("float", "the checkpoint or in it; it takes another folder."),
-        ("float/w4a8", "the checkpoint or in it; it takes another folder."),
+        ("float", "is one of the checkpoints, or lies in one; it takes another folder."),
+        ("float/w4a8", "is one of the checkpoints, or lies in one; it takes another folder."),
     ):
         folders = f"--config.checkpoint={tmp_path / 'float'}", f"--config.output={tmp_path / output}"
         assert main(["quantise", f"--config.run={tmp_path / 'run'}", *folders], ROOT) == 2

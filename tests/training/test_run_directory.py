@@ -57,6 +57,16 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: pathlib.Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+@pytest.mark.parametrize("place", ["file/run", "loop", "loop/run", "n" * 300, "/proc/run"])
+def test_a_place_where_no_directory_can_be(tmp_path: pathlib.Path, place: str) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(
+        InputError, match=r"config\.run got .*, which cannot be made or written \([A-Z].*\); it takes a"
+    ):
+        open_run(tmp_path / place)
+
+
 def test_the_ledger_outlives_the_process(tmp_path: pathlib.Path) -> None:
     with open_run(tmp_path / "run") as run:
         assert run.finished("supervised") is None

@@ -56,9 +56,9 @@ def export_checkpoint(
     """
     if dtype is not None:
         require_dtype(dtype)
-    if directory.exists():
+    if os.path.lexists(directory):
         raise InputError(f"{directory} exists already; the export takes a new directory")
-    if not (above := next(folder for folder in directory.absolute().parents if folder.exists())).is_dir():
+    if not (above := next(folder for folder in directory.absolute().parents if os.path.exists(folder))).is_dir():
         raise InputError(f"{directory} cannot be made, as {above} is a file; the export takes a new directory")
     if not config.vocabulary_head:
         raise InputError("transformers has no value models of these families; only policies can be exported")
@@ -71,7 +71,10 @@ def export_checkpoint(
     shards = _shards(tensors(config, "out_in" if square else "in_out"), shapes, shard_bytes)
     partial = directory.with_name(f".{directory.name}.saving")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    try:
+        partial.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(f"{directory} cannot be made: {error.strerror}; the export takes a new directory") from error
     try:
         weight_map: dict[str, str] = {}
         for number, shard in enumerate(shards, start=1):
