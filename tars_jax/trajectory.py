@@ -95,6 +95,8 @@ class Trajectory:
 
 FORMAT = "tars_jax trajectory 1"
 _COLUMNS = {"tokens": "int32", "action_mask": "bool", "log_probs": "float32", "versions": "int32", "steps": "int32"}
+_LEAST = {"tokens": 0, "versions": -1, "routes": -1}
+_ROUNDING = 1e-3  # above 0, of the logarithm of a probability of 1
 _HEADER = "header.json"
 _CHECKSUM = b"sha256:"
 _DIGEST_SIZE = 64
@@ -278,8 +280,15 @@ def _check(trajectory: Trajectory, source: str) -> None:
     rewards = {"reward": trajectory.reward}
     rewards |= {f"steps[{index}].reward": step.reward for index, step in enumerate(trajectory.steps)}
     for name, reward in rewards.items():
-        if math.isnan(reward):
-            raise InputError(f"{source}: field {name} is {reward}, it takes a number.")
+        if not math.isfinite(reward):
+            raise InputError(f"{source}: field {name} is {reward}, it takes a finite number.")
+    for index, step in enumerate(trajectory.steps):
+        if step.think_tokens < 0:
+            raise InputError(f"{source}: field steps[{index}].think_tokens is {step.think_tokens}, it takes 0 or more.")
+        if step.point is not None and not all(0 <= x <= 1000 for x in step.point):
+            raise InputError(
+                f"{source}: field steps[{index}].point is {step.point!r:.60}, it takes numbers of 0..1000."
+            )
     for index, window in enumerate(trajectory.windows):
         for name, dtype in _COLUMNS.items():
             array = getattr(window, name)
@@ -288,14 +297,23 @@ def _check(trajectory: Trajectory, source: str) -> None:
                     f"{source}: field windows[{index}].{name} is {array.dtype}{list(array.shape)}, "
                     f"it takes {dtype}[{len(window.tokens)}]."
                 )
-        if not np.isfinite(window.log_probs[window.action_mask]).all():
-            raise InputError(f"{source}: field windows[{index}].log_probs is not finite at a sampled token.")
+        log_probs = window.log_probs[window.action_mask]
+        if not np.isfinite(log_probs).all() or log_probs.max(initial=0) > _ROUNDING:
+            raise InputError(
+                f"{source}: field windows[{index}].log_probs is not finite and 0 or less at sampled tokens."
+            )
         routes = window.routes
         if routes is not None and (routes.ndim != 3 or len(routes) != len(window.tokens) or routes.dtype != np.int16):
             raise InputError(
                 f"{source}: field windows[{index}].routes is {routes.dtype}{list(routes.shape)}, "
                 f"it takes int16[{len(window.tokens)}, layers, experts of a token]."
             )
+        for name, least in _LEAST.items():
+            values = getattr(window, name)
+            if values is not None and values.min(initial=least) < least:
+                raise InputError(
+                    f"{source}: field windows[{index}].{name} holds {values.min()}, it takes {least} or more."
+                )
         if window.steps.size and not -1 <= window.steps.min() <= window.steps.max() < num_steps:
             raise InputError(f"{source}: field windows[{index}].steps names a step outside -1..{num_steps - 1}.")
         if not all(type(image) is int and 0 <= image < num_steps for image in window.images):

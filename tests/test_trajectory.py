@@ -148,10 +148,16 @@ json_values = st.recursive(
 
 @hypothesis.settings(deadline=None, max_examples=50)
 @hypothesis.given(
-    st.dictionaries(st.text(), json_values, max_size=3), st.text(), st.binary(max_size=50), st.floats(allow_nan=False)
+    st.dictionaries(st.text(), json_values, max_size=3),
+    st.text(),
+    st.binary(max_size=50),
+    st.floats(-1e300, 1e300),
+    st.floats(0, 1000),
 )
-def test_any_text_number_and_picture_survives(info: dict[str, Any], text: str, png: bytes, reward: float) -> None:
-    step = Step(png, text, text, text, (reward, -reward), reward, 2**40, True, info)
+def test_any_text_number_and_picture_survives(
+    info: dict[str, Any], text: str, png: bytes, reward: float, at: float
+) -> None:
+    step = Step(png, text, text, text, (at, 1000 - at), reward, 2**40, True, info)
     one = Trajectory(text, info, (), (step, step), Outcome.REJECTED, reward, info)
     assert_same(trajectory.decode_trajectory(trajectory.encode_trajectory(one)), one)
 
@@ -199,8 +205,11 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: pathlib.Path) -> None
         (["format"], "tars_jax trajectory 9", "field format is 'tars_jax trajectory 9', it takes"),
         (["outcome"], "won", "field outcome is 'won', it takes one of finished, truncated, rejected, failed"),
         (["reward"], "1", "field reward is '1', it takes a value of type float"),
-        (["reward"], math.nan, "field reward is nan, it takes a number"),
-        (["steps", 1, "reward"], math.nan, r"field steps\[1\].reward is nan, it takes a number"),
+        (["reward"], math.nan, "field reward is nan, it takes a finite number"),
+        (["steps", 1, "reward"], -math.inf, r"field steps\[1\].reward is -inf, it takes a finite number"),
+        (["steps", 1, "think_tokens"], -1, r"field steps\[1\].think_tokens is -1, it takes 0 or more"),
+        (["steps", 1, "point"], [1, 1000.5], r"field steps\[1\].point is \(1, 1000.5\), it takes numbers of 0..1000"),
+        (["steps", 1, "point"], [math.nan, 1], r"field steps\[1\].point is \(nan, 1\), it takes numbers of 0..1000"),
         (["task"], None, "field task is None"),
         (["steps"], {}, "field steps is {}"),
         (["steps", 1], [], r"field steps\[1\].response is None"),
@@ -262,7 +271,14 @@ def test_members_of_other_kinds_are_refused(name: str, content: bytes) -> None:
         ({"steps": np.full(180, 5, np.int32)}, r"windows\[0\].steps names a step outside -1..4"),
         ({"routes": np.zeros((180, 3, 2))}, r"windows\[0\].routes is float64\[180, 3, 2\], it takes int16\[180, "),
         ({"routes": np.zeros((9, 3, 2), np.int16)}, r"windows\[0\].routes is int16\[9, 3, 2\], it takes int16\[180, "),
-        ({"log_probs": np.full(180, np.nan, np.float32)}, r"windows\[0\].log_probs is not finite at a sampled token"),
+        ({"log_probs": np.full(180, np.nan, np.float32)}, r"windows\[0\].log_probs is not finite and 0 or less"),
+        (
+            {"log_probs": np.full(180, 0.5, np.float32)},
+            r"windows\[0\].log_probs is not finite and 0 or less at sampled",
+        ),
+        ({"tokens": np.full(180, -7, np.int32)}, r"windows\[0\].tokens holds -7, it takes 0 or more"),
+        ({"versions": np.full(180, -2, np.int32)}, r"windows\[0\].versions holds -2, it takes -1 or more"),
+        ({"routes": np.full((180, 3, 2), -2, np.int16)}, r"windows\[0\].routes holds -2, it takes -1 or more"),
         ({"images": (-1,)}, r"windows\[0\].images names a step outside 0..4"),
     ],
 )

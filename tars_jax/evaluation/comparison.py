@@ -90,6 +90,8 @@ def _draw_curve(axes: Axes, curve: Curve, settings: Mapping[str, Sequence[Run]])
     for colour, (_, group) in _coloured(settings):
         for run in group:
             x, y = points_of(run.metrics, curve.series[0])
+            if not x.size:  # of this run alone: others have rows for it
+                continue
             axes.plot(x, y, color=colour, linewidth=0.6, alpha=0.3)
             axes.plot(x, smooth(y, 2 * (len(y) // 20) + 1), color=colour, linewidth=1.4)
     if curve.percent:

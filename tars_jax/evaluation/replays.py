@@ -19,6 +19,8 @@ IMAGE_BUDGET = 3_500_000  # characters of embedded screenshots in all
 _LAST_STEPS = 6  # shown of a longer episode's end
 _TITLE_CHARACTERS = 300
 _LARGE_WIDTH = 320  # wider screenshots are shrunk to this, smaller ones scaled up pixel by pixel
+_LARGE_HEIGHT = 4 * _LARGE_WIDTH  # of what is shrunk
+_LARGE_BYTES = 100_000  # of a small screenshot; a larger file is shrunk, too
 
 
 def replays_html(before: Sequence[Trajectory], after: Sequence[Trajectory], count: int) -> str:
@@ -101,7 +103,7 @@ def _step_html(number: int, step: Step) -> str:
         words = f'<p class="unreadable">not readable: <code>{html.escape(_cut(step.response, 200))}</code></p>'
     try:
         image, pixelated = _data_uri(step.screenshot)
-    except (OSError, ValueError, Image.DecompressionBombError):  # one damaged file loses no page
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):  # one damaged file loses no page
         picture, mark = '<p class="unreadable">the screenshot is damaged</p>', ""
     else:
         kind = "pixelated" if pixelated else "shrunk"
@@ -130,10 +132,11 @@ def short_action(action: str) -> str:
 def _data_uri(screenshot: bytes) -> tuple[str, bool]:
     """The picture as a data URI, and whether it is so small that it is to be scaled up in whole pixels."""
     with Image.open(io.BytesIO(screenshot)) as picture:
-        if picture.width <= _LARGE_WIDTH:
+        if picture.width <= _LARGE_WIDTH and len(screenshot) <= _LARGE_BYTES:
             return f"data:image/png;base64,{base64.b64encode(screenshot).decode()}", True
         buffer = io.BytesIO()
-        size = (_LARGE_WIDTH, max(1, round(picture.height * _LARGE_WIDTH / picture.width)))
+        scale = min(1, _LARGE_WIDTH / picture.width, _LARGE_HEIGHT / picture.height)
+        size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
         picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}", False
 

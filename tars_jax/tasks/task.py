@@ -9,6 +9,8 @@ from typing import Any
 
 from tars_jax import InputError
 
+_MOST_EXACT = 2**53 - 1  # in JavaScript, where two larger seeds may be one level
+
 
 @dataclasses.dataclass(frozen=True)
 class Task:
@@ -41,4 +43,6 @@ class Task:
         for name, least in (("seed", 0), ("max_steps", 1)):
             if record[name] < least:
                 raise InputError(f"task: field {name} takes {least} or more, got {record[name]}")
+        if record["seed"] > _MOST_EXACT:
+            raise InputError(f"task: field seed takes at most {_MOST_EXACT}, got {record['seed']!r:.60}")
         return cls(**record)

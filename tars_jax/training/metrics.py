@@ -149,8 +149,8 @@ def _parse(line: bytes) -> MetricsRow | None:
     try:
         record = json.loads(line)
         values = {name: math.nan if x is None else float(x) for name, x in record["values"].items()}
-        return MetricsRow(int(record["step"]), str(record["stage"]), float(record["time"]), values)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return MetricsRow(int(float(record["step"])), str(record["stage"]), float(record["time"]), values)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
 
 

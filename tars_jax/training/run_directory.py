@@ -145,7 +145,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return json.loads(pathlib.Path(path).read_bytes())
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist; a JSON file is needed there.") from error
-    except ValueError as error:  # json.JSONDecodeError, or bytes that are no UTF-8
+    except (ValueError, RecursionError) as error:  # json.JSONDecodeError, or bytes that are no UTF-8; and depth
         raise InputError(f"{path} is cut short or not JSON ({error}); it takes a whole JSON file.") from error
 
 

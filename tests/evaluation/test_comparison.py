@@ -1,13 +1,16 @@
 """Several runs in one figure."""
 
+import dataclasses
 import io
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from experiments.__main__ import main
 from experiments.compare import read_run
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
@@ -70,11 +73,27 @@ def test_a_run_without_scores_before_and_after(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
+def result(**changes: Any) -> str:
+    return json.dumps({"score_before": 0.2, "score_after": 0.5, "episodes": 20, "seed": 0} | changes)
+
+
+def row(**changes: Any) -> str:
+    return json.dumps({"step": 1, "stage": "ppo", "time": 1.0, "values": {}} | changes) + "\n"
+
+
 @pytest.mark.parametrize(
     ("file", "written", "words"),
     [
         ("result.json", "[]", "holds list; it takes a JSON object"),
         ("result.json", '{"score_before": "high"}', "has 'high' as score_before"),
+        ("result.json", "[" * 100_000, "result.json is cut short or not JSON"),
+        ("result.json", result(score_after=1.5), "has 1.5 as score_after; .*, and a success rate of 0 to 1 there"),
+        ("result.json", result(score_before=math.inf), "has inf as score_before"),
+        ("result.json", result(episodes=0), "has 0 as episodes; .*, and a whole number of 1 or more there"),
+        ("result.json", result(episodes=10**400), "has 1000.* as episodes"),
+        ("metrics.jsonl", "[" * 100_000 + "\n{}\n", r"metrics.jsonl: line 1 is b'\[\[.*, it takes a row of metrics"),
+        ("metrics.jsonl", row(step=10**400) + row(), "metrics.jsonl: line 1 is .*, it takes a row of metrics"),
+        ("metrics.jsonl", row(values={"success": 10**400}) + row(), "metrics.jsonl: line 1 is .*, it takes a row"),
         ("config.json", '{"experiment": "quickstart", "config": 3}', "has 3 as config"),
         ("config.json", "{}", "lacks the field experiment"),
     ],
@@ -84,6 +103,18 @@ def test_a_damaged_run_is_named(tmp_path: Path, file: str, written: str, words: 
     (folder / file).write_text(written)
     with pytest.raises(InputError, match=words):
         read_run(folder)
+
+
+def test_a_run_that_lacks_the_rows_of_another_has_no_line_there(tmp_path: Path) -> None:
+    runs = [read_run(finished(tmp_path / name, 0, 0.28, (0.4, 0.6))) for name in ("a", "b")]
+    figure = draw_comparison([runs[0], dataclasses.replace(runs[1], metrics=())], DEFAULT_CURVES, "")
+    (panel,) = (axes for axes in figure.axes if axes.get_title(loc="left") == "Entropy")
+    assert len(panel.get_lines()) == 2
+
+
+def test_runs_whose_names_are_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--config.runs=1,2", f"--config.run={tmp_path / 'run'}"]) == 2
+    assert "one whose name is a number as ./7" in capsys.readouterr().err
 
 
 def test_a_figure_is_the_same_bytes_again_and_names_what_it_cannot_be(tmp_path: Path) -> None:

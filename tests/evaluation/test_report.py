@@ -352,6 +352,22 @@ def test_what_is_damaged_in_an_episode_or_a_result_loses_no_page() -> None:
     assert "g" * 299 in page and "g" * 301 not in page
 
 
+def png(pixels: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_a_picture_of_any_shape_or_damage_costs_its_place_and_no_more() -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (30_000, 300, 3), dtype=np.uint8)
+    cut = bytearray(png(np.zeros((300, 400, 3), np.uint8)))
+    cut[cut.index(b"IDAT") - 4 : cut.index(b"IDAT")] = bytes(4)  # no length: what follows is no chunk
+    pictures = [png(noise), png(noise[:20, :1].repeat(40_000, 1)), bytes(cut)]
+    steps = tuple(dataclasses.replace(step(index), screenshot=each) for index, each in enumerate(pictures))
+    page = render_report(dataclasses.replace(example(), after=[dataclasses.replace(episode(0), steps=steps)]))
+    assert len(page) < 500_000 and page.count("the screenshot is damaged") == 1
+
+
 def test_scores_of_parts_say_what_is_shown_and_what_is_not() -> None:
     """Of 100 episodes, 40 to 70 is an improvement, 50 to 55 shows nothing, 80 to 40 is a loss."""
     scores = [Score("<up>", (40, 100), (70, 100)), Score("b", (50, 100), (55, 100)), Score("c", (80, 100), (40, 100))]

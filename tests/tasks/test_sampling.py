@@ -44,6 +44,9 @@ def test_tasks_are_plain_data() -> None:
     [
         ({"seed": "1"}, "field seed takes int, got '1'"),
         ({"seed": True}, "field seed takes int"),
+        ({"seed": -1}, "field seed takes 0 or more, got -1"),
+        ({"seed": 2**53}, "field seed takes at most 9007199254740991, got 9007199254740992"),
+        ({"max_steps": 0}, "field max_steps takes 1 or more, got 0"),
         ({"more": 1}, "unknown field more"),
         ({"max_steps": ...}, "field max_steps is missing"),
     ],
