@@ -105,7 +105,7 @@ def ppo_batch(
     metrics = {"advantage_std": found.deviation}
     if config.uses_values:
         returns = jnp.broadcast_to(jax.vmap(_to_go)(rewards)[..., None], episodes.action_mask.shape)
-        metrics["explained_variance"] = explained_variance(found.targets, by_episode, valid)
+        metrics["explained_variance"] = explained_variance(found.returns, by_episode, valid)
         metrics["value_correlation"] = correlation(returns.reshape(valid.shape), by_episode, valid)
         metrics["value_mean"] = token_mean(by_episode, valid)
     else:

@@ -82,6 +82,7 @@ class Advantages(NamedTuple):
     advantages: jax.Array  # [N, A], whitened over the batch where the config says so
     targets: jax.Array  # [N, A]
     deviation: jax.Array  # scalar: the advantages' standard deviation, before they are whitened
+    returns: jax.Array  # [N, A], Monte-Carlo: what values are judged by, whatever lambda_critic makes of the targets
 
 
 def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
@@ -142,7 +143,9 @@ def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
         deviation = token_std(advantages, valid)
         if config.uses_values and config.normalise_advantages:
             advantages = whiten(advantages, valid)
-        return Advantages(advantages, targets, deviation)
+        same = not isinstance(config.lambda_critic, jax.Array) and config.lambda_critic == 1
+        returns = targets if same or not config.uses_values else return_fn(config)(rewards, valid, steps)
+        return Advantages(advantages, targets, deviation, returns)
 
     return of_batch
 

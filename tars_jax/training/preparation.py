@@ -41,7 +41,7 @@ def prepare(
     advantages, targets = np.asarray(found.advantages), np.asarray(found.targets)
     metrics = {"advantage_std": float(found.deviation)}
     if config.uses_values:
-        metrics["explained_variance"] = float(explained_variance(targets, action_values, valid))
+        metrics["explained_variance"] = float(explained_variance(found.returns, action_values, valid))
         metrics["value_mean"] = float(action_values[valid].mean())
     else:
         metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)

@@ -76,7 +76,7 @@ def test_advantages_run_over_whole_trajectories(
     batch, metrics = prepare(
         packed, trajectories, np.zeros_like(values), values, config, REWARDS, make_advantage_fn(config)
     )
-    all_targets, all_values = [], []
+    all_returns, all_values = [], []
     for trajectory in trajectories:
         mine = np.concatenate([window.tokens[window.action_mask] for window in trajectory.windows])
         steps = np.concatenate([window.steps[window.action_mask] for window in trajectory.windows])
@@ -92,11 +92,11 @@ def test_advantages_run_over_whole_trajectories(
             np.testing.assert_allclose(batch.advantages[tuple(place)], advantage, atol=1e-5)
             np.testing.assert_allclose(batch.value_targets[tuple(place)], target, atol=1e-5)
             assert batch.positive[tuple(place)] == (trajectory.reward > 0)
-        all_targets.append(targets)
+        all_returns.append([np.sum(rewards[t:] * 0.99 ** np.arange(mine.size - t)) for t in range(mine.size)])
         all_values.append(np.sin(mine))
     read = ~packed.rows.action_mask
     assert not batch.advantages[read].any() and not batch.value_targets[read].any() and not batch.positive[read].any()
-    expected = explained_variance(np.concatenate(all_targets), np.concatenate(all_values))
+    expected = explained_variance(np.concatenate(all_returns), np.concatenate(all_values))
     np.testing.assert_allclose(metrics["explained_variance"], expected, rtol=1e-4)
 
 

@@ -60,6 +60,23 @@ def test_turns_of_whole_trajectories(tiny_model: ModelConfig, episode: Episode) 
         np.testing.assert_allclose(found, want, atol=1e-5)
 
 
+@pytest.mark.parametrize("lambda_critic", [0.0, 0.5, 1.0])
+def test_values_are_judged_by_returns_whatever_the_critics_lambda(
+    tiny_model: ModelConfig, episode: Episode, lambda_critic: float
+) -> None:
+    """One episode of 1 and one of 0, both with values .2, .5, .6. R - V = .8, .5, .4, -.2, -.5, -.6 has the variance
+    1.7 / 6 - (.4 / 6)^2 = .278889, R that of .25, so 1 - .278889 / .25 = -.115556; targets at lambda 0 would say -.28.
+    """
+    played = [episode([[(0, [20, 21, 22])]], [reward]) for reward in (1, 0)]
+    packed = Packer(tiny_model, PackingConfig(9, 1), image=5).pack(played, 2)
+    values = np.zeros(packed.rows.action_mask.shape, np.float32)
+    for token, value in ((20, 0.2), (21, 0.5), (22, 0.6)):
+        values[packed.rows.inputs.tokens == token] = value
+    config = PPOConfig(lambda_critic=lambda_critic)
+    _, metrics = prepare(packed, played, values, values, config, REWARDS, make_advantage_fn(config))
+    np.testing.assert_allclose(metrics["explained_variance"], -0.115556, atol=1e-5)
+
+
 @pytest.mark.parametrize("group_std", [True, False])
 def test_groups_are_episodes_of_one_task(tiny_model: ModelConfig, episode: Episode, group_std: bool) -> None:
     trajectories = two_tasks(episode)
