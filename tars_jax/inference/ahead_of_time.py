@@ -28,7 +28,7 @@ def lower_decode(
     """One decode step of all slots, with the parameters in the dtype of the activations, and the state.
 
     Both are held as the engine holds them by default: layers apart where they are few, dense kernels split over `fsdp`
-    and `tensor` alone, slots over the batch's axes, heads of the cache over the tensor axis.
+    and `tensor` alone, slots over the batch's axes, heads of the cache, or else its length, over the tensor axis.
     """
     functions, parameters, state = _held(model, slots, cache_length, mesh)
     jitted: Any = functions.decode

@@ -65,7 +65,7 @@ class SlotState:
         """All slots idle, for parameters in groups of so many layers each, None: as a learner holds them; with
         `penalties` their tokens are counted, and so many `biases` have room.
 
-        On a mesh slots lie over the batch's axes and heads over `tensor`, never whole anywhere.
+        On a mesh the cache's slots lie over the batch's axes, and its heads over `tensor` or else its length.
         """
 
         def zeros() -> jax.Array:
@@ -324,7 +324,8 @@ def copy(state: SlotState, source: Array, target: Array) -> SlotState:
 @functools.partial(jax.jit, static_argnames="size")
 def _take(cache: Caches, slot: Array, start: Array, size: int) -> Caches:
     def block(axes: str, leaf: jax.Array) -> jax.Array:
-        return _slot(jax.lax.dynamic_slice_in_dim(leaf, start, size, axis=axes.index("M")), slot)
+        # A slice of a length that lies over devices would bring all of it to each; this, the block.
+        return jnp.take(_slot(leaf, slot), start + jnp.arange(size), axis=axes.index("M"), mode="clip")
 
     return tuple(group.mapped(block) for group in cache)
 

@@ -1,5 +1,9 @@
 """The live cache of a decoder: what lies where in memory, which a platform decides.
 
+On a mesh slots lie over the batch's axes and heads over `tensor`. Where heads do not divide `tensor` its length does:
+each device attends to its part of what is seen, and a layer's step costs a few sums over all parts of results as large
+as one token's queries, however long the cache is.
+
 Axes: L layers of a group, S slots, B rows, T new tokens, K key-value heads, H head dimension, M cache length.
 
 "rows": a head's keys lie as rows, and so do its values. A TPU writes a row where it lies; what lies otherwise, or has
@@ -19,7 +23,12 @@ import jax.numpy as jnp
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.sharding import mapped
 
-LOGICAL = {"L": "layers", "S": "batch", "K": "heads"}  # names of axes in the tables of `tars_jax.model.sharding`
+LOGICAL = {
+    "L": "layers",
+    "S": "batch",
+    "K": "heads",
+    "M": "cached",
+}  # names of axes in the tables of `tars_jax.model.sharding`
 
 
 class Order(NamedTuple):
@@ -77,7 +86,9 @@ class Cache:
         """
 
         def put(axes: str, leaf: jax.Array, new: jax.Array) -> jax.Array:
-            def write(leaf: jax.Array, columns: jax.Array, new: jax.Array) -> jax.Array:
+            def write(leaf: jax.Array, columns: jax.Array, new: jax.Array, first: jax.Array | None = None) -> jax.Array:
+                if first is not None:  # columns of other devices come before and after
+                    columns = jnp.where(columns < first, leaf.shape[axes.index("M")], columns - first)
                 to = jnp.arange(new.shape[0]) if slots is None else slots
                 where = {"L": place, "S": to[:, None, None], "M": columns[:, :, None], "K": jnp.arange(new.shape[2])}
                 return leaf.at[tuple(where.get(axis, slice(None)) for axis in axes)].set(new, mode="drop")
@@ -86,7 +97,8 @@ class Cache:
                 return write(leaf, columns, new)
             # Each device of a mesh writes to its own slots: the compiler would have all of them hear of all new tokens.
             lying = tuple(map(LOGICAL.get, axes))
-            return mapped(write, (lying, ("batch", None), ("batch", None, "heads", None)), lying)(leaf, columns, new)
+            read = (lying, ("batch", None), ("batch", None, "heads", None))
+            return mapped(write, read, lying, counted="cached")(leaf, columns, new)
 
         return self.mapped(put, type(self)(k, v, self.order))
 

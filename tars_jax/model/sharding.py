@@ -33,9 +33,11 @@ AXIS_RULES: Rules = {
     "expert": "expert",
     "vocabulary": "tensor",
     "layers": None,
+    "cached": None,
 }
 
-WIDTHS = ("embed", "expert_embed")  # of kernels and embeddings
+# Widths of kernels and embeddings, and the length of a live cache: they take what other axes leave.
+SPARE = ("embed", "expert_embed", "cached")
 
 # Where an engine holds its parameters. A decode step reads every dense kernel for a few tokens: what a learner splits
 # over `expert`, to hold it once, would be gathered anew for each token.
@@ -112,12 +114,16 @@ def constrain(x: jax.Array, *axes: str | None) -> jax.Array:
 
 
 def mapped(
-    function: Callable[..., jax.Array], arguments: Sequence[tuple[str | None, ...]], result: tuple[str | None, ...]
+    function: Callable[..., jax.Array],
+    arguments: Sequence[tuple[str | None, ...]],
+    result: tuple[str | None, ...],
+    counted: str | None = None,
 ) -> Callable[..., jax.Array]:
     """`function` on each device's own part, for kernels that the compiler cannot split: logical axes in and out.
 
     Without `jax.set_mesh` it is `function` itself. A logical axis lies over as many of its mesh axes, from the first
-    on, as divide it in all the arguments.
+    on, as divide it in all the arguments. Where the first argument's axis `counted` is divided, `function` is told by
+    the keyword `first` which of its indices the device's part begins with.
     """
 
     def call(*arrays: jax.Array) -> jax.Array:
@@ -133,7 +139,15 @@ def mapped(
             return _spec(mesh, tuple(sizes[axis] for axis in axes), axes)
 
         inside = tuple(spec(axes) for axes in arguments)
-        return jax.shard_map(function, in_specs=inside, out_specs=spec(result), check_vma=False)(*arrays)
+        place = arguments[0].index(counted) if counted else 0
+        over = inside[0][place] if counted else None
+
+        def part(*arrays: jax.Array) -> jax.Array:
+            if over is None:
+                return function(*arrays)
+            return function(*arrays, first=jax.lax.axis_index(over) * arrays[0].shape[place])
+
+        return jax.shard_map(part, in_specs=inside, out_specs=spec(result), check_vma=False)(*arrays)
 
     return call
 
@@ -159,7 +173,8 @@ def _spec(
     mesh: Mesh | AbstractMesh, shape: tuple[int, ...], axes: tuple[str | None, ...], rules: Rules = AXIS_RULES
 ) -> PartitionSpec:
     """An axis lies over as many of its mesh axes, from the first on, as divide it. What is left of those of a
-    parameter, whose heads it does not divide for instance, goes to its width, so that the parameter is not whole.
+    parameter, whose heads it does not divide for instance, goes to its width, and of a live cache's to its length, so
+    that neither is whole.
     """
 
     def fitting(size: int, axis: str | None) -> tuple[str, ...]:
@@ -169,7 +184,7 @@ def _spec(
         return names
 
     taken = [fitting(size, axis) for size, axis in zip(shape, axes, strict=False)]
-    for place in (place for place, axis in enumerate(axes) if axis in WIDTHS):
+    for place in (place for place, axis in enumerate(axes) if axis in SPARE):
         for name in (name for axis in axes for name in _names(axis, rules)):
             wider = (*taken[place], name)
             if name not in itertools.chain(*taken) and shape[place] % _product(mesh, wider) == 0:

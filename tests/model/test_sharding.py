@@ -15,6 +15,7 @@ from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 from tars_jax import InputError
 from tars_jax.inference.drawing import Drawing
 from tars_jax.inference.slots import Extension, SlotState, _put, _take, copy, make_slot_functions, put, take
+from tars_jax.model.cache import ORDERS
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Inputs, Parameters, dummy_inputs, forward, init_parameters
@@ -39,6 +40,7 @@ MODEL = dataclasses.replace(
     vision=VisionConfig(patch=4, merge=1, grid=2, width=16, depth=1, heads=2, mlp_width=16),
 )
 MESHES = ({"data": 2, "expert": 2, "tensor": 2}, {"fsdp": 2, "expert": 4})
+LONG = ({"data": 2, "tensor": 4}, {"tensor": 8})  # for two heads of a cache, whose length lies over `tensor` instead
 LENGTH = 20
 
 
@@ -115,7 +117,8 @@ def test_dummy_inputs_touch_every_parameter() -> None:
 @pytest.mark.multiprocess
 def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[[str], list[str]]) -> None:
     same = [f"{what} {number}" for number in range(len(MESHES)) for what in ("forward", "update", "decode", "move")]
-    assert on_eight_devices(__file__) == [*same, "checkpoint", "drops"]
+    long = [f"{what} over the length {number}" for number in range(len(LONG)) for what in ("decode", "move")]
+    assert on_eight_devices(__file__) == [*same, *long, "checkpoint", "drops"]
 
 
 # What the other process does
@@ -180,10 +183,10 @@ def update(mesh: Mesh, parameters: Parameters) -> tuple[TrainState, dict[str, fl
     return second, {name: float(value) for name, value in metrics.items()}
 
 
-def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
+def decode(mesh: Mesh, parameters: Parameters, model: ModelConfig = MODEL) -> list[np.ndarray]:
     """Eight answers after prompts with an image: tokens and log-probabilities, first and later ones."""
     inputs, slots = batch().rows.inputs, 8
-    whole = SlotState.empty(MODEL, slots, 32, mesh)
+    whole = SlotState.empty(model, slots, 32, mesh)
     if mesh.size > 1:
         keys = whole.cache[0].keys
         assert keys.addressable_shards[0].data.size * mesh.size == keys.size
@@ -198,7 +201,7 @@ def decode(mesh: Mesh, parameters: Parameters) -> list[np.ndarray]:
         budget=np.full(slots, 6, np.int32),
         drawing=dataclasses.replace(Drawing.fresh(slots), seed=np.arange(slots, dtype=np.uint32)),
     )
-    functions = make_slot_functions(MODEL, stop=3, chunk=6, base_seed=0)
+    functions = make_slot_functions(model, stop=3, chunk=6, base_seed=0)
     state, first = functions.extend(parameters, whole, extension, None)
     assert whole.cache[0].keys.is_deleted()
     last, rest = functions.decode(parameters, state, np.arange(slots, dtype=np.int32), None)
@@ -220,7 +223,7 @@ def move(mesh: Mesh) -> None:
     blocks = take(state, 6, 30)
     for program in (
         copy.lower(state, slot, slot),
-        _take.lower(state.cache, slot, slot, 32),
+        _take.lower(state.cache, slot, slot, 16),
         _put.lower(state, blocks[0], slot, slot),
     ):
         assert "all-gather" not in str(program.compile().as_text())
@@ -261,6 +264,16 @@ def main() -> None:
             print("decode", number)
             move(mesh)
             print("move", number)
+
+    for number, shape in enumerate(LONG):
+        mesh = make_mesh(shape)
+        with jax.set_mesh(mesh):
+            for order in ORDERS:
+                lying = dataclasses.replace(MODEL, execution=Execution(cache=order))
+                close(answers, decode(mesh, fresh(mesh), lying), 1e-4)
+            print("decode over the length", number)
+            move(mesh)
+            print("move over the length", number)
 
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = Checkpoints(Path(folder))
