@@ -108,20 +108,24 @@ def _episodes(run: pathlib.Path, trajectories: str, updates: RecordedUpdates | N
             raise InputError(f"config.trajectories got 'updates', and {run} has no {UPDATES_FILE}; it takes 'all'.")
         folder = run / "trajectories" / "ppo"
         paths = [folder / f"{index:08d}.trajectory" for batch in updates.episodes for index in batch]
-    return {path.relative_to(run).as_posix(): _publishable(path, redact) for path in paths}
+    return {(name := path.relative_to(run).as_posix()): _publishable(path, name, redact) for path in paths}
 
 
-def _publishable(path: pathlib.Path, redact: Redactor) -> bytes | pathlib.Path:
+def _publishable(path: pathlib.Path, name: str, redact: Redactor) -> bytes | pathlib.Path:
     """The file, or what it holds with the machine's words replaced: in its task, as a game may be given as a folder,
-    and in what failed. What a page said stays as it is: it sees nothing of the machine, and a replay compares it."""
+    and in what failed. What page and policy said stays as it is, since a replay compares it.
+
+    Raises InputError if something private is left in it: as a file it is compressed, and `require_none` reads none.
+    """
     trajectory = load_trajectory(path)
     failures = trajectory.metadata.get("infrastructure_failures", [])
     task = redact.value(trajectory.task)
-    if not failures and task == trajectory.task:
-        return path
     kinds = {"infrastructure_failures": [str(failure).partition(":")[0] for failure in failures]} if failures else {}
     cleaned = dataclasses.replace(trajectory, task=task, metadata={**trajectory.metadata, **kinds})
-    return encode_trajectory(cleaned, str(path))
+    said = [(step.response, step.thought, step.action, step.info) for step in cleaned.steps]
+    words = json.dumps([cleaned.id, cleaned.task, cleaned.metadata, said], ensure_ascii=False)
+    redact.require_none(name, words.encode(errors="replace"))
+    return path if not failures and task == trajectory.task else encode_trajectory(cleaned, str(path))
 
 
 def _figure(run: Run) -> bytes:

@@ -15,7 +15,7 @@ from tars_jax.evaluation.private import Redactor
 from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.recorded_updates import Starts, write_updates
 from tars_jax.training.run_directory import environment, write_json
-from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory
+from tars_jax.trajectory import Outcome, Step, Trajectory, load_trajectory, save_trajectory
 
 RESULT = {"score_before": 0.25, "score_after": 0.5, "episodes": 8, "minutes": 1.5, "seed": 3}
 HOST = "builder-7"
@@ -143,6 +143,21 @@ def test_a_private_word_that_cannot_be_replaced_stops(run: pathlib.Path, capsys:
         (run / "policy" / "note.txt").write_text(words)
         assert publish(run, "--config.checkpoint=policy") == 2
         assert "policy/note.txt holds" in capsys.readouterr().err
+    assert not run.with_suffix(".zip").exists()
+
+
+@pytest.mark.parametrize("place", ["response", "thought", "action", "info", "final"])
+def test_a_private_word_in_a_trajectory_stops(
+    run: pathlib.Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, words = run / "trajectories" / "ppo" / "00000000.trajectory", f"half a pair \ud83d, in {run}/secret"
+    said = {name: words if name == place else "" for name in ("response", "thought", "action")}
+    info = {"page": [words]} if place == "info" else {}
+    metadata = {"final": words} if place == "final" else {}
+    step = Step(b"png", point=None, reward=0.0, think_tokens=1, valid=True, info=info, **said)
+    save_trajectory(path, Trajectory("a", {}, (), (step,), Outcome.FINISHED, 1.0, metadata))
+    assert publish(run, "--config.trajectories=updates") == 2
+    assert "trajectories/ppo/00000000.trajectory holds" in capsys.readouterr().err
     assert not run.with_suffix(".zip").exists()
 
 
