@@ -85,8 +85,9 @@ class PPOLearner:
         separate = config.uses_values and not self._model.scalar_head
         packed = self._packer.pack(trajectories, config.minibatch_rows, routes=config.replay_routes)
         images = packed.rows.inputs.images
+        encoded_once = config.freeze_vision and images.size > 0  # a batch may be all text
         with watch("log_probs"):
-            if config.freeze_vision:
+            if encoded_once:
                 features = self._policy_gallery.show(policy.parameters, images)
                 packed = dataclasses.replace(packed, rows=with_features(packed.rows, features))
             proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
@@ -98,7 +99,7 @@ class PPOLearner:
             with watch("values"):
                 parameters = value.parameters if separate else policy.parameters
                 rows = free_routes(packed.rows) if separate else packed.rows
-                if separate and config.freeze_vision:
+                if separate and encoded_once:
                     value_features = self._value_gallery.show(parameters, images)
                     rows = with_features(rows, value_features)
                 values = map_rows(self._values, parameters, rows, config.minibatch_rows)

@@ -60,6 +60,20 @@ def test_turns_of_whole_trajectories(tiny_model: ModelConfig, episode: Episode) 
         np.testing.assert_allclose(found, want, atol=1e-5)
 
 
+def test_frozen_encoders_and_episodes_without_screenshots(tiny_model: ModelConfig, episode: Episode) -> None:
+    found = []
+    for freeze in (False, True):
+        config = PPOConfig(freeze_vision=freeze, minibatch_rows=2)
+        optimiser = OptimiserConfig(1e-3)
+        packer = Packer(tiny_model, PackingConfig(16, 1), image=5)
+        learner = PPOLearner(tiny_model, packer, config, REWARDS, optimiser, optimiser)
+        value = init_parameters(value_model(tiny_model), jax.random.key(1))
+        states = learner.start(init_parameters(tiny_model, jax.random.key(0)), value)
+        found.append(learner.update(*states, two_tasks(episode), 0, 0)[2])
+    for name in ("policy_loss", "value_loss", "entropy"):
+        np.testing.assert_allclose(found[1][name], found[0][name], atol=1e-4, err_msg=name)
+
+
 @pytest.mark.parametrize("lambda_critic", [0.0, 0.5, 1.0])
 def test_values_are_judged_by_returns_whatever_the_critics_lambda(
     tiny_model: ModelConfig, episode: Episode, lambda_critic: float
