@@ -15,8 +15,8 @@ Whole suites, on two cores with another job on one of them, 95% intervals in bra
   --config.suite=miniwob --config.checkpoint=random --config.episodes=8 --config.max_steps=10 --config.seed=1
       133 tasks, 4.7% [4, 6] of 1,064 episodes succeed, none lost to the infrastructure, 6 minutes
   --config.suite=lmgame --config.max_steps=60, six episodes of each, played by random and by reference
-      2048 326 [307, 353] and 500 [495, 503]; Candy Crush 6.5 [0.5, 14.5] and 710 [671, 758];
-      Sokoban 0.8 [0.3, 1.3] and 8 [8, 8]; Tetris 6.7 [5.8, 7.5] and 47.5 [43.8, 51.3]
+      2048 82.6 [80.9, 84.4] (raw 309) and 89.1 [88.6, 89.6] (raw 482); Candy Crush 18.3 [7.0, 32.5] and
+      670 [620, 723]; Sokoban 0 [0, 0] and 8 [8, 8]; Tetris 6.3 [4.5, 8.8] and 51.3 [43.3, 58.2]
 """
 
 from ml_collections import ConfigDict

@@ -20,6 +20,7 @@ from experiments.contestants import Contestant, open_contestant, scripted
 from tars_jax import InputError
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.figures import save_figure
+from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, wilson_interval
 from tars_jax.evaluation.suites import SUITES, suite_names, suite_tasks, unplayed_names
@@ -49,8 +50,10 @@ RULES = {
 NOTE = {
     "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalised to its human "
     "player on its own games; ours are normalised to the reference player of our games, on the same levels.",
-    "lmgame": "The column marked (paper) is carried over from the UI-TARS-2 report, table 3. Its 2048 is on a "
-    "logarithmic scale, ours counts merges.",
+    "lmgame": "The column marked (paper) is carried over from the UI-TARS-2 report, table 3. Scores are what "
+    "LMGame-Bench reports of each episode: of 2048 it is 10 log2 of the merged tiles, and nothing counts after so many "
+    "steps without a change that it would have ended. The levels of Sokoban are ours. It plays three runs of at most "
+    "1,000 steps of 2048, 50 moves of Candy Crush, 200 steps of Sokoban and 2,000 of Tetris.",
     "miniwob": "Rewards as MiniWoB++ computes them; success is a positive raw reward.",
 }
 
@@ -161,9 +164,14 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
             result |= {"mean_normalised_score": mean._asdict()}
             result |= {"normalised": {name: each._asdict() for name, each in normal.items()}}
         case "lmgame":
-            curve = {budget: _mean_score(played, budget) for budget in step_budgets(most)}
+            curve = {budget: _mean_reported(played, budget) for budget in step_budgets(most)}
             unplayed = () if config.names else unplayed_names(config.suite)
-            table, unit = lmgame_table(raw, unplayed), "mean raw score"
+            reported = {
+                name: estimate_mean([reported_score(episode, most) for episode in episodes])
+                for name, episodes in played.items()
+            }
+            table, unit = lmgame_table(reported, raw, unplayed), "mean score"
+            result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
             if unplayed:
                 note += f" Not played, as each takes a ROM that you own: {', '.join(unplayed)}."
         case _:
@@ -197,8 +205,8 @@ def scores(episodes: Sequence[Trajectory], budget: int) -> list[float]:
     return [score_within(episode, budget) for episode in episodes]
 
 
-def _mean_score(played: Episodes, budget: int) -> Estimate:
-    return estimate_mean([score for episodes in played.values() for score in scores(episodes, budget)])
+def _mean_reported(played: Episodes, budget: int) -> Estimate:
+    return estimate_mean([reported_score(episode, budget) for episodes in played.values() for episode in episodes])
 
 
 def _success(played: Episodes, budget: int) -> Estimate:

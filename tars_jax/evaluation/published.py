@@ -28,7 +28,8 @@ GAMES15 = {
 }
 GAMES15_MEAN = (100.00, 44.27, 59.77, 24.73, 21.61)  # normalised to the human player as 100
 
-# Of LMGame-Bench (table 3): score and its deviation for UI-TARS-2. 2048 is on a logarithmic scale there.
+# Of LMGame-Bench (table 3): score and its deviation for UI-TARS-2. 2048 is 10 log2 of the merged tiles, run by run, as
+# eval/configs/game_eval_config.yaml of lmgame-org/GamingAgent has it (`log2_times_10`): 117.1 is about 3,350 of them.
 LMGAME_AGENT = "UI-TARS-2"
 LMGAME = {
     "lmgame/sokoban": (0.3, 0.0),

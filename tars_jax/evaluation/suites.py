@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 
 from tars_jax import InputError
 from tars_jax.tasks.library import load_playable, playable_names
-from tars_jax.tasks.lmgame.catalog import ROM_GAMES
+from tars_jax.tasks.lmgame.catalog import ROM_GAMES, LMGame
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
 
@@ -36,8 +37,13 @@ def unplayed_names(suite: str) -> tuple[str, ...]:
 def suite_tasks(name: str, episodes: int, levels: Sequence[int], seed: int, max_steps: int) -> list[Task]:
     """`episodes` held-out tasks of one name; levels take turns where it has levels.
 
+    Of LMGame-Bench they are the runs that it plays, from number `seed` on: where a seed deals, it deals the same there.
     The budget is `max_steps` on every level: what a policy does with more steps is part of what is measured.
     """
+    playable = load_playable(name)
+    if isinstance(playable, LMGame):
+        runs = (playable.benchmark_task(seed + index) for index in range(episodes))
+        return [dataclasses.replace(task, max_steps=max_steps) for task in runs]
     turns = itertools.cycle([{"level": level} for level in levels] if _has_levels(name) else [{}])
     return [
         sample_task(name, "eval", index, seed, options, max_steps)

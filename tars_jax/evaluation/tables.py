@@ -32,13 +32,17 @@ def games_table(
     return markdown(head, [*rows, last])
 
 
-def lmgame_table(raw: Mapping[str, Estimate], unplayed: Sequence[str] = ()) -> str:
-    """Raw scores as LMGame-Bench counts them, and the report's for UI-TARS-2 (table 3), also of what was not played."""
-    head = ("Game", "score", f"{published.LMGAME_AGENT} (paper)")
+def lmgame_table(reported: Mapping[str, Estimate], raw: Mapping[str, Estimate], unplayed: Sequence[str] = ()) -> str:
+    """Scores as LMGame-Bench reports them, the games' own counts, and the report's for UI-TARS-2 (table 3).
+
+    The last column has a figure of what was not played, too.
+    """
+    head = ("Game", "score", "raw score", f"{published.LMGAME_AGENT} (paper)")
     rows = []
-    for game in (*raw, *unplayed):
+    for game in (*reported, *unplayed):
+        ours = (shown(reported[game]), shown(raw[game])) if game in reported else ("-", "-")
         score, deviation = published.LMGAME[game]
-        rows.append((game, shown(raw[game]) if game in raw else "-", f"{score:g} ± {deviation:g}"))
+        rows.append((game, *ours, f"{score:g} ± {deviation:g}"))
     return markdown(head, rows)
 
 

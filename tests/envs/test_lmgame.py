@@ -140,13 +140,20 @@ def test_sokoban_counts_boxes_that_come_onto_targets(table: Table) -> None:
     assert (verdict["done"], verdict["success"], verdict["score"]) == (True, True, 2)
 
 
-def test_a_box_pushed_off_and_on_again(table: Table) -> None:
+def test_sokoban_counts_boxes_that_stand_on_targets_so_pushing_one_off_and_on_again_earns_nothing(table: Table) -> None:
+    """As `total_score` of LMGame-Bench: boxes of the levels behind, and those that stand on targets now."""
     state = table.reset("sokoban", levels=["######\n#  @ #\n# $* #\n#    #\n# ?  #\n######"])
-    assert (state["boxes"], state["on_target"], state["score"]) == (2, 1, 0)
+    assert (state["boxes"], state["on_target"], state["score"]) == (2, 1, 1)
     state, reward = table.keys("down")
-    assert (reward, state["on_target"]) == (0, 0)
+    assert (reward, state["on_target"], state["score"]) == (-1, 0, 0)
     state, reward = table.keys("right", "down", "down", "left", "up")
     assert (reward, state["on_target"], state["score"]) == (1, 1, 1)
+
+
+def test_a_box_that_stands_on_a_target_where_a_level_begins_counts_there(table: Table) -> None:
+    table.reset("sokoban", levels=[CORRIDOR, "#######\n#@ * *#\n# $ ? #\n#######"])
+    state, reward = table.keys("right", "right", "right")
+    assert (state["level"], reward, state["score"]) == (2, 3, 3)  # one of the level behind, two of the new one
 
 
 def test_sokoban_refuses_what_is_no_level(table: Table) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.evaluation import published
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
+from tars_jax.evaluation.lmgame import reported_score
 from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, mean_normalised_score
 from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
@@ -32,6 +33,35 @@ def test_a_score_is_read_after_so_many_steps() -> None:
     played = episode(0, 0, 2, 5, success=True)
     assert [score_within(played, budget) for budget in (1, 2, 3, 100)] == [0, 2, 5, 5]
     assert [solved_within(played, budget) for budget in (2, 3, 100)] == [False, True, True]
+
+
+def lmgame_episode(game: str, *scores: float) -> Trajectory:
+    """Where a score stays as it was, the step before changed nothing."""
+    shown = [{"verdict": {"score": score, "success": False}, "state": {"score": score}} for score in scores]
+    steps = tuple(Step(b"", "", "", "", None, 0.0, 0, True, info) for info in shown[:-1])
+    return Trajectory("", {"game": f"lmgame/{game}"}, (), steps, Outcome.TRUNCATED, 0.0, {"final": shown[-1]})
+
+
+def test_2048_is_reported_as_lmgame_bench_tabulates_it() -> None:
+    """Three runs of its eval/perf/model_perf_rank.json and the mean that its notebook has for them: 108.2."""
+    runs = [reported_score(lmgame_episode("2048", 0, score), 1) for score in (1352, 2860, 1532)]
+    assert round(estimate_mean(runs).value, 1) == 108.2
+    assert [reported_score(lmgame_episode("2048", 0, score), 1) for score in (0, 4, 1024)] == [0, 20, 100]
+    assert reported_score(lmgame_episode("2048", 0, 4, 1024), 1) == 20
+    assert reported_score(lmgame_episode("tetris", 0, 13), 1) == 13
+    with pytest.raises(InputError, match="no game 'maze_path_of_light' here"):
+        reported_score(Trajectory("", {"game": "maze_path_of_light"}, (), (), Outcome.FINISHED, 0.0, {}), 1)
+
+
+def test_what_lmgame_bench_would_have_ended_for_want_of_change_earns_no_more() -> None:
+    """Five steps of Sokoban that change nothing; the first step has no step before it whose view it could repeat."""
+    assert reported_score(lmgame_episode("sokoban", *[0] * 6, 1), 100) == 1
+    assert reported_score(lmgame_episode("sokoban", *[0] * 7, 1), 100) == 0
+    assert reported_score(lmgame_episode("sokoban", 0, *[1] * 5, 2), 100) == 2
+    assert reported_score(lmgame_episode("sokoban", 0, *[1] * 6, 2), 100) == 1
+    assert reported_score(lmgame_episode("sokoban", 0, *[1] * 6, 2), 6) == 1
+    assert reported_score(lmgame_episode("2048", 0, *[4] * 10, 8), 100) == 30
+    assert reported_score(lmgame_episode("2048", 0, *[4] * 11, 8), 100) == 20
 
 
 def test_normalised_scores_by_hand() -> None:
@@ -83,9 +113,14 @@ def test_tables_mark_what_was_published() -> None:
     assert [cell.strip() for cell in head][-4:] == [f"{agent} (paper)" for agent in published.GAMES15_AGENTS[1:]]
     assert [cell.strip() for cell in row][:4] == ["shapes", "12.0 [8.0, 16.0]", "12.0", "12.0 [8.0, 16.0]"]
     assert row[5].strip() == "108.9" and mean[5].strip() == "59.8"
-    assert "163.2 ± 31.3" in lmgame_table({"lmgame/candy_crush": some})
-    last = lmgame_table({"lmgame/tetris": some}, unplayed_names("lmgame")).splitlines()[-1]
-    assert [cell.strip() for cell in last.strip("| ").split("|")] == ["lmgame/ace_attorney", "-", "7 ± 0"]
+    raw = {"lmgame/2048": Estimate(4096.0, 4096.0, 4096.0)}
+    log = lmgame_table({"lmgame/2048": Estimate(120.0, 120.0, 120.0)}, raw, unplayed_names("lmgame")).splitlines()
+    cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in (log[0], log[2], log[-1])]
+    assert cells == [
+        ["Game", "score", "raw score", "UI-TARS-2 (paper)"],
+        ["lmgame/2048", "120.0 [120.0, 120.0]", "4096.0 [4096.0, 4096.0]", "117.1 ± 1.9"],
+        ["lmgame/ace_attorney", "-", "-", "7 ± 0"],
+    ]
     successes = success_table({"x": some, "y": some}, {"x": (1, 4), "y": (3, 4)})
     assert successes.splitlines()[-1].startswith("| All") and "50.0% [22, 78] of 8" in successes
     assert markdown(("a", "b"), [("long", "1")]).splitlines() == ["| a    | b |", "| :--- | : |", "| long | 1 |"]
@@ -107,6 +142,9 @@ def test_a_suite_plays_held_out_levels_in_turn() -> None:
     assert {task.max_steps for task in tasks} == {40} and all(task.seed % 2 for task in tasks)
     assert suite_tasks(name, 5, (1, 3), 0, 40) == tasks
     assert not {task.seed for task in tasks} & {task.seed for task in suite_tasks(name, 5, (1, 3), 1, 40)}
+    runs = suite_tasks("lmgame/tetris", 3, (1,), 0, 40)
+    assert [task.seed for task in runs] == [42, 43, 44] and {task.max_steps for task in runs} == {40}
+    assert suite_tasks("lmgame/tetris", 1, (1,), 2, 40) == runs[2:]
     with pytest.raises(InputError, match=r"config.names got 'chess'; games15 has .*maze_path_of_light"):
         suite_names("games15", ("chess",))
     with pytest.raises(InputError, match="lmgame/ace_attorney takes a ROM that you own"):

@@ -1,14 +1,18 @@
 """LMGame-Bench (https://arxiv.org/abs/2505.15146): its puzzle games as pages of our kit, scored as it scores.
 
-A reward is the gain of score, so an episode's reward is its score:
+A reward is the gain of score, so an episode's reward is its score. Scores and limits are those of
+lmgame-org/GamingAgent, below gamingagent/envs and gamingagent/configs, which plays three runs of each game:
 
-- 2048: the sum of all merged tiles, as in gymnasium-2048. Published figures look like 10 log2 of it.
-- Candy Crush: candies cleared in 50 moves; the rules are tile-match-gym's, and a seed gives its board and candies.
-- Sokoban: boxes that came onto targets, over six levels in a row. The levels are ours; `levels` takes
-  others (`sokoban_levels`).
-- Tetris: 1 for a piece, 10 for a full row; a seed deals the pieces that numpy's generator deals there.
+- 2048 (custom_01_2048, `total_score`): the sum of all merged tiles, as in gymnasium-2048. `reported` is 10 log2 of it.
+- Candy Crush (custom_03_candy_crush, `total_score`): candies cleared in 50 moves, without special ones; the rules are
+  tile-match-gym's, and a seed gives its board and candies. Here two clicks are two steps, so a move may take two.
+- Sokoban (custom_02_sokoban, `total_score`): boxes of the levels behind, and boxes that stand on targets now, over six
+  levels in a row. The levels are ours; `levels` takes others (`sokoban_levels`). Its limit of 200 steps is for all.
+- Tetris (custom_04_tetris, `REWARD_PIECE_PLACED`, `REWARD_PER_LINE_CLEARED`): 1 for a piece, 10 for a full row; a seed
+  deals the pieces that numpy's generator deals there.
 
-Its rule that ends an episode after some steps without a change is left to whoever plays.
+Its rule that ends an episode after some steps without a change (`patience`) ends none here; scores that stand beside
+published ones keep it (`tars_jax.evaluation.lmgame`).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import functools
 import importlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -44,8 +49,9 @@ class LMGame:
     name: str
     title: str
     instruction: str
-    benchmark_seed: int  # what the benchmark plays
+    benchmark_seed: int  # of the benchmark's first run; each further one has the next seed
     max_steps: int  # as the benchmark has it
+    patience: int  # after so many steps in a row that changed nothing, the benchmark ends an episode
     index: str
     reference_module: str
     site_root: Path = Path(__file__).parent.parent
@@ -53,6 +59,7 @@ class LMGame:
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options that every episode has
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # a JSON schema for each one that may be given
     stream: Callable[[int], str] | None = None  # what a seed deals
+    reported: Callable[[float], float] = float  # a score -> the figure in the benchmark's tables
 
     @property
     def mounts(self) -> tuple[tuple[str, Path], ...]:
@@ -94,9 +101,14 @@ class LMGame:
     def reward(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
         return float(after["score"] - before["score"])
 
-    def benchmark_task(self) -> Task:
-        """The episode that the benchmark plays, where its seed says one."""
-        return Task(f"{self.name}-benchmark", self.name, self.benchmark_seed, {}, self.max_steps)
+    def benchmark_task(self, run: int = 0) -> Task:
+        """The episode that the benchmark plays as its run number `run`, from 0, where a seed says one."""
+        return Task(f"{self.name}-benchmark-{run}", self.name, self.benchmark_seed + run, {}, self.max_steps)
+
+
+def ten_log2(score: float) -> float:
+    """10 log2 of a score of 2048; 0 for one without a merge, which is worth 4 at least."""
+    return 10 * math.log2(score) if score else 0.0
 
 
 @functools.lru_cache(maxsize=16)
@@ -144,10 +156,12 @@ GAMES = {
             instruction="Slide the tiles and merge equal ones into ever larger numbers. Use the arrow keys.",
             benchmark_seed=0,
             max_steps=1000,
+            patience=10,
             site_root=GAMES_FOLDER,
             index="game_2048/index.html",
             reference_module="tars_jax.tasks.games.game_2048.reference",
             fixed={"level": 8, "target": 65536},
+            reported=ten_log2,
         ),
         LMGame(
             name="lmgame/candy_crush",
@@ -155,7 +169,8 @@ GAMES = {
             instruction="Swap two neighbouring candies, by two clicks or a drag, so that three or more of one colour "
             "stand in a line. Clear as many as you can in 50 moves.",
             benchmark_seed=42,
-            max_steps=100,
+            max_steps=100,  # 50 swaps by two clicks each
+            patience=50,
             index="lmgame/candy_crush/index.html",
             reference_module="tars_jax.tasks.lmgame.candy_crush.reference",
             stream=candies,
@@ -166,6 +181,7 @@ GAMES = {
             instruction="Push every box onto a red spot. Use the arrow keys. The next level follows a solved one.",
             benchmark_seed=42,
             max_steps=200,
+            patience=5,
             index="lmgame/sokoban/index.html",
             reference_module="tars_jax.tasks.lmgame.sokoban.reference",
             options={"levels": {"type": "array", "minItems": 1, "items": {"type": "string"}}},
@@ -177,6 +193,7 @@ GAMES = {
             "it, space drops it. It falls one row with every key.",
             benchmark_seed=42,
             max_steps=2000,
+            patience=30,
             index="lmgame/tetris/index.html",
             reference_module="tars_jax.tasks.lmgame.tetris.reference",
             settle_ms=20,

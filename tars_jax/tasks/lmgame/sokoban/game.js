@@ -2,13 +2,13 @@
 "use strict";
 
 const game = (() => {
-  let levels, index, level, before, score, moves, faced;
+  let levels, index, level, before, behind, moves, faced;
 
   // levels: texts of levels to play instead of our own six.
   const begin = (options) => {
     levels = (options.levels ?? LEVELS).map(readLevel);
     if (levels.length === 0) throw new RangeError("option levels takes at least one level, got none");
-    score = moves = 0;
+    behind = moves = 0;
     show(0);
     stage.reset();
   };
@@ -20,17 +20,19 @@ const game = (() => {
   };
   const solved = () => onTarget(level) === level.boxes.size;
 
-  // The score counts each time that a box comes onto a target; one that is pushed off again takes nothing away.
+  // Boxes of the levels that lie behind, and those that stand on targets now: one that is pushed off takes its point away.
+  const score = () => behind + onTarget(level);
+
   const move = (direction) => {
     if (!level || solved()) return;
     const after = step(level, direction);
     faced = direction;
     if (after === level) return stage.animate();
-    score += Math.max(0, onTarget(after) - onTarget(level));
     moves += 1;
     before = level;
     level = after;
     if (solved() && index + 1 < levels.length) {
+      behind += onTarget(level);
       show(index + 1);
       stage.reset();
     } else {
@@ -50,13 +52,13 @@ const game = (() => {
   const stage = Kit.stage({
     tween_ms: 110, grid: () => [level.columns, level.rows], tap, key: move, swipe: move,
     draw: (theStage, progress) => drawBoard(theStage, progress, {
-      level, before, faced, index, levels: levels.length, score, moves, won: solved(),
+      level, before, faced, index, levels: levels.length, score: score(), moves, won: solved(),
     }),
   });
 
   const state = () => ({
     game: "sokoban", level: index + 1, levels: levels.length, room: written(level), boxes: level.boxes.size,
-    on_target: onTarget(level), score, moves, ...stage.geometry(),
+    on_target: onTarget(level), score: score(), moves, ...stage.geometry(),
   });
 
   return { start: begin, state, canvas: stage.canvas };

@@ -1,4 +1,4 @@
-// The verifier: boxes that came onto targets, and whether the last level is solved.
+// The verifier: boxes of the levels behind and boxes that stand on targets, and whether the last level is solved.
 "use strict";
 
 window.verify = () => {
