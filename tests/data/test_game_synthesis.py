@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import pathlib
 import random
@@ -10,7 +11,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -31,6 +34,7 @@ from tars_jax.rollout.players import random_player, reference_player
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.games import hinted
+from tars_jax.tasks.games.pictures import chromium
 from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -73,6 +77,34 @@ def test_what_the_templates_write_is_admitted(number: int, play: Play, tmp_path:
     assert task.max_steps == game.steps_of_level(2) and "/" not in task.id
     with pytest.raises(InputError, match="option level"):
         sample_task(str(folder), "train", 0, 0, {"level": 0})
+
+
+@pytest.mark.browser
+def test_the_marked_corner_of_a_flood_stands_out_from_its_colour(tmp_path: pathlib.Path) -> None:
+    """At the policy's size: between the middle of the mark and the tile around it, by WCAG's ratio of luminances."""
+    floods = [
+        source for seed in range(4) for source in map(TemplateAuthor(seed).write, range(8)) if "flood" in source.name
+    ]
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 96, "height": 96})
+        for number, source in enumerate(floods):
+            page.goto((write_game(source, tmp_path / str(number)) / "index.html").as_uri())
+            board = page.evaluate("game.start({ seed: 3, level: 8 }); game.state().board")
+            right, lower = json.loads(source.scripts["parameters.js"].partition("PARAMETERS = ")[2].split(";\n")[0])[
+                "corner"
+            ]
+            left = board["x"] + right * (board["width"] - board["cell"])
+            top = board["y"] + lower * (board["height"] - board["cell"])
+            pixels = np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB"))
+            mark = luminance(pixels[int(top + board["cell"] / 2), int(left + board["cell"] / 2)])
+            tile = luminance(pixels[int(top + 1), int(left + 1)])
+            bright, dark = max(mark, tile), min(mark, tile)
+            assert (bright + 0.05) / (dark + 0.05) > 2.5, source.scripts["parameters.js"]
+
+
+def luminance(colour: np.ndarray) -> float:
+    x = colour / 255
+    return float(np.where(x <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
 
 
 def broken(script: str, old: str, new: str) -> GameSource:

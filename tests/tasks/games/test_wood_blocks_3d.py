@@ -69,6 +69,21 @@ def test_no_block_leans_over_the_numbers_above_the_board(page: Page) -> None:
 
 
 @pytest.mark.browser
+def test_every_offered_piece_lies_within_its_hollow(page: Page) -> None:
+    """The strip between the rim of the board and the hollows looks the same, whatever lies in them."""
+    page.set_viewport_size({"width": 1280, "height": 720})
+    strips, heights = set(), set()
+    for seed in range(12):
+        state = page.evaluate(START, {"seed": seed, "level": 8})
+        heights |= {max(row for _, row in piece["cells"]) for piece in state["offered"]}
+        below = round(state["board"]["y"] + state["size"] * state["board"]["cell"])
+        with Image.open(io.BytesIO(page.screenshot())) as picture:
+            strips.add(picture.convert("RGB").crop((640, below + 13, 1140, below + 22)).tobytes())
+    page.set_viewport_size({"width": 96, "height": 96})
+    assert 2 in heights and len(strips) == 1  # some are three blocks high
+
+
+@pytest.mark.browser
 def test_where_a_piece_fits(page: Page) -> None:
     script = "([blocks, cells]) => placesFor(blocks, {cells})"
     assert page.evaluate(script, [grid("x... .x.. ..x. x..x"), ACROSS]) == [[1, 0]]

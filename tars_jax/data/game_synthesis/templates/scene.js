@@ -19,7 +19,7 @@ const Scene = (() => {
       context.strokeStyle = THEME.accent;
       context.stroke();
     } else {
-      context.fillStyle = THEME.bright;
+      context.fillStyle = kind === "mark" ? THEME.bottom : THEME.bright; // a mark lies on a bright tile
       context.fill();
     }
   };
@@ -51,7 +51,7 @@ const Scene = (() => {
       }
     }
     (view.pieces || []).forEach(([cell, kind]) => piece(context, board, cell, kind));
-    if (view.mark) piece(context, board, view.mark, "piece");
+    if (view.mark) piece(context, board, view.mark, "mark");
     for (let dot = 0; flat && dot < (view.warn || 0); dot++) {
       context.fillStyle = THEME.accent;
       context.fillRect(board.x + 2 + 6 * dot, board.y + board.height - 4, 4, 3);

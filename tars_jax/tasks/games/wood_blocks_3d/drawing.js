@@ -51,9 +51,16 @@ const drawFlat = ({ context, canvas, layout: { board } }, view) => {
     view.carried.x + (column - wide / 2) * cell, view.carried.y + (row - high / 2) * cell, cell, FLAT[piece.wood - 1]));
 };
 
+const rimOf = ({ mode, board }) => Math.min(board.cell * 0.24, mode === "tall" ? 8 : 12);
+
+// The hollow that an offered piece lies in, below the rim: [its middle, its width and height].
+const pocketOf = (layout, size, slot) => {
+  const { board } = layout, [, x, y] = slotOf(board, size, slot), rim = rimOf(layout);
+  return [x, y + rim * 0.6, (0.94 * board.width) / OFFERED, OFFER_ROWS * board.cell - 2 * rim];
+};
+
 const paintTable = (still, layout, size) => {
-  const { mode, board } = layout, { cell } = board, side = size * cell;
-  const rim = Math.min(cell * 0.24, mode === "tall" ? 8 : 12);
+  const { board } = layout, { cell } = board, side = size * cell, rim = rimOf(layout);
   const eye = eyeOver(layout, size);
   still.save();
   still.shadowColor = "rgba(0, 0, 0, 0.6)";
@@ -85,8 +92,8 @@ const paintTable = (still, layout, size) => {
   }
   bar(board.x - rim, board.y + side, side + 2 * rim, rim);
   for (let slot = 0; slot < OFFERED; slot++) {
-    const wide = board.width / OFFERED, [, x, y] = slotOf(board, size, slot), high = OFFER_ROWS * cell - 2 * rim;
-    pocket(x - wide * 0.47, y - high / 2 + rim * 0.6, wide * 0.94, high, cell * 0.16);
+    const [x, y, wide, high] = pocketOf(layout, size, slot);
+    pocket(x - wide / 2, y - high / 2, wide, high, cell * 0.16);
   }
 };
 
@@ -135,7 +142,7 @@ const drawSoft = (stage, progress, view) => {
   drawBoxes(context, eye, standing(view, board, fall, after));
   view.offered.forEach((piece, slot) => {
     if (!piece || view.carried?.at === slot) return;
-    const [side, x, y] = slotOf(board, view.size, slot);
+    const [side] = slotOf(board, view.size, slot), [x, y] = pocketOf(layout, view.size, slot);
     const back = view.last?.back && view.last.at === slot ? 1 - Kit.easeOut(progress) : 0;
     const [fromX, fromY] = back ? view.last.back : [x, y];
     const grown = view.last?.dealt ? Math.max(0.01, Kit.easeOut(after)) : 1;
