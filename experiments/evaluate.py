@@ -62,6 +62,7 @@ Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the or
 
 def run(config: Any, run_directory: RunDirectory) -> int:
     names = suite_names(config.suite, config.names)
+    check_references(config.checkpoint, names)
     tasks = {name: suite_tasks(name, config.episodes, config.levels, config.seed, config.max_steps) for name in names}
     with open_contestant(config) as contestant:
         played = play(config, run_directory, "played", contestant, tasks)
@@ -71,6 +72,16 @@ def run(config: Any, run_directory: RunDirectory) -> int:
         references = play(config, run_directory, "reference", scripted("reference", config), tasks)
         played, references = common(played, references)
     return finish(config, run_directory, played, references)
+
+
+def check_references(checkpoint: str, names: Sequence[str]) -> None:
+    """Raises `InputError`, before any browser starts, where reference players are to play what has none."""
+    if checkpoint == "reference":
+        for name in names:
+            try:
+                _ = load_playable(name).reference
+            except InputError as error:
+                raise InputError(f"config.checkpoint got 'reference', but {error}") from None
 
 
 def play(

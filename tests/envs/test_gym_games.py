@@ -138,15 +138,24 @@ def test_a_dead_browser_is_a_failure_of_the_step_and_heals_with_reset() -> None:
         env.close()
 
 
-def test_vector_environments() -> None:
-    envs = gymnasium.make_vec(IDS[0], num_envs=2, vectorization_mode="sync")
-    try:
-        observations, _ = envs.reset(seed=0)
-        assert observations.shape == (2, SIZE, SIZE, 3)
-        assert not np.array_equal(*observations)
-        assert envs.step(envs.action_space.sample())[0].shape == (2, SIZE, SIZE, 3)
-    finally:
-        envs.close()
+def test_vector_environments_in_one_process_or_several_show_the_same_bytes() -> None:
+    """Episodes of three steps: those that follow begin by themselves."""
+    shown: dict[str, list[np.ndarray]] = {}
+    for mode in ("sync", "async"):
+        envs = gymnasium.make_vec(IDS[0], num_envs=2, vectorization_mode=mode, max_steps=3)
+        try:
+            shown[mode] = [envs.reset(seed=0)[0]]
+            assert shown[mode][0].shape == (2, SIZE, SIZE, 3) and not np.array_equal(*shown[mode][0])
+            envs.action_space.seed(0)
+            ended = 0
+            for _ in range(8):
+                observations, _, terminated, truncated, _ = envs.step(envs.action_space.sample())
+                shown[mode].append(observations.copy())
+                ended += int((terminated | truncated).sum())
+            assert ended >= 4
+        finally:
+            envs.close()
+    np.testing.assert_array_equal(shown["sync"], shown["async"])
 
 
 def test_bad_arguments() -> None:

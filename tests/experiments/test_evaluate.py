@@ -122,6 +122,13 @@ def test_a_reference_that_scored_nothing_loses_its_game_alone(
     assert kept["raw"]["maze_path_of_light"]["value"] == 3 and "step_budgets" not in kept
 
 
+def test_a_suite_without_reference_players_refuses_them_at_once(tmp_path: pathlib.Path) -> None:
+    """As the checkpoint that nobody named is the reference: by its field, and before a browser starts."""
+    with pytest.raises(InputError, match="^config.checkpoint got 'reference', but miniwob/click-test: MiniWoB"):
+        evaluate(tmp_path / "run", suite="miniwob", names="miniwob/click-test,", checkpoint="reference")
+    assert not (tmp_path / "run" / "trajectories").exists()
+
+
 @pytest.mark.full
 @pytest.mark.browser
 def test_exported_weights_play(tmp_path: pathlib.Path) -> None:
