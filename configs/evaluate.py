@@ -36,6 +36,7 @@ def get_config() -> ConfigDict:
             "patience": 3600.0,  # seconds that a policy behind an address may be away; then the run ends, to be resumed
             "guide": True,  # a policy behind an address is told how to act; one of our server may know already
             "levels": (1, 2, 3),  # of games that have levels; they take turns
+            "sokoban_levels": "",  # LMGame-Bench's levels.txt, to play its levels of Sokoban instead of ours
             "episodes": 6,  # of each game or task
             "max_steps": 100,  # step budget of an episode
             "screen": 0,  # pixels on a side of a game; 0: as the checkpoint's run says, else 320

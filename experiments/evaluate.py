@@ -11,8 +11,10 @@ Episodes are kept one by one: a run that was killed plays only those that it lac
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from experiments.config import at_least, each, more_than, one_of
@@ -28,6 +30,7 @@ from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, 
 from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.library import load_playable
+from tars_jax.tasks.lmgame.catalog import sokoban_levels
 from tars_jax.tasks.task import Task
 from tars_jax.training.metrics import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
@@ -52,10 +55,12 @@ NOTE = {
     "player on its own games; ours are normalised to the reference player of our games, on the same levels.",
     "lmgame": "The column marked (paper) is carried over from the UI-TARS-2 report, table 3. Scores are what "
     "LMGame-Bench reports of each episode: of 2048 it is 10 log2 of the merged tiles, and nothing counts after so many "
-    "steps without a change that it would have ended. The levels of Sokoban are ours. It plays three runs of at most "
-    "1,000 steps of 2048, 50 moves of Candy Crush, 200 steps of Sokoban and 2,000 of Tetris.",
+    "steps without a change that it would have ended. It plays three runs of at most 1,000 steps of 2048, 50 moves of "
+    "Candy Crush, 200 steps of Sokoban and 2,000 of Tetris.",
     "miniwob": "Rewards as MiniWoB++ computes them; success is a positive raw reward.",
 }
+
+SOKOBAN = "lmgame/sokoban"
 
 Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the order of its tasks
 
@@ -64,6 +69,11 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     names = suite_names(config.suite, config.names)
     check_references(config.checkpoint, names)
     tasks = {name: suite_tasks(name, config.episodes, config.levels, config.seed, config.max_steps) for name in names}
+    if config.sokoban_levels:
+        if SOKOBAN not in tasks:
+            raise InputError(f"config.sokoban_levels is a file of levels, but {SOKOBAN} is not played")
+        levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
+        tasks[SOKOBAN] = [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]
     with open_contestant(config) as contestant:
         played = play(config, run_directory, "played", contestant, tasks)
     references: Episodes = {}
@@ -181,6 +191,8 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
                 name: estimate_mean([reported_score(episode, most) for episode in episodes])
                 for name, episodes in played.items()
             }
+            if SOKOBAN in played:
+                note += f" The levels of Sokoban are {Path(config.sokoban_levels).name or 'ours'}."
             table, unit = lmgame_table(reported, raw, unplayed), "mean score"
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
             if unplayed:

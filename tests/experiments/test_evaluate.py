@@ -129,6 +129,21 @@ def test_a_suite_without_reference_players_refuses_them_at_once(tmp_path: pathli
     assert not (tmp_path / "run" / "trajectories").exists()
 
 
+@pytest.mark.browser
+def test_sokoban_by_levels_of_a_file(tmp_path: pathlib.Path) -> None:
+    """Two levels of a box each: a push of one step, then one of two."""
+    file = tmp_path / "levels.txt"
+    file.write_text("Level 1\n#####\n#@$?#\n#####\n\nLevel 2\n######\n#@$ ?#\n######\n")
+    play = {"suite": "lmgame", "names": "lmgame/sokoban,", "checkpoint": "reference", "max_steps": 5}
+    result = evaluate(tmp_path / "run", sokoban_levels=file, **play)
+    assert result["reported"]["lmgame/sokoban"]["value"] == result["raw"]["lmgame/sokoban"]["value"] == 2
+    assert result["successes"] == {"lmgame/sokoban": [2, 2]}
+    assert [result["step_budgets"][budget]["value"] for budget in ("1", "2", "5")] == [1, 1, 2]
+    assert "The levels of Sokoban are levels.txt." in (tmp_path / "run" / "report.md").read_text()
+    with pytest.raises(InputError, match="config.sokoban_levels is a file of levels, but lmgame/sokoban is not played"):
+        evaluate(tmp_path / "other", sokoban_levels=file, **{**play, "names": "lmgame/tetris,"})
+
+
 @pytest.mark.full
 @pytest.mark.browser
 def test_exported_weights_play(tmp_path: pathlib.Path) -> None:
