@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -132,6 +133,13 @@ def test_levels_can_be_filled_and_grow(page: Page) -> None:
             assert all(0 <= column < state["size"] and state["top"] <= row < state["size"] for column, row in homes)
         areas.append(len(state["outline"]))
     assert areas == sorted(set(areas))
+
+
+@pytest.mark.browser
+def test_each_level_has_more_pieces_to_place_than_the_one_before(page: Page) -> None:
+    count = "([seeds, level]) => seeds.map(seed => { game.start({seed, level}); return game.state().pieces.length })"
+    means = [sum(page.evaluate(count, [list(range(100)), level])) / 100 for level in range(1, 9)]
+    assert all(more > fewer + 0.3 for fewer, more in itertools.pairwise(means)), means
 
 
 def hand_made(**changes: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 // [columns and rows of the board, rows above the tray, cells of the outline, least and most cells of a piece, spare
 // pieces] of levels 1, 2, ...; the last one stands for all that follow
 const LEVELS = Kit.fixed([
-  [6, 3, 5, 2, 3, 0], [6, 3, 9, 2, 4, 0], [6, 3, 13, 2, 4, 0], [8, 4, 18, 2, 5, 0], [8, 4, 23, 3, 5, 0],
+  [6, 3, 5, 2, 3, 0], [6, 3, 9, 2, 4, 0], [6, 3, 13, 2, 4, 0], [8, 4, 16, 2, 5, 0], [8, 4, 24, 3, 5, 0],
   [10, 4, 30, 3, 5, 0], [12, 5, 40, 3, 5, 1], [12, 5, 48, 3, 5, 2],
 ]);
 const COLORS = 14;
