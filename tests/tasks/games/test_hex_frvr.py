@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -168,6 +169,9 @@ def test_every_level_has_a_way_within_its_budget(page: Page) -> None:
         return steps;
     })"""
     game = load_game("hex_frvr")
+    means: list[float] = []
     for level in range(1, len(game.levels) + 1):
-        steps = page.evaluate(play, [level, list(range(3))])
+        steps = page.evaluate(play, [level, list(range(20))])
         assert min(steps) > 0 and max(steps) <= game.steps_of_level(level)
+        means.append(sum(steps) / len(steps))
+    assert all(longer > shorter + 1 for shorter, longer in itertools.pairwise(means)), means

@@ -6,7 +6,7 @@
 // stands for all that follow
 const LEVELS = Kit.fixed([
   [3, "small", 40, 1], [3, "small", 35, 4], [4, "large", 35, 10], [4, "large", 35, 13],
-  [4, "large", 35, 18], [5, "large", 40, 14], [5, "large", 40, 22], [5, "large", 40, 32],
+  [4, "large", 35, 18], [5, "large", 40, 17], [5, "large", 40, 22], [5, "large", 40, 32],
 ]);
 
 // pieces(k) is the piece that comes as number k, whatever was done with those before it.
