@@ -111,6 +111,23 @@ def test_clicking_at_random_rarely_reaches_the_number(page: Page) -> None:
     assert page.evaluate(play, [list(range(20)), load_game("gem_11").steps_of_level(3)]) <= 2
 
 
+@pytest.mark.full
+@pytest.mark.browser
+def test_the_reference_player_takes_more_merges_with_every_level(page: Page) -> None:
+    """Of the middle ones, whose boards are equally large."""
+    means = []
+    for level in range(3, 7):
+        steps = 0
+        for seed in range(3):
+            state, rng = page.evaluate(START, {"seed": seed, "level": level}), random.Random(seed)
+            while not state["done"]:
+                perform(page, reference.play(state, rng))
+                state, steps = page.evaluate("game.state()"), steps + 1
+            assert state["success"]
+        means.append(steps / 3)
+    assert means == sorted(set(means)), means
+
+
 @pytest.mark.browser
 def test_a_game_can_be_lost(page: Page) -> None:
     page.evaluate(START, {"seed": 1, "size": 3, "target": 12})
