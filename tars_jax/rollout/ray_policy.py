@@ -24,6 +24,7 @@ class _PolicyHost:
         self._open = contextlib.ExitStack()
         self._engine = self._open.enter_context(make_engine())
         self._sessions: dict[int, tuple[Any, PolicySession, contextlib.AsyncExitStack]] = {}
+        self._given_up: set[int] = set()  # closed before they were open: Ray starts an actor's calls in any order
 
     async def open(self, number: int, owner: tuple[str, int], seed: int) -> None:
         """Session `number` for a process `owner` (actor, process number); those of its predecessors are closed."""
@@ -32,16 +33,22 @@ class _PolicyHost:
                 await self.close(earlier)
         stack = contextlib.AsyncExitStack()
         session = await stack.enter_async_context(self._engine.session(seed))
-        self._sessions[number] = owner, session, stack
+        if number in self._given_up:
+            self._given_up.remove(number)
+            await stack.aclose()
+        else:
+            self._sessions[number] = owner, session, stack
 
     async def respond(self, number: int, tokens: Sequence[int], images: Sequence[np.ndarray], restart: bool) -> Sampled:
         return await self._sessions[number][1].respond(tokens, images, restart=restart)
 
     async def close(self, number: int) -> None:
-        """Closing one that was never opened does nothing."""
-        if number in self._sessions:
-            _, _, stack = self._sessions.pop(number)
-            await stack.aclose()
+        """One that is not open yet is closed as soon as it is."""
+        if number not in self._sessions:
+            self._given_up.add(number)
+            return
+        _, _, stack = self._sessions.pop(number)
+        await stack.aclose()
 
     async def sessions(self) -> int:
         """How many are open."""

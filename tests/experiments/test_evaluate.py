@@ -348,6 +348,7 @@ def test_what_an_address_lacks_is_named_by_its_field(status: int, port: str, fie
     assert "client." not in str(refused.value)
 
 
+@pytest.mark.full
 def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
     """A policy that is slower than that is away, for as long as the run's patience lasts."""
 

@@ -265,12 +265,11 @@ def main() -> None:
             move(mesh)
             print("move", number)
 
-    for number, shape in enumerate(LONG):
+    for number, (shape, order) in enumerate(zip(LONG, ORDERS, strict=True)):
         mesh = make_mesh(shape)
         with jax.set_mesh(mesh):
-            for order in ORDERS:
-                lying = dataclasses.replace(MODEL, execution=Execution(cache=order))
-                close(answers, decode(mesh, fresh(mesh), lying), 1e-4)
+            lying = dataclasses.replace(MODEL, execution=Execution(cache=order))
+            close(answers, decode(mesh, fresh(mesh), lying), 1e-4)
             print("decode over the length", number)
             move(mesh)
             print("move over the length", number)

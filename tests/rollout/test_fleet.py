@@ -29,7 +29,7 @@ from tars_jax.rollout.fleet import Fleet, FleetConfig
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
-from tars_jax.rollout.ray_policy import RayPolicy
+from tars_jax.rollout.ray_policy import RayPolicy, _PolicyHost
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.tasks.task import Task
@@ -61,10 +61,13 @@ def ray() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def fleet(ray: Any, descendants: Callable[[int], dict[int, bytes]]) -> Iterator[Fleet]:
     browser = BrowserConfig(browsers=1, pages_per_browser=PAGES)
+    others = descendants(os.getpid()).keys()  # tests of other files share browsers
     with Fleet(browser, WRITER, AgentConfig(), FleetConfig(hosts=HOSTS, pages=PAGES, cpus=0.5)) as running:
         yield running
     until = time.monotonic() + 20
-    while left := [line for line in descendants(os.getpid()).values() if b"--user-data-dir" in line]:
+    while left := {
+        pid: line for pid, line in descendants(os.getpid()).items() if pid not in others and b"--user-data-dir" in line
+    }:
         assert time.monotonic() < until, left
         time.sleep(0.2)
 
@@ -133,6 +136,21 @@ def test_a_session_that_is_given_up_while_it_opens_is_closed(policy: RayPolicy) 
 
     asyncio.run(give_up())
     assert policy.open_sessions() == 0
+
+
+def test_a_session_whose_closing_overtakes_its_opening_is_closed(make_engine: Callable[[], Engine]) -> None:
+    async def overtaken() -> tuple[int, int]:
+        host = _PolicyHost(make_engine, lambda parameters: parameters)
+        try:
+            await host.close(1)
+            await host.open(1, ("head", 1), 7)
+            left = await host.sessions()
+            await host.open(2, ("head", 1), 7)
+            return left, await host.sessions()
+        finally:
+            await host.stop()
+
+    assert asyncio.run(overtaken()) == (0, 1)
 
 
 def test_a_killed_host_loses_no_task(fleet: Fleet, policy: RayPolicy, tmp_path: Path) -> None:

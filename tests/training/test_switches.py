@@ -60,6 +60,7 @@ def test_turns_of_whole_trajectories(tiny_model: ModelConfig, episode: Episode) 
         np.testing.assert_allclose(found, want, atol=1e-5)
 
 
+@pytest.mark.full
 def test_frozen_encoders_and_episodes_without_screenshots(tiny_model: ModelConfig, episode: Episode) -> None:
     found = []
     for freeze in (False, True):
