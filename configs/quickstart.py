@@ -13,11 +13,11 @@ simulator's own distance and remaining steps explains of them. 95% intervals in 
 | 2    | 51.0%  | 69.0% | +18.0 [8, 27]  | .23         | .48       | 10.6    |
 
 Each began without a compile cache and with little beside it; the set-up takes another minute, and the machine's speed
-varies by a fifth and more from hour to hour. On 2026-11-24 seed 0 went from 46.5% to 74.0% (+27.5 [18, 36]) in 7.5.
-With 18 updates of PPO, and 400 of the value model on 2,000 episodes, in 9.1 to 11.6 minutes, seed 0 went from 41.0% to
-73.0, 77.5 and 79.5%, seed 1 from 40.5% to 66.5% and seed 2 from 51.0% to 76.0%. Runs of one seed differ where rounding
-or the order of finished episodes does. With `--config.agent.constrained=True` seed 0 went from 41.0% to 77.0% (+36.0
-[27, 44]) there, once.
+varies by a fifth and more from hour to hour. On 2026-11-24 seed 0 went from 46.5% to 74.0% (+27.5 [18, 36]) in 7.5, the
+day after to 74.5% (+28.0 [18, 37]) in 8.0. With 18 updates of PPO, and 400 of the value model on 2,000 episodes, in 9.1
+to 11.6 minutes, seed 0 went from 41.0% to 73.0, 77.5 and 79.5%, seed 1 from 40.5% to 66.5% and seed 2 from 51.0% to
+76.0%. Runs of one seed differ where rounding or the order of finished episodes does. With
+`--config.agent.constrained=True` seed 0 went from 41.0% to 77.0% (+36.0 [27, 44]) there, once.
 
 What PPO changes: a demonstration follows its own plan in half of its moves and wanders in the others; in older runs
 the supervised policy follows its plan in 71 to 75% of its moves, the trained one in 90 to 93%. What helped on the way
