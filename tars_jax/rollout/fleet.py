@@ -21,6 +21,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
+from tars_jax import GaveUp
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.rollout.activity import Activity
@@ -46,7 +47,7 @@ class FleetConfig:
     hosts: int = 2  # actors with a browser manager each
     pages: int = 4  # of each host, each a seat
     cpus: float = 1  # that Ray reserves for a host
-    patience: float = 600.0  # seconds that a host may stay away before its seats are given up
+    patience: float = 600.0  # seconds that hosts may take to come up, and that one may stay away later
     address: str | None = None  # of a Ray cluster; None: the one that is connected, else one on this machine
 
 
@@ -164,7 +165,17 @@ class Fleet(Crew):
             runtime_env={"env_vars": _HOST_ENVIRONMENT},
         )
         self._hosts = [actor.remote(*self._arguments) for _ in range(self._config.hosts)]
-        self.pids = list(await asyncio.gather(*(host.start.remote() for host in self._hosts)))
+        starting = asyncio.gather(*(host.start.remote() for host in self._hosts))
+        try:
+            self.pids = list(await asyncio.wait_for(starting, self._config.patience))
+        except TimeoutError as error:
+            for host in self._hosts:
+                self._ray.kill(host)
+            self._hosts = []
+            raise GaveUp(
+                f"The fleet waited {self._config.patience:g} seconds for its hosts: they take {needed:g} CPUs, and the "
+                f"Ray cluster had {free:g} free."
+            ) from error
         players: dict[int, Any] = {}
         return [
             _RemoteSeat(self._ray, host, number, self._config.patience, players)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tars_jax import GaveUp
 from tars_jax.agent.loop import PolicySession
 from tars_jax.agent.window import Sampled
 from tars_jax.rollout.cluster import connect, require_ray
@@ -102,8 +103,9 @@ class RayPolicy:
         cpus: float = 1,
         gpus: float = 0,
         address: str | None = None,
+        patience: float = 3600.0,
     ) -> None:
-        """Starts the actor and waits for its engine.
+        """Starts the actor and waits for its engine, for `patience` seconds at most; raises GaveUp then.
 
         `make_engine` gives the engine and `place` lays numpy weights out as the engine's are; both are called in the
         actor's process.
@@ -112,7 +114,14 @@ class RayPolicy:
         self._ray = require_ray()
         actor = self._ray.remote(_PolicyHost).options(num_cpus=cpus, num_gpus=gpus, max_concurrency=1000)
         self._actor = actor.remote(make_engine, place)
-        self._ray.get(self._actor.sessions.remote())
+        try:
+            self._ray.get(self._actor.sessions.remote(), timeout=patience)
+        except self._ray.exceptions.GetTimeoutError as error:
+            self._ray.kill(self._actor)
+            raise GaveUp(
+                f"The policy's engine did not come up within {patience:g} seconds: it takes {cpus:g} CPUs and {gpus:g} "
+                "GPUs of the Ray cluster, and the time to load."
+            ) from error
         self.version = 0
 
     @property

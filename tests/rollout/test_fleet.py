@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tars_jax import InputError
+from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, EngineConfig
@@ -56,6 +56,16 @@ def ray() -> Iterator[Any]:
     connect()
     yield ray
     ray.shutdown()
+
+
+def test_what_the_cluster_has_no_room_for_is_waited_for_with_a_bound(
+    ray: Any, make_engine: Callable[[], Engine]
+) -> None:
+    crowded = FleetConfig(hosts=2, pages=PAGES, cpus=1000, patience=2)
+    with pytest.raises(GaveUp, match="waited 2 seconds for its hosts: they take 2000 CPUs"):
+        Fleet(BrowserConfig(browsers=1), WRITER, AgentConfig(), crowded).__enter__()
+    with pytest.raises(GaveUp, match="within 1 seconds: it takes 1000 CPUs"):
+        RayPolicy(make_engine, cpus=1000, patience=1)
 
 
 @pytest.fixture(scope="module")
