@@ -82,7 +82,8 @@ class Advantages(NamedTuple):
     advantages: jax.Array  # [N, A], whitened over the batch where the config says so
     targets: jax.Array  # [N, A]
     deviation: jax.Array  # scalar: the advantages' standard deviation, before they are whitened
-    returns: jax.Array  # [N, A], Monte-Carlo: what values are judged by, whatever lambda_critic makes of the targets
+    returns: jax.Array  # [N, A], Monte-Carlo: what values are judged by, whatever lambda_critic makes of the targets;
+    # without values the targets, which are 0
 
 
 def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
@@ -95,6 +96,42 @@ def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
     Nothing is bootstrapped: an episode that a limit cut off is worth what it brought until then. Remaining steps stand
     in the prompt, so the limit is a part of the task.
     """
+    estimate = _estimate_fn(config)
+    returns_of = return_fn(config) if config.uses_values else None
+
+    def of_batch(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Advantages:
+        advantages, targets = estimate(rewards, values, valid, steps, groups)
+        deviation = token_std(advantages, valid)
+        if config.uses_values and config.normalise_advantages:
+            advantages = whiten(advantages, valid)
+        returns = targets if returns_of is None else returns_of(rewards, valid, steps)
+        return Advantages(advantages, targets, deviation, returns)
+
+    return of_batch
+
+
+def make_advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
+    """`advantage_fn`, jitted."""
+    return jax.jit(advantage_fn(config))
+
+
+def return_fn(config: PPOConfig) -> Callable[[Any, Any, Any], jax.Array]:
+    """(rewards, valid, steps) [N, A] to Monte-Carlo returns, discounted as the update's own value targets are.
+
+    What a value model is pretrained to, so that PPO finds it right: the targets at lambda_critic = 1. Pure, to be
+    traced.
+    """
+    estimate = _estimate_fn(dataclasses.replace(config, lambda_critic=1.0))
+
+    def returns(rewards: Any, valid: Any, steps: Any) -> jax.Array:
+        _, targets = estimate(rewards, jnp.zeros(valid.shape, jnp.float32), valid, steps, None)
+        return targets
+
+    return returns
+
+
+def _estimate_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]]:
+    """(rewards, values, valid, steps, groups) to advantages, not yet whitened, and value targets, [N, A] both."""
 
     def lambda_of(length: jax.Array) -> Any:
         if config.lambda_policy is not None:
@@ -136,37 +173,7 @@ def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
         own = jnp.diagonal(of_member(groups[:, None] == groups))
         return jnp.where(valid, own[:, None], 0.0), jnp.zeros(valid.shape, jnp.float32)
 
-    raw = {"gae": of_tokens, "turn": of_turns, "group": of_groups}[config.advantages]
-
-    def of_batch(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Advantages:
-        advantages, targets = raw(rewards, values, valid, steps, groups)
-        deviation = token_std(advantages, valid)
-        if config.uses_values and config.normalise_advantages:
-            advantages = whiten(advantages, valid)
-        same = not isinstance(config.lambda_critic, jax.Array) and config.lambda_critic == 1
-        returns = targets if same or not config.uses_values else return_fn(config)(rewards, valid, steps)
-        return Advantages(advantages, targets, deviation, returns)
-
-    return of_batch
-
-
-def make_advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
-    """`advantage_fn`, jitted."""
-    return jax.jit(advantage_fn(config))
-
-
-def return_fn(config: PPOConfig) -> Callable[[Any, Any, Any], jax.Array]:
-    """(rewards, valid, steps) [N, A] to Monte-Carlo returns, discounted as the update's own value targets are.
-
-    What a value model is pretrained to, so that PPO finds it right: the targets at lambda_critic = 1. Pure, to be
-    traced.
-    """
-    targets_of = advantage_fn(dataclasses.replace(config, lambda_critic=1.0, normalise_advantages=False))
-
-    def returns(rewards: Any, valid: Any, steps: Any) -> jax.Array:
-        return targets_of(rewards, jnp.zeros(valid.shape, jnp.float32), valid, steps).targets
-
-    return returns
+    return {"gae": of_tokens, "turn": of_turns, "group": of_groups}[config.advantages]
 
 
 def policy_update(
