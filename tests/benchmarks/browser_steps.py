@@ -1,7 +1,7 @@
 """What a step costs: one click on the maze, 200 ms of virtual time, the state read, a picture that shows the effect.
 
     PYTHONPATH=. python tests/benchmarks/browser_steps.py [--pages 1 4 8] [--steps 200] [--side 96]
-        [--paths playwright plain cdp canvas]
+        [--paths playwright plain cdp frame canvas]
 
 Processor time is of this process and of all its children (driver, relays, browsers); it compares better than steps per
 second. "playwright" is what one would write first: mouse.click, evaluate, page.screenshot; the ratio is to it.
@@ -34,7 +34,7 @@ async def sandbox_step(page: Page, x: float, y: float) -> None:
 
 
 async def measure(path: str, pages: int, steps: int, side: int) -> tuple[float, float]:
-    """(processor ms per step, steps per second) with `pages` pages on two browsers."""
+    """(processor ms per step, steps per second) with `pages` pages on two browsers, or on one each with "frame"."""
     game = load_game("maze_path_of_light")
     step: Callable[[Page, float, float], Awaitable[None]] = playwright_step if path == "playwright" else sandbox_step
     config = BrowserConfig(
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, nargs="+", default=[1, 4, 8])
     parser.add_argument("--steps", type=int, default=200, help="per page")
     parser.add_argument("--side", type=int, default=96)
-    parser.add_argument("--paths", nargs="+", default=["playwright", "plain", "cdp", "canvas"])
+    parser.add_argument("--paths", nargs="+", default=["playwright", "plain", "cdp", "frame", "canvas"])
     arguments = parser.parse_args()
     print(f"{'path':<12}{'pages':>6}{'ms/step':>9}{'ratio':>7}{'steps/s':>9}{'ratio':>7}")
     for pages in arguments.pages:

@@ -15,13 +15,14 @@ T = TypeVar("T")
 
 
 class Laboratory:
-    """Runs coroutines, and opens pages from HTML text in one small browser."""
+    """Runs coroutines, and opens pages from HTML text in a small manager."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, screenshot: str) -> None:
         self._folder = folder
         self._runner = asyncio.Runner()
         self._count = 0
-        self.manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60))
+        config = BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60, screenshot=screenshot)
+        self.manager = BrowserManager(config)
         self.run(self.manager.start())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -42,9 +43,10 @@ class Laboratory:
         self._runner.close()
 
 
-@pytest.fixture(scope="session")
-def shared_laboratory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    laboratory = Laboratory(tmp_path_factory.mktemp("pages"))
+# Frames come on request, and, as in a Chromium that cannot do that, from a display of 60 Hz.
+@pytest.fixture(scope="session", params=["auto", pytest.param("cdp", marks=pytest.mark.full)])
+def shared_laboratory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    laboratory = Laboratory(tmp_path_factory.mktemp("pages"), request.param)
     yield laboratory
     laboratory.close()
 

@@ -44,6 +44,27 @@ def test_a_browser_that_grew_too_large_waits_for_its_last_page() -> None:
     assert place_for_page([Load(0, memory_mb=1200), Load(3)], fixed, 9000) == 0
 
 
+@pytest.mark.parametrize(
+    ("loads", "free_mb", "alone", "place"),
+    [
+        ([Load(0), Load(0)], 0, True, 0),
+        ([Load(1, alone=True), Load(0)], 0, True, 1),
+        ([Load(1, alone=True), Load(1, alone=True)], 0, True, 2),  # up to six pages are what the two are for
+        ([Load(1, alone=True), Load(1, alone=True)], 0, False, 2),
+        ([Load(1, alone=True), Load(0, alone=True), Load(0)], 0, True, 1),  # one that runs, not one to be started
+        ([Load(0, alone=False), Load(0, alone=False)], 0, True, 2),  # idle ones of the other kind are in nobody's way
+        ([Load(3, alone=False), Load(2, alone=False)], 0, True, 2),
+        ([Load(1, alone=True)] * 6, 9000, True, 6),
+        ([Load(1, alone=True)] * 6, 400, True, None),
+        ([Load(1, alone=True)] * 12, 9000, True, None),
+        ([Load(1, alone=True)] * 3 + [Load(2, alone=False)], 0, False, 3),
+        ([Load(1, alone=True)] * 12 + [Load(0, alone=False)], 9000, False, None),
+    ],
+)
+def test_a_page_that_has_to_be_alone(loads: list[Load], free_mb: float, alone: bool, place: int | None) -> None:
+    assert place_for_page(loads, CONFIG, free_mb, alone=alone) == place
+
+
 def test_only_a_further_browser_that_is_idle_goes() -> None:
     assert is_surplus(Load(0, idle_s=31), 3, CONFIG)
     assert not is_surplus(Load(0, idle_s=31), 2, CONFIG)
@@ -139,21 +160,26 @@ def ticks_within(seconds: float, page: Any, laboratory: Any) -> int:
 
 
 @pytest.mark.browser
-def test_pages_that_are_read_back_make_no_frames_while_nothing_happens(laboratory: Any) -> None:
-    manager = BrowserManager(BrowserConfig(browsers=2, pages_per_browser=1))
+def test_the_kinds_of_browsers_show_the_same_and_only_captured_pages_cost_frames_at_rest(laboratory: Any) -> None:
+    asking = BrowserManager(BrowserConfig(browsers=2, pages_per_browser=1))
+    steady = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1, screenshot="cdp"))
 
-    async def opened(canvas: bool) -> tuple[Any, bytes]:
+    async def opened(manager: BrowserManager, canvas: bool) -> tuple[Any, bytes]:
         page = await manager.open_page(laboratory.site(STILL), single_canvas=canvas)
-        await page.start("0", seed=0)
-        return page, await page._capture()
+        shown = await page.start("0", seed=0)
+        return page, await page._capture() if canvas else shown.png
 
-    laboratory.run(manager.start())
+    laboratory.run(asking.start())
+    laboratory.run(steady.start())
     try:
-        read_back, drawn = laboratory.run(opened(canvas=True))
-        captured, drawn_whole = laboratory.run(opened(canvas=False))
-        assert (read_back.screenshot_path, captured.screenshot_path) == ("canvas", "cdp")
-        assert drawn == drawn_whole  # both kinds of browsers show the same bytes
-        assert ticks_within(0.5, read_back, laboratory) <= 2 and ticks_within(0.5, captured, laboratory) > 5
-        assert manager.stats.launches == 2 and manager.stats.browsers == 2  # the first was of the right kind
+        read_back, drawn = laboratory.run(opened(asking, canvas=True))
+        asked, drawn_when_asked = laboratory.run(opened(asking, canvas=False))
+        captured, drawn_whole = laboratory.run(opened(steady, canvas=False))
+        assert [page.screenshot_path for page in (read_back, asked, captured)] == ["canvas", "frame", "cdp"]
+        assert drawn == drawn_when_asked == drawn_whole
+        assert ticks_within(0.5, read_back, laboratory) <= 2 and ticks_within(0.5, asked, laboratory) <= 2
+        assert ticks_within(0.5, captured, laboratory) > 5
+        assert asking.stats.launches == 2 and asking.stats.browsers == 2  # the first was of the right kind
     finally:
-        laboratory.run(manager.close())
+        laboratory.run(asking.close())
+        laboratory.run(steady.close())

@@ -28,8 +28,8 @@ from tars_jax.sandbox.browser.processes import is_alive
 from tars_jax.sandbox.browser.reaper import marked_processes
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
-CONFIG = BrowserConfig(browsers=2, pages_per_browser=2, call_timeout_s=2)
-AT_FIRST = 3  # launches for four pages that are captured: two, after one for pages that are read back
+CONFIG = BrowserConfig(browsers=2, pages_per_browser=2, call_timeout_s=2, screenshot="cdp")
+AT_FIRST = 2  # launches for four pages
 
 
 def processes(token: str, part: str, without: str = "no such part") -> list[int]:

@@ -143,7 +143,7 @@ COUNTER = """<body style="margin:0"><canvas id=c width=96 height=96 style="displ
 
 
 def test_pictures_are_never_stale(laboratory: Any) -> None:
-    for path, steps in (("canvas", 300), ("cdp", 100)):
+    for path, steps in (("canvas", 300), ("frame", 300)):
         page = laboratory.open(COUNTER, single_canvas=path == "canvas")
 
         async def shown(page: Any = page, steps: int = steps) -> list[int]:
@@ -206,7 +206,8 @@ def test_a_refused_path_falls_back_to_the_plain_one(laboratory: Any) -> None:
     send = page._session.send
 
     async def refusing(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        return await send("Page.noSuchCommand" if method == "Page.captureScreenshot" else method, params)
+        pictured = method == "Page.captureScreenshot" or (params and "screenshot" in params)
+        return await send("Page.noSuchCommand" if pictured else method, params)
 
     page._session.send = refusing
     observation = laboratory.run(page.act([], advance_ms=0))
@@ -328,7 +329,7 @@ def test_open_page_waits_while_all_places_are_taken(laboratory: Any) -> None:
     site = laboratory.site("")
 
     async def fill() -> None:
-        async with BrowserManager(BrowserConfig(browsers=2, pages_per_browser=2)) as manager:
+        async with BrowserManager(BrowserConfig(browsers=2, pages_per_browser=2, screenshot="cdp")) as manager:
             pages = [await manager.open_page(site) for _ in range(4)]
             assert sorted(len(slot.pages) for slot in manager._slots) == [2, 2]
             waiting = asyncio.ensure_future(manager.open_page(site))

@@ -120,7 +120,7 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
     assert http.get(f"/v1/sessions/{fork['id']}/picture").content == http.get(f"{path}/picture").content
     assert http.delete(path).status_code == 204
     refused(http.delete(path), 404)
-    assert http.get("/v1/stats").json()["browsers"]["browsers"] == 1
+    assert http.get("/v1/stats").json()["browsers"]["browsers"] >= 2  # one for each of the pages
 
 
 def test_a_lease_that_is_asked_for_twice_is_one_session(http: httpx.Client, address: str, folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tars_jax import InputError
 
 EXECUTABLE_VARIABLE = "TARS_JAX_CHROMIUM"
-SCREENSHOT_PATHS = ("auto", "canvas", "cdp", "plain")
+SCREENSHOT_PATHS = ("auto", "canvas", "frame", "cdp", "plain")
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
@@ -30,7 +30,8 @@ class BrowserConfig:
     width: int = 96  # of the viewport, CSS pixels at device scale 1
     height: int = 96
     call_timeout_s: float = 20.0  # a call on a page that takes longer fails as "timeout"
-    screenshot: str = "auto"  # canvas: read back in the page; cdp: captureScreenshot; plain: Playwright's own
+    # canvas: read back in the page; frame: asked for, a browser a page; cdp: captureScreenshot; plain: Playwright's
+    screenshot: str = "auto"
 
     def __post_init__(self) -> None:
         for name in ("browsers", "pages_per_browser", "width", "height", "browser_memory_mb"):

@@ -20,25 +20,33 @@ class Load:
     places_taken: int  # pages, and pages being opened
     memory_mb: float = 0.0  # of its processes when last looked at; 0 where none runs
     idle_s: float = 0.0  # since its last page closed; 0 while it has one
+    alone: bool | None = None  # whether its pages are alone there; None where either is possible yet
 
 
-def place_for_page(loads: Sequence[Load], config: BrowserConfig, free_mb: float) -> int | None:
+def place_for_page(loads: Sequence[Load], config: BrowserConfig, free_mb: float, *, alone: bool = False) -> int | None:
     """Index of the place that takes the next page, len(loads) for that of a further browser, None to wait.
 
     The emptiest browser takes it. A browser that has grown too large takes none, unless it is empty: it is then
-    replaced first. A further browser starts only while all are full, and while the machine has memory for it.
+    replaced first. A page that has to be `alone` takes a browser that no other page is in.
+
+    Where no browser can take it a further one starts, for as many pages as the usual number of browsers has places for,
+    and beyond that, up to the most, while the machine has memory for it.
     """
+    pages = sum(load.places_taken for load in loads)
+    if pages >= max(config.max_browsers, config.browsers) * config.pages_per_browser:
+        return None
+    most = 1 if alone else config.pages_per_browser
     open_places = [
-        (load.places_taken, index)
+        (load.places_taken, load.alone is None, index)
         for index, load in enumerate(loads)
-        if load.places_taken < config.pages_per_browser and not (load.places_taken and is_too_large(load, config))
+        if load.alone in (alone, None)
+        and load.places_taken < most
+        and not (load.places_taken and is_too_large(load, config))
     ]
     if open_places:
-        return min(open_places)[1]
-    # Beside browsers that only wait for their last page, the usual number of them goes on.
-    large = sum(is_too_large(load, config) for load in loads)
-    most = max(config.max_browsers, config.browsers) + large
-    return len(loads) if len(loads) < most and free_mb >= config.reserve_mb else None
+        return min(open_places)[2]
+    usual = pages < config.browsers * config.pages_per_browser
+    return len(loads) if usual or free_mb >= config.reserve_mb else None
 
 
 def is_too_large(load: Load, config: BrowserConfig) -> bool:

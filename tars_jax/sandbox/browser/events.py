@@ -101,6 +101,11 @@ def volleys(commands: Iterable[Command]) -> list[list[Command]]:
     return groups
 
 
+def ends_in_motion(volley: Sequence[Command]) -> bool:
+    """Whether a page acknowledges a volley with one of its next frames only."""
+    return volley[-1][1].get("type") in ("mouseMoved", "mouseWheel")
+
+
 def _follows_at_once(before: dict[str, Any], command: dict[str, Any]) -> bool:
     match before.get("type"), command.get("type"):
         case "mouseMoved", "mousePressed":

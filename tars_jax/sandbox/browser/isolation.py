@@ -16,7 +16,8 @@ from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, REPORTING, WORKER_MARK,
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.failures import SandboxFailure
-from tars_jax.sandbox.browser.launch import Launched
+from tars_jax.sandbox.browser.frames import Frames
+from tars_jax.sandbox.browser.launch import Kind, Launched
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
 from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, content_type
@@ -37,6 +38,11 @@ class Tab:
     session: Session
     target: str  # the page's id in the debugging protocol
     connection: Connection
+    frames: Frames | None  # None where the browser makes them by itself
+
+    def moving(self) -> contextlib.AbstractContextManager[None]:
+        """While it is open, frames come as on a display."""
+        return self.frames.running() if self.frames else contextlib.nullcontext()
 
 
 async def new_context(
@@ -84,7 +90,8 @@ async def new_tab(
         await downloader.begin(launched.connection, info["browserContextId"])
     page.on("dialog", _dismiss)
     context.on("page", _close_popup)
-    return Tab(context, page, session, target, launched.connection)
+    frames = Frames(session) if launched.kind is Kind.REQUESTED else None
+    return Tab(context, page, session, target, launched.connection, frames)
 
 
 async def show(tab: Tab, spec: PageSpec, timeout_s: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import enum
 import os
 import secrets
 import sys
@@ -12,7 +13,9 @@ from pathlib import Path
 from playwright.async_api import Browser, Playwright
 
 from tars_jax.sandbox.browser.connection import Connection
+from tars_jax.sandbox.browser.frames import are_given_by
 from tars_jax.sandbox.browser.processes import VARIABLE, SandboxRun
+from tars_jax.sandbox.browser.relay import FRAMES_ON_REQUEST
 
 RELAY = Path(__file__).with_name("relay.py")
 FLAGS = (
@@ -42,9 +45,20 @@ FLAGS = (
     "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )  # fmt: skip
-# A frame is drawn once all that it shows has come: captureScreenshot waits for one frame and not for two. In return
-# every page makes 60 frames a second, also when nothing changes, and 16 of them at rest take .28 of a core.
+# A frame is drawn once all that it shows has come: captureScreenshot waits for one frame and not for two.
 WHOLE_FRAMES = "--run-all-compositor-stages-before-draw"
+
+
+class Kind(enum.Enum):
+    """When a browser makes frames; the values are its flags."""
+
+    CHANGES = ()  # when something changes, for pages that are read back
+    STEADY = (WHOLE_FRAMES,)  # 60 a second for each page, also at rest, where 16 pages take .28 of a core
+    REQUESTED = (WHOLE_FRAMES, FRAMES_ON_REQUEST)  # when they are asked for (frames.py)
+
+
+class FramesRefused(Exception):
+    """This Chromium makes no frames on request."""
 
 
 @dataclasses.dataclass(eq=False)
@@ -55,14 +69,13 @@ class Launched:
     connection: Connection  # the manager's own: the calls of every step
     token: str  # in the environment of its processes
     gate: str  # the only host name that leads anywhere: to loopback, where the gates of pages listen (network.py)
-    whole_frames: bool  # for pages whose pictures are captured, not for those that are read back
+    kind: Kind
     asked_for: bool = False  # by a page
 
 
-async def launch(
-    playwright: Playwright, executable: Path, run: SandboxRun, number: int, *, whole_frames: bool
-) -> Launched:
-    """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back.
+async def launch(playwright: Playwright, executable: Path, run: SandboxRun, number: int, kind: Kind) -> Launched:
+    """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back,
+    FramesRefused by a Chromium that makes no frames on request.
 
     What is given up, by a timeout for instance, is ended.
     """
@@ -74,7 +87,7 @@ async def launch(
     server = await asyncio.get_running_loop().create_unix_server(lambda: connection, folder / "relay")
     flags = [
         *FLAGS,
-        *([WHOLE_FRAMES] if whole_frames else []),
+        *kind.value,
         f"--host-resolver-rules=MAP {gate} 127.0.0.1,MAP * ~NOTFOUND",
         *(["--no-sandbox"] if os.geteuid() == 0 else []),
         f"--user-data-dir={folder / 'profile'}",
@@ -87,12 +100,14 @@ async def launch(
             env={**os.environ, VARIABLE: token, "TMPDIR": str(run.folder)},
         )  # fmt: skip
         await connection.ready
+        if kind is Kind.REQUESTED and not await are_given_by(connection):
+            raise FramesRefused
     except BaseException:
         run.kill(token)
         raise
     finally:
         server.close()
-    return Launched(browser, connection, token, gate, whole_frames)
+    return Launched(browser, connection, token, gate, kind)
 
 
 def last_words(error: Exception) -> str:

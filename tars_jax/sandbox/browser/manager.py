@@ -33,7 +33,7 @@ from tars_jax.sandbox.browser.elastic import (
 )
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
-from tars_jax.sandbox.browser.launch import Launched, last_words, launch
+from tars_jax.sandbox.browser.launch import FramesRefused, Kind, Launched, last_words, launch
 from tars_jax.sandbox.browser.network import Gate, Hosts
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
@@ -72,11 +72,13 @@ class _Slot:
         self.places_taken = 0  # pages, and pages being opened
         self.memory_mb = 0.0  # when last looked at
         self.idle_since = time.monotonic()
+        self.alone = False  # its page wants frames on request, and so a browser to itself
 
     @property
     def load(self) -> Load:
         idle_s = 0.0 if self.places_taken else time.monotonic() - self.idle_since
-        return Load(self.places_taken, self.memory_mb, idle_s)
+        decided = self.places_taken or (self.launched is not None and self.launched.asked_for)
+        return Load(self.places_taken, self.memory_mb, idle_s, self.alone if decided else None)
 
 
 class BrowserManager:
@@ -93,6 +95,7 @@ class BrowserManager:
         self._place_freed = asyncio.Condition()
         self._run: SandboxRun | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._gives_frames = True  # until this Chromium refuses to make frames on request
 
     @property
     def run(self) -> SandboxRun | None:
@@ -112,7 +115,7 @@ class BrowserManager:
         """Starts the driver and a first browser, of the kind that games want; the others start when pages need them."""
         self._run = SandboxRun()
         try:
-            await self._living_browser(self._slots[0], whole_frames=not self._reads_back(single_canvas=True))
+            await self._living_browser(self._slots[0], self._kind(single_canvas=True))
         except SandboxFailure as failure:
             await self.close()
             raise InputError(f"{self._executable} does not run as a Chromium: {failure}") from failure
@@ -166,7 +169,7 @@ class BrowserManager:
         Hosts(spec.network)  # an entry that is none is the caller's mistake, told before a browser starts
         if spec.site.find(spec.site.url) is None:
             raise InputError(f"site {spec.site.root} has no file {spec.site.index!r}")
-        slot = await self._free_place()
+        slot = await self._free_place(alone=self._kind(spec.single_canvas) is Kind.REQUESTED)
         try:
             page = await self._open_in(slot, spec, report, downloads)
         except BaseException:
@@ -176,16 +179,19 @@ class BrowserManager:
         self.stats.pages_open += 1
         return page
 
-    async def _free_place(self) -> _Slot:
+    async def _free_place(self, *, alone: bool) -> _Slot:
         async with self._place_freed:
             while True:
                 self._running()
-                index = place_for_page([slot.load for slot in self._slots], self.config, free_memory_mb())
+                loads = [slot.load for slot in self._slots]
+                index = place_for_page(loads, self.config, free_memory_mb(), alone=alone)
                 if index is not None:
                     if index == len(self._slots):
                         self._slots.append(_Slot())
-                    self._slots[index].places_taken += 1
-                    return self._slots[index]
+                    slot = self._slots[index]
+                    slot.places_taken += 1
+                    slot.alone = alone
+                    return slot
                 await self._place_freed.wait()
 
     async def _free(self, slot: _Slot) -> None:
@@ -196,9 +202,8 @@ class BrowserManager:
 
     async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None) -> Page:
         problem = ""
-        whole_frames = not self._reads_back(spec.single_canvas)
         for _ in range(OPEN_ATTEMPTS):
-            launched = await self._living_browser(slot, whole_frames=whole_frames)
+            launched = await self._living_browser(slot, self._kind(spec.single_canvas))
             launched.asked_for = True
             try:
                 opening = self._new_page(launched, slot, spec, report, downloads)
@@ -233,7 +238,8 @@ class BrowserManager:
             if slot.launched is not launched:
                 raise ConnectionError("the browser ended meanwhile")
             slot.pages.add(page)
-            await show(tab, spec, self.config.call_timeout_s / 2)
+            with page.moving():
+                await show(tab, spec, self.config.call_timeout_s / 2)
         except BaseException:
             if page is not None:
                 page.abandon()
@@ -264,21 +270,27 @@ class BrowserManager:
 
     # ---- bringing parts up ----
 
-    def _reads_back(self, single_canvas: bool) -> bool:
-        """Whether pictures of such a page are read back in it, so that its browser needs no `Launched.whole_frames`."""
-        return single_canvas and self.config.screenshot in ("auto", "canvas")
+    def _kind(self, single_canvas: bool) -> Kind:
+        """The browser that suits the pictures of such a page."""
+        if single_canvas and self.config.screenshot in ("auto", "canvas"):
+            return Kind.CHANGES
+        asks = self._gives_frames and self.config.screenshot in ("auto", "frame")
+        return Kind.REQUESTED if asks else Kind.STEADY
 
-    async def _living_browser(self, slot: _Slot, *, whole_frames: bool) -> Launched:
-        """The browser of a place; one of the other kind that no page has asked for yet is replaced."""
+    async def _living_browser(self, slot: _Slot, kind: Kind) -> Launched:
+        """The browser of a place; one of another kind that no page has asked for yet is replaced."""
         async with slot.lock:
-            if slot.launched and not slot.launched.asked_for and slot.launched.whole_frames != whole_frames:
+            if slot.launched and not slot.launched.asked_for and slot.launched.kind is not kind:
                 self._browser_ended(slot, slot.launched, "browser")
             for attempt in range(OPEN_ATTEMPTS):
                 if slot.launched is not None:
                     return slot.launched
                 driver = await self._living_driver()
                 try:
-                    return await self._launch(slot, driver, whole_frames=whole_frames)
+                    return await self._launch(slot, driver, kind)
+                except FramesRefused:
+                    self._gives_frames = slot.alone = False
+                    kind = Kind.STEADY
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
                     problem = last_words(error)
                     if (attempt > 0 or isinstance(error, TimeoutError)) and not await self._serves_others(driver):
@@ -291,10 +303,10 @@ class BrowserManager:
             return False
         return await driver.answers(self.config.call_timeout_s) and self._driver is driver
 
-    async def _launch(self, slot: _Slot, driver: Driver, *, whole_frames: bool) -> Launched:
+    async def _launch(self, slot: _Slot, driver: Driver, kind: Kind) -> Launched:
         self.stats.launches += 1
         number = self.stats.launches
-        launching = launch(driver.playwright, self._executable, self._running(), number, whole_frames=whole_frames)
+        launching = launch(driver.playwright, self._executable, self._running(), number, kind)
         launched = await asyncio.wait_for(launching, self.config.call_timeout_s)
         slot.launched = launched
         self.stats.browsers += 1

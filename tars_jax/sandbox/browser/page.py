@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
@@ -11,10 +12,10 @@ from typing import Any, TypeVar
 from playwright.async_api import Error as PlaywrightError
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.clock import begin_expression, observe_expression
+from tars_jax.sandbox.browser.clock import begin_expression, observe_expression, wishing_expression
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
-from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, real_seconds, volleys
+from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, ends_in_motion, real_seconds, volleys
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
@@ -34,6 +35,7 @@ class Page:
         released: Callable[[Page], Awaitable[None]],
     ) -> None:  # fmt: skip
         self.context = tab.context
+        self._tab = tab
         self._page = tab.page
         self._session = tab.session
         self.target = tab.target  # the page's id in the debugging protocol
@@ -45,11 +47,14 @@ class Page:
         self._devices = InputDevices()
         self._end: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
         self._closing: asyncio.Task[None] | None = None
+        self._playing = contextlib.ExitStack()
         self._camera = Camera(
             config.screenshot, single_canvas=spec.single_canvas, size=(spec.width, spec.height),
-            capture=self._capture, plain=self._plain, given_up=given_up,
+            frame=tab.frames.picture if tab.frames else None, capture=self._capture, plain=self._plain,
+            given_up=given_up,
         )  # fmt: skip
         tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
+        self.when_over(self._playing.close)
 
     @property
     def failure(self) -> SandboxFailure | None:
@@ -59,7 +64,7 @@ class Page:
 
     @property
     def screenshot_path(self) -> str:
-        """The path that the next picture takes: canvas, cdp or plain."""
+        """The path that the next picture takes: canvas, frame, cdp or plain."""
         return self._camera.path
 
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
@@ -98,10 +103,18 @@ class Page:
     async def play(self, rate: float = 1.0) -> None:
         """Lets time run by `rate` seconds a second until `pause`, for a person who watches or plays."""
         await self._guarded(self._evaluate(f"void __clock.play({_checked_rate(rate)!r})"), "play")
+        self._playing.close()
+        if not self._end.done():
+            self._playing.enter_context(self.moving())
 
     async def pause(self) -> None:
         """Time stands still again."""
         await self._guarded(self._evaluate("__clock.pause()"), "pause")
+        self._playing.close()
+
+    def moving(self) -> contextlib.AbstractContextManager[None]:
+        """While it is open, frames come as on a display, for whoever works on the page past these calls."""
+        return self._tab.moving()
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression (or of its promise), as JSON."""
@@ -138,18 +151,26 @@ class Page:
         self, commands: list[Command], expression_fn: Callable[[bool], str], read: str | None
     ) -> Observation:
         for volley in volleys(commands):
-            await asyncio.gather(*(self._session.send(method, params) for method, params in volley))
+            sent = asyncio.gather(*(self._session.send(method, params) for method, params in volley))
+            await (self._tab.frames.until(sent) if self._tab.frames and ends_in_motion(volley) else sent)
             if volley[-1][1].get("type") == "mouseWheel":
-                await self._over_documents("__clock.settleScroll()", "0")
+                await self._over_documents("__clock.settleScroll().then(() => 0)", "0")
         canvas = self._camera.path == "canvas"
         value = await self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))
         return Observation(png=await self._camera.picture(value["image"]), data=value["data"])
 
     async def _over_documents(self, expression: str, resumed: str) -> Any:
         """The value of `expression`, or of `resumed` in the document that has followed meanwhile."""
+        frames = self._tab.frames
         while True:
             try:
-                return await self._evaluate(expression)
+                if frames is None:
+                    return await self._evaluate(expression)
+                value = await self._evaluate(wishing_expression(expression))
+                while value is None:
+                    frames.wish()
+                    value = await self._evaluate(wishing_expression(resumed, goes_on=True))
+                return value
             except ProtocolError as error:
                 if not is_navigation(error):
                     raise
@@ -180,7 +201,8 @@ class Page:
         task = asyncio.ensure_future(work)
         waiting: set[asyncio.Future[Any]] = {task, self._end}
         try:
-            await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            with self.moving():
+                await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not task.done():
                 task.cancel()

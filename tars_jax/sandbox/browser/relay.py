@@ -23,6 +23,8 @@ import sys
 FIRST_ID = 1 << 30  # the manager's calls have ids from here; the driver counts from 1
 CHUNK = 1 << 20
 ATTACHED = b',"result":{"sessionId":"'
+CREATE = b'"method":"Target.createTarget"'
+FRAMES_ON_REQUEST = "--enable-begin-frame-control"  # Chromium's flag for it
 
 
 class Messages:
@@ -76,8 +78,19 @@ def write(descriptor: int, message: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def relay(driver_in: int, driver_out: int, manager: int, browser_in: int, browser_out: int) -> None:
-    """Passes messages on until one of the three is gone."""
+def with_frames_on_request(message: bytes) -> bytes:
+    """A command that makes a page, for one whose frames are asked for (frames.py): the driver has no word for it."""
+    if CREATE not in message[:60]:
+        return message
+    command = json.loads(message[:-1])
+    command["params"]["enableBeginFrameControl"] = True
+    return json.dumps(command).encode() + b"\0"
+
+
+def relay(
+    driver_in: int, driver_out: int, manager: int, browser_in: int, browser_out: int, *, on_request: bool
+) -> None:
+    """Passes messages on until one of the three is gone. `on_request`: the frames of pages are asked for."""
     addressee = Addressee()
     streams = {driver_in: Messages(), manager: Messages(), browser_out: Messages()}
     poll = select.poll()
@@ -93,6 +106,8 @@ def relay(driver_in: int, driver_out: int, manager: int, browser_in: int, browse
                 for message in messages:
                     write(manager if addressee.is_manager(message) else driver_out, message)
             elif messages:
+                if on_request:
+                    messages = [with_frames_on_request(message) for message in messages]
                 write(browser_in, b"".join(messages))
 
 
@@ -108,7 +123,7 @@ def main(path: str, command: list[str]) -> None:
     for descriptor in {3, 4, commands, answers}:
         os.close(descriptor)
     try:
-        relay(driver_in, driver_out, manager.fileno(), browser_in, browser_out)
+        relay(driver_in, driver_out, manager.fileno(), browser_in, browser_out, on_request=FRAMES_ON_REQUEST in command)
     except OSError:
         pass  # one of the three went away in the middle of a message
     finally:

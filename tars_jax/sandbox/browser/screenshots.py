@@ -7,7 +7,7 @@ import dataclasses
 import io
 import struct
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from PIL import Image
@@ -15,6 +15,7 @@ from PIL import Image
 from tars_jax.sandbox.browser.connection import ProtocolError
 
 DATA_URL = "data:image/png;base64,"
+Take: TypeAlias = Callable[[], Awaitable[bytes]]  # a PNG of the page as it is now
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,20 +48,22 @@ def png_size(png: bytes) -> tuple[int, int]:
 class Camera:
     """The screenshot paths of one page, from the cheapest to the plainest.
 
-    canvas: the page's own canvas, read back in the same call that moved the clock; cdp: captureScreenshot; plain:
-    Playwright's screenshot. A path that raises or gives another size than the viewport is given up for this page. A
-    canvas must show what the screen shows: the first picture of a page is taken both ways and compared.
+    canvas: the page's own canvas, read back in the same call that moved the clock; frame: one that is asked for, where
+    the browser gives such; cdp: captureScreenshot; plain: Playwright's screenshot. A path that raises or gives another
+    size than the viewport is given up for this page. A canvas must show what the screen shows: the first picture of a
+    page is taken both ways and compared.
     """
 
     def __init__(
         self, path: str, *, single_canvas: bool, size: tuple[int, int],
-        capture: Callable[[], Awaitable[bytes]], plain: Callable[[], Awaitable[bytes]], given_up: Callable[[str], None],
+        frame: Take | None, capture: Take, plain: Take, given_up: Callable[[str], None],
     ) -> None:  # fmt: skip
         self._paths = [path, "plain"] if path in ("canvas", "cdp") else ["plain"]
-        if path == "auto":
-            self._paths = ["canvas", "cdp", "plain"] if single_canvas else ["cdp", "plain"]
+        if path in ("auto", "frame"):
+            canvas = ["canvas"] if single_canvas and path == "auto" else []
+            self._paths = [*canvas, *(["frame"] if frame else []), "cdp", "plain"]
         self._size = size
-        self._takes = {"cdp": capture, "plain": plain}
+        self._takes = {"cdp": capture, "plain": plain, **({"frame": frame} if frame else {})}
         self._given_up = given_up
         self._trusted = False  # the canvas has been compared with the screen
 

@@ -37,6 +37,14 @@ def begin_expression(seed: int, expression: str, *, canvas: bool, read: str | No
     return f"(async () => {{ __clock.reset({int(seed)}); await ({expression}\n); return {observed}; }})()"
 
 
+def wishing_expression(expression: str, *, goes_on: bool = False) -> str:
+    """The value of `expression`, or null whenever it waits for a frame of the browser; it then `goes_on`.
+
+    In a document that has followed meanwhile, what should go on begins with `expression`.
+    """
+    return f"__clock.{'goOn' if goes_on else 'wishing'}(async () => {expression})"
+
+
 def observe_expression(advance_ms: float, *, canvas: bool, read: str | None, rate: float = math.inf) -> str:
     """Moves time and gives {data: value of `read`, image: data URL of the page's canvas, or null where it has none}.
 

@@ -108,6 +108,23 @@
     const image = withCanvas ? canvasImage() : null;
     return { __proto__: null, data: data === undefined ? null : data, image }; // whatever a page gives all objects
   }
-  Object.assign(self.__clock, { observe, settleScroll });
+  // Where the browser makes no frame by itself, a call that waits for one is answered with null. Who called makes a
+  // frame and calls `goOn` until there is the call's own answer; a document that has followed meanwhile begins `resume`.
+  let work = null, ask = null, wished = false;
+  timeline.wish = () => { wished = true; ask?.(); };
+  function goOn(resume) {
+    work ??= resume();
+    return new Promise((resolve, reject) => {
+      ask = () => { ask = null; wished = false; resolve(null); };
+      if (wished) ask();
+      work.then(resolve, reject);
+    });
+  }
+  function wishing(begin) {
+    work = ask = null;
+    wished = false;
+    return goOn(begin);
+  }
+  Object.assign(self.__clock, { observe, settleScroll, wishing, goOn });
   Object.freeze(self.__clock);
 })();

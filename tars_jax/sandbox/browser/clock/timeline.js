@@ -85,6 +85,7 @@
   const sleep = (ms) => new Promise((resolve) => native.setTimeout(resolve, ms));
   const nativeFrame = (callbacks = []) => new Promise((resolve) => {
     for (const callback of [...callbacks, resolve]) native.requestAnimationFrame(() => callback());
+    timeline.wish?.(); // page.js
   });
 
   // ---- moving time ----

@@ -62,7 +62,8 @@ class Debugging:
 
         staying = asyncio.create_task(stay())
         try:
-            await debugger.run()
+            with page.moving():
+                await debugger.run()
         finally:
             staying.cancel()
             await debugger.close()

@@ -1,0 +1,109 @@
+"""The frames of a page whose browser makes none but those that are asked for.
+
+Such a frame comes at once, not with the next tick of a display, and its picture shows what the page is then. Chromium
+takes one at a time and waits in it for all pages of the browser: a page that hangs would hold up its neighbours, so it
+has a browser to itself. Of the browsers only the headless shell can do this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeVar
+
+from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Session
+
+FRAME = "HeadlessExperimental.beginFrame"
+FRAME_S = 1 / 60
+PATIENCE_S = 0.05  # real; what runs longer may wait for frames that it does not ask for
+T = TypeVar("T")
+
+
+class Frames:
+    """Makes the frames of one page: for pictures, for what the page waits for, and for who looks at it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._turn = asyncio.Lock()
+        self._latest: asyncio.Future[dict[str, Any]] | None = None
+        self._wished: asyncio.Future[None] | None = None
+        self._wish_waits = False
+        self._runs = 0
+        self._tick: asyncio.TimerHandle | None = None
+
+    async def picture(self) -> bytes:
+        """A frame and its PNG. Raises ProtocolError when the browser refuses it or gives none."""
+        answer = await self._frame({"screenshot": {"format": "png", "optimizeForSpeed": True}})
+        if "screenshotData" not in answer:
+            raise ProtocolError("a frame without a picture")
+        return base64.b64decode(answer["screenshotData"])
+
+    async def until(self, work: Awaitable[T]) -> T:
+        """The result of what comes with one of the next frames; they are made until then."""
+        task = asyncio.ensure_future(work)
+        try:
+            with contextlib.suppress(ProtocolError):
+                while not task.done():
+                    await self._frame({})
+            return await task
+        finally:
+            task.cancel()
+
+    def wish(self) -> None:
+        """Makes a frame soon, beside what goes on."""
+        if not self._wish_waits:
+            self._wish_waits = True
+            self._wished = asyncio.ensure_future(self._grant())
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """While it is open, frames come as on a display, but for its first moment."""
+        self._runs += 1
+        if self._tick is None:
+            self._tick = asyncio.get_running_loop().call_later(PATIENCE_S, self._run)
+        try:
+            yield
+        finally:
+            self._runs -= 1
+            if not self._runs and self._tick is not None:
+                self._tick.cancel()
+                self._tick = None
+
+    def _run(self) -> None:
+        self.wish()
+        self._tick = asyncio.get_running_loop().call_later(FRAME_S, self._run)
+
+    async def _grant(self) -> None:
+        with contextlib.suppress(ConnectionError, ProtocolError):  # whoever waits for the page hears of it
+            await self._frame({}, begins=self._wish_begins)
+
+    def _wish_begins(self) -> None:
+        self._wish_waits = False  # a later one may come too late for this frame
+
+    async def _frame(self, params: dict[str, Any], begins: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        """One frame after the other: two at a time end Chromium's GPU process, whoever still waits for the first."""
+        async with self._turn:
+            if self._latest is not None:
+                await asyncio.wait({self._latest})
+            begins()
+            self._latest = asyncio.ensure_future(self._session.send(FRAME, params))
+            return await asyncio.shield(self._latest)
+
+
+async def are_given_by(connection: Connection) -> bool:
+    """Whether a browser that was started as Kind.REQUESTED (launch.py) makes frames when asked."""
+    browser = await connection.attach_to_browser()
+    try:
+        made = await browser.send("Target.createTarget", {"url": "about:blank", "enableBeginFrameControl": True})
+    except ProtocolError:
+        return False
+    try:
+        await (await connection.attach(made["targetId"])).send(FRAME)
+    except ProtocolError:
+        return False
+    finally:
+        await browser.send("Target.closeTarget", made)
+        await connection.detach(browser.id)
+    return True

@@ -1,0 +1,208 @@
+"""Pages whose frames are asked for: each has a browser to itself, and gets the frames that it waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tars_jax.sandbox.browser import (
+    BrowserConfig,
+    BrowserManager,
+    InputEvent,
+    MouseDown,
+    MouseMove,
+    MouseUp,
+    Page,
+    SandboxFailure,
+    Wheel,
+    frames,
+)
+from tars_jax.sandbox.browser.relay import with_frames_on_request
+
+pytestmark = pytest.mark.browser
+CLICK: list[InputEvent] = [MouseMove(9, 9), MouseDown(9, 9), MouseUp(9, 9)]
+SLIDE = """<body style="margin: 0; height: 3000px"><p id=p style="position: absolute; left: 0; transition: left 50ms">
+  <script>const log = []; let x = 0;
+  addEventListener('click', () => { p.style.left = `${x += 10}px`; });
+  for (const kind of ['mousemove', 'scroll', 'transitionstart', 'transitionend'])
+    addEventListener(kind, () => log.push(`${kind} ${performance.now()}`));</script>"""
+
+
+def only_asked_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No frame comes by the hour: what a page is not given when it asks hangs."""
+    monkeypatch.setattr(frames, "PATIENCE_S", 1000.0)
+
+
+def test_a_page_is_given_the_frames_that_it_waits_for(laboratory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_asked_frames(monkeypatch)
+    page = laboratory.open(SLIDE)
+
+    async def live() -> list[str]:
+        await page.start("0", seed=0)
+        await page.act([MouseMove(20, 20), MouseMove(30, 30)], advance_ms=20)
+        await page.act([Wheel(30, 30, 0, 40)], advance_ms=20)
+        await page.act(CLICK, advance_ms=100)
+        return (await page.act([], advance_ms=20, read="[...log, scrollY]")).data
+
+    assert laboratory.run(live()) == [
+        "mousemove 0", "mousemove 0", "mousemove 0", "scroll 20", "mousemove 40", "transitionstart 40",
+        "transitionend 100", 40,
+    ]  # fmt: skip
+
+
+def test_a_page_that_leaves_while_it_waits_for_a_frame_goes_on_in_the_next_document(
+    laboratory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only_asked_frames(monkeypatch)
+    page = laboratory.open(SLIDE + "<script>p.ontransitionstart = () => location.href = 'index.html?next'</script>")
+
+    async def live() -> Any:
+        await page.start("0", seed=0)
+        return (await page.act(CLICK, advance_ms=200, read="[location.search, __clock.timeline.now]")).data
+
+    assert laboratory.run(live()) == ["?next", 200]
+
+
+def test_frames_of_one_page_never_overlap() -> None:
+    """Two at a time end Chromium's GPU process, whoever waited for the first and has given up."""
+    under_way, most, count = 0, 0, 0
+
+    class Slow:
+        async def send(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+            nonlocal under_way, most, count
+            under_way += 1
+            most, count = max(most, under_way), count + 1
+            await asyncio.sleep(0.02)
+            under_way -= 1
+            return {"screenshotData": "aGk="} if params else {}
+
+    async def crowd() -> None:
+        source = frames.Frames(Slow())  # type: ignore[arg-type]
+        for _ in range(5):
+            source.wish()
+            waiting = asyncio.ensure_future(source.picture())
+            await asyncio.sleep(0.01)
+            waiting.cancel()
+            assert await source.picture() == b"hi"
+            assert await source.until(asyncio.sleep(0.03, 7)) == 7
+
+    asyncio.run(crowd())
+    assert most == 1 and count > 10
+
+
+def test_wishes_that_wait_are_one_frame() -> None:
+    async def wishing() -> int:
+        sent = []
+
+        class Instant:
+            async def send(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+                sent.append(method)
+                await asyncio.sleep(0)
+                return {}
+
+        source = frames.Frames(Instant())  # type: ignore[arg-type]
+        for _ in range(9):
+            source.wish()
+        await asyncio.sleep(0.01)
+        return len(sent)
+
+    assert asyncio.run(wishing()) == 1
+
+
+@pytest.mark.multiprocess
+def test_a_page_that_hangs_in_its_frame_holds_nobody_up(laboratory: Any) -> None:
+    site = laboratory.site("<script>onclick = () => requestAnimationFrame(() => { while (true); })</script>")
+
+    async def live() -> None:
+        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=3, call_timeout_s=2)) as manager:
+            hangs, other = [await manager.open_page(site) for _ in range(2)]
+            hung = asyncio.ensure_future(hangs.act(CLICK, advance_ms=20))
+            for _ in range(20):
+                assert (await other.act([MouseMove(5, 5)], advance_ms=20, read="1 + 1")).data == 2
+            with pytest.raises(SandboxFailure, match="timeout"):
+                await hung
+            await hangs.close()
+            third = await manager.open_page(site)
+            for page in (other, third):
+                assert (await page.act([], advance_ms=20, read="1 + 1")).data == 2
+            assert manager.stats.failures == {"timeout": 1}
+
+    laboratory.run(live())
+
+
+@pytest.mark.multiprocess
+def test_a_browser_each_and_one_that_is_free_is_taken_again(laboratory: Any) -> None:
+    site = laboratory.site("")
+    canvas = laboratory.site("<canvas></canvas>")
+
+    async def live() -> None:
+        async with BrowserManager(BrowserConfig(browsers=2, pages_per_browser=2)) as manager:
+            pages = [await manager.open_page(site) for _ in range(3)]
+            shared = await manager.open_page(canvas, single_canvas=True)
+            assert [len(slot.pages) for slot in manager._slots] == [1, 1, 1, 1]
+            waiting = asyncio.ensure_future(manager.open_page(site))
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+            launches = manager.stats.launches
+            await pages[1].close()
+            again: Page = await waiting
+            assert again.screenshot_path == "frame" and manager.stats.launches == launches
+            assert len(manager._slots[1].pages) == 1
+            await shared.close()
+
+    laboratory.run(live())
+
+
+@pytest.mark.multiprocess
+def test_a_chromium_that_makes_no_frames_on_request_is_captured_from(
+    laboratory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "FRAME", "HeadlessExperimental.noSuchCommand")
+    site = laboratory.site(SLIDE)
+
+    async def live() -> None:
+        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2)) as manager:
+            pages = [await manager.open_page(site) for _ in range(2)]
+            for page in pages:
+                await page.start("0", seed=0)
+                shown = await page.act(CLICK, advance_ms=100, read="log.at(-1).split(' ')[0]")
+                assert shown.data == "transitionend" and page.screenshot_path == "cdp"
+            assert manager.stats.browsers == 1 and not manager.stats.failures
+
+    laboratory.run(live())
+
+
+def test_a_person_who_plays_and_who_debugs_sees_frames(laboratory: Any) -> None:
+    page = laboratory.open(
+        "<script>let n = 0; const f = () => { n++; __clock.native.requestAnimationFrame(f) }; f()</script>"
+    )
+
+    async def frames_within(seconds: float) -> int:
+        before = await page.evaluate("n")
+        await asyncio.sleep(seconds)
+        return await page.evaluate("n") - before
+
+    async def live() -> tuple[int, int, int, int]:
+        await page.start("0", seed=0)
+        rest = await frames_within(0.3)
+        await page.play(1.0)
+        played = await frames_within(0.5)
+        await page.pause()
+        paused = await frames_within(0.3)
+        with page.moving():
+            return rest, played, paused, await frames_within(0.5)
+
+    rest, played, paused, debugged = laboratory.run(live())
+    assert rest <= 1 and paused <= 1 and played > 5 and debugged > 5
+
+
+def test_only_the_command_that_makes_a_page_is_changed() -> None:
+    made = b'{"id":7,"method":"Target.createTarget","params":{"url":"about:blank","browserContextId":"A"}}\0'
+    assert with_frames_on_request(made) == (
+        b'{"id": 7, "method": "Target.createTarget", "params": '
+        b'{"url": "about:blank", "browserContextId": "A", "enableBeginFrameControl": true}}\0'
+    )
+    said = b'{"id":8,"method":"Runtime.evaluate","params":{"expression":"\\"method\\":\\"Target.createTarget\\""}}\0'
+    assert with_frames_on_request(said) is said
