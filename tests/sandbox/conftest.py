@@ -17,12 +17,12 @@ T = TypeVar("T")
 class Laboratory:
     """Runs coroutines, and opens pages from HTML text in a small manager."""
 
-    def __init__(self, folder: Path, screenshot: str) -> None:
+    def __init__(self, folder: Path, *, gives_frames: bool) -> None:
         self._folder = folder
         self._runner = asyncio.Runner()
         self._count = 0
-        config = BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60, screenshot=screenshot)
-        self.manager = BrowserManager(config)
+        self.manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60))
+        self.manager._gives_frames = self.gives_frames = gives_frames
         self.run(self.manager.start())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -44,9 +44,9 @@ class Laboratory:
 
 
 # Frames come on request, and, as in a Chromium that cannot do that, from a display of 60 Hz.
-@pytest.fixture(scope="session", params=["auto", pytest.param("cdp", marks=pytest.mark.full)])
+@pytest.fixture(scope="session", params=[True, pytest.param(False, marks=pytest.mark.full)], ids=["asked", "steady"])
 def shared_laboratory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
-    laboratory = Laboratory(tmp_path_factory.mktemp("pages"), request.param)
+    laboratory = Laboratory(tmp_path_factory.mktemp("pages"), gives_frames=request.param)
     yield laboratory
     laboratory.close()
 

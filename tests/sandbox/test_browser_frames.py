@@ -195,7 +195,8 @@ def test_a_person_who_plays_and_who_debugs_sees_frames(laboratory: Any) -> None:
             return rest, played, paused, await frames_within(0.5)
 
     rest, played, paused, debugged = laboratory.run(live())
-    assert rest <= 1 and paused <= 1 and played > 5 and debugged > 5
+    assert played > 5 and debugged > 5
+    assert not laboratory.gives_frames or (rest <= 1 and paused <= 1)
 
 
 def test_only_the_command_that_makes_a_page_is_changed() -> None:
