@@ -92,13 +92,13 @@ async def measure(side: int, steps: int, pages: int, cycles: int) -> None:
         for site, canvas in zip(sites, (True, False), strict=True):
             async with BrowserManager(config) as manager:
                 print(await speed_and_staleness(manager, site, canvas, steps, side, pages), flush=True)
-        async with BrowserManager(config) as manager:
-            for cycle in range(cycles + 1):
-                if cycle % max(1, cycles // 10) == 0:
-                    print(f"after {cycle:>5} pages {megabytes():>8.0f} MB", flush=True)
-                page = await manager.open_page(sites[0], single_canvas=True)
-                await page.act([], advance_ms=20)
-                await page.close()
+            async with BrowserManager(config) as manager:
+                for cycle in range(cycles + 1):
+                    if cycle % max(1, cycles // 10) == 0:
+                        print(f"after {cycle:>5} pages {megabytes():>8.0f} MB", flush=True)
+                    page = await manager.open_page(site, single_canvas=canvas)
+                    await page.act([], advance_ms=20)
+                    await page.close()
 
 
 def main() -> None:
