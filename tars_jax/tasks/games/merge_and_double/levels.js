@@ -4,7 +4,7 @@
 // [block to reach, largest block that is given, rows at the start] of levels 1, 2, ...; the last one stands for all
 // that follow
 const LEVELS = Kit.fixed([
-  [32, 8, 1], [64, 16, 1], [256, 32, 3], [512, 64, 3], [512, 32, 3], [1024, 64, 2], [1024, 64, 3], [2048, 64, 3],
+  [32, 8, 1], [64, 16, 1], [256, 32, 3], [512, 64, 3], [512, 32, 3], [1024, 64, 2], [1024, 32, 3], [2048, 64, 3],
 ]);
 
 // One of the blocks 2, 4, ..., `most`, each as likely as the others.
