@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from tars_jax.sandbox.browser import (
     frames,
 )
 from tars_jax.sandbox.browser.relay import with_frames_on_request
+from tests.sandbox.test_browser_failures import processes
 
 pytestmark = pytest.mark.browser
 CLICK: list[InputEvent] = [MouseMove(9, 9), MouseDown(9, 9), MouseUp(9, 9)]
@@ -128,6 +132,32 @@ def test_a_page_that_hangs_in_its_frame_holds_nobody_up(laboratory: Any) -> None
             for page in (other, third):
                 assert (await page.act([], advance_ms=20, read="1 + 1")).data == 2
             assert manager.stats.failures == {"timeout": 1}
+
+    laboratory.run(live())
+
+
+@pytest.mark.multiprocess
+@pytest.mark.parametrize(("way", "failures"), [(signal.SIGKILL, {}), (signal.SIGSTOP, {"timeout": 1})])
+def test_a_gpu_process_that_ends_is_not_noticed_and_one_that_hangs_is_replaced(
+    laboratory: Any, way: signal.Signals, failures: dict[str, int]
+) -> None:
+    site = laboratory.site("<body style='background: #124'>")
+
+    async def live() -> None:
+        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2, call_timeout_s=2)) as manager:
+            page = await manager.open_page(site)
+            launched = manager._slots[0].launched
+            assert launched is not None
+            (gpu,) = processes(launched.token, "--type=gpu-process")
+            os.kill(gpu, way)
+            for _ in range(3):
+                with contextlib.suppress(SandboxFailure):
+                    assert (await page.act(CLICK, advance_ms=20)).pixels[50, 50].tolist() == [17, 34, 68]
+            await page.close()
+            page = await manager.open_page(site)
+            assert (await page.act(CLICK, advance_ms=20)).pixels[50, 50].tolist() == [17, 34, 68]
+            assert page.screenshot_path == "frame"
+            assert manager.stats.failures == failures and not manager.stats.given_up
 
     laboratory.run(live())
 

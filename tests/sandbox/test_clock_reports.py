@@ -21,7 +21,8 @@ pytestmark = pytest.mark.browser
 
 PAGE = """<!doctype html><meta charset=utf-8><script src=classic.js></script>
 <style>.on { background: url(picture.png) } .on::after { content: url(picture.png?2) }</style>
-<body><p id=out></p><p id=shown></p><iframe id=inner src=inner.html></iframe><script>
+<body onload="console.log('http://clock.invalid is mine')">
+<p id=out></p><p id=shown></p><iframe id=inner src=inner.html></iframe><script>
 window.log = []; window.reports = 0;
 document.addEventListener('securitypolicyviolation', () => reports++);
 function note(...words) { log.push([...words, Math.round(performance.now())]); out.textContent = JSON.stringify(log); }
@@ -127,7 +128,8 @@ def test_what_nobody_tells_of_takes_no_time(laboratory: Any, site: Site) -> None
     seen = laboratory.run(episodes())
     assert json.loads(seen[0][0]) == [EXPECTED, 0]
     assert all(one == seen[0] for one in seen)
-    assert {what["level"] for kind, what in told if kind == "console"} == {"error"}  # of requests that failed
+    said = {what["level"]: what["text"] for kind, what in told if kind == "console"}
+    assert said.keys() == {"error", "log"} and said["log"] == "http://clock.invalid is mine"  # requests fail
 
 
 def test_a_page_hears_the_reports_of_its_own_policy(laboratory: Any) -> None:

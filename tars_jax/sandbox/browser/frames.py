@@ -18,6 +18,7 @@ from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Sessi
 FRAME = "HeadlessExperimental.beginFrame"
 FRAME_S = 1 / 60
 PATIENCE_S = 0.05  # real; what runs longer may wait for frames that it does not ask for
+MOST_BLANK = 30  # frames without a picture, as while a GPU process that ended is started again
 T = TypeVar("T")
 
 
@@ -35,10 +36,12 @@ class Frames:
 
     async def picture(self) -> bytes:
         """A frame and its PNG. Raises ProtocolError when the browser refuses it or gives none."""
-        answer = await self._frame({"screenshot": {"format": "png", "optimizeForSpeed": True}})
-        if "screenshotData" not in answer:
-            raise ProtocolError("a frame without a picture")
-        return base64.b64decode(answer["screenshotData"])
+        for _ in range(MOST_BLANK):
+            answer = await self._frame({"screenshot": {"format": "png", "optimizeForSpeed": True}})
+            if "screenshotData" in answer:
+                return base64.b64decode(answer["screenshotData"])
+            await asyncio.sleep(FRAME_S)
+        raise ProtocolError("frames without a picture")
 
     async def until(self, work: Awaitable[T]) -> T:
         """The result of what comes with one of the next frames; they are made until then."""
@@ -89,7 +92,13 @@ class Frames:
                 await asyncio.wait({self._latest})
             begins()
             self._latest = asyncio.ensure_future(self._session.send(FRAME, params))
+            self._latest.add_done_callback(_heard)  # who asked may have given up
             return await asyncio.shield(self._latest)
+
+
+def _heard(sent: asyncio.Future[dict[str, Any]]) -> None:
+    if not sent.cancelled():
+        sent.exception()
 
 
 async def are_given_by(connection: Connection) -> bool:

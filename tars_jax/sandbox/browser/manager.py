@@ -264,6 +264,8 @@ class BrowserManager:
                     await self._look_at(slot)
                 except (PlaywrightError, ConnectionError):
                     pass  # it died meanwhile, which is news that arrives by itself
+                if slot.alone and page.failure and page.failure.kind == "timeout" and slot.launched is launched:
+                    self._browser_ended(slot, launched, "browser")  # what hung may be more than the page
         finally:
             self.stats.pages_open -= 1
             await self._free(slot)

@@ -186,7 +186,8 @@ class Page:
         return answer["result"].get("value")
 
     async def _capture(self) -> bytes:
-        answer = await self._session.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
+        sent = self._session.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
+        answer = await (self._tab.frames.until(sent) if self._tab.frames else sent)
         return base64.b64decode(answer["data"])
 
     async def _plain(self) -> bytes:

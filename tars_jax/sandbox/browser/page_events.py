@@ -18,7 +18,7 @@ def watch(page: PlaywrightPage, report: Report, *, downloads: bool) -> None:
     """Tells `report` of everything from now on. `downloads`: of those too, none of which is kept."""
 
     def console(message: ConsoleMessage) -> None:
-        if REPORTER not in message.text:  # the clock's own
+        if message.args or REPORTER not in message.text:  # what the browser says of the clock's own policy
             report("console", {"level": message.type, "text": message.text[:LONGEST_TEXT]})
 
     def navigated(frame: Frame) -> None:
