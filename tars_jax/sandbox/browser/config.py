@@ -21,7 +21,7 @@ class BrowserConfig:
 
     executable: str | None = None  # path of a Chromium; found by find_executable when None
     browsers: int = 2  # that pages are spread over; each starts with its first page
-    pages_per_browser: int = 4
+    pages_per_browser: int = 4  # "frame" pages have a browser each, and so many times `browsers` in all
     max_browsers: int = 0  # further ones start while all are full and end when idle; 0: none
     idle_browser_s: float = 30.0  # a further browser ends when it has had no page so long
     reserve_mb: int = 512  # no further browser starts while the machine has less free memory
