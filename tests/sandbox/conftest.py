@@ -22,7 +22,9 @@ class Laboratory:
         self._runner = asyncio.Runner()
         self._count = 0
         self.manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60))
-        self.manager._gives_frames = self.gives_frames = gives_frames
+        self.gives_frames = gives_frames
+        if not gives_frames:
+            self.manager._gives_frames = False
         self.run(self.manager.start())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -40,6 +40,7 @@ def test_a_browser_that_grew_too_large_waits_for_its_last_page() -> None:
     assert place_for_page([grown, Load(2)], CONFIG, 9000) == 1
     fixed = dataclasses.replace(CONFIG, max_browsers=0)
     assert place_for_page([grown, Load(3)], fixed, 9000) == 2  # another one stands in for it
+    assert place_for_page([grown, Load(3)], fixed, 400) is None  # with memory for it
     assert place_for_page([grown, Load(3), Load(3)], fixed, 9000) is None
     assert place_for_page([Load(0, memory_mb=1200), Load(3)], fixed, 9000) == 0
 

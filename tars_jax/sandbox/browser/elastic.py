@@ -29,8 +29,8 @@ def place_for_page(loads: Sequence[Load], config: BrowserConfig, free_mb: float,
     The emptiest browser takes it. A browser that has grown too large takes none, unless it is empty: it is then
     replaced first. A page that has to be `alone` takes a browser that no other page is in.
 
-    Where no browser can take it a further one starts, for as many pages as the usual number of browsers has places for,
-    and beyond that, up to the most, while the machine has memory for it.
+    Where no browser can take it a further one starts while the machine has memory for it. As long as fewer pages are
+    open than the usual browsers have places for, that is not asked for a page alone, nor for one of the usual browsers.
     """
     pages = sum(load.places_taken for load in loads)
     if pages >= max(config.max_browsers, config.browsers) * config.pages_per_browser:
@@ -45,8 +45,9 @@ def place_for_page(loads: Sequence[Load], config: BrowserConfig, free_mb: float,
     ]
     if open_places:
         return min(open_places)[2]
-    usual = pages < config.browsers * config.pages_per_browser
-    return len(loads) if usual or free_mb >= config.reserve_mb else None
+    shared = sum(not load.alone for load in loads)
+    owed = pages < config.browsers * config.pages_per_browser and (alone or shared < config.browsers)
+    return len(loads) if owed or free_mb >= config.reserve_mb else None
 
 
 def is_too_large(load: Load, config: BrowserConfig) -> bool:

@@ -2,7 +2,7 @@
 
 Such a frame comes at once, not with the next tick of a display, and its picture shows what the page is then. Chromium
 takes one at a time and waits in it for all pages of the browser: a page that hangs would hold up its neighbours, so it
-has a browser to itself. Of the browsers only the headless shell can do this.
+has a browser to itself. Chromium's headless shell can do this; what cannot refuses it (`are_given_by`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Iterator
 from typing import Any, TypeVar
 
 from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Session
@@ -80,17 +80,14 @@ class Frames:
 
     async def _grant(self) -> None:
         with contextlib.suppress(ConnectionError, ProtocolError):  # whoever waits for the page hears of it
-            await self._frame({}, begins=self._wish_begins)
+            await self._frame({})
 
-    def _wish_begins(self) -> None:
-        self._wish_waits = False  # a later one may come too late for this frame
-
-    async def _frame(self, params: dict[str, Any], begins: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    async def _frame(self, params: dict[str, Any]) -> dict[str, Any]:
         """One frame after the other: two at a time end Chromium's GPU process, whoever still waits for the first."""
         async with self._turn:
             if self._latest is not None:
                 await asyncio.wait({self._latest})
-            begins()
+            self._wish_waits = False  # a later one may come too late for this frame
             self._latest = asyncio.ensure_future(self._session.send(FRAME, params))
             self._latest.add_done_callback(_heard)  # who asked may have given up
             return await asyncio.shield(self._latest)

@@ -40,10 +40,6 @@ class Tab:
     connection: Connection
     frames: Frames | None  # None where the browser makes them by itself
 
-    def moving(self) -> contextlib.AbstractContextManager[None]:
-        """While it is open, frames come as on a display."""
-        return self.frames.running() if self.frames else contextlib.nullcontext()
-
 
 async def new_context(
     launched: Launched, spec: PageSpec, gate_port: int | None = None, report: Report | None = None

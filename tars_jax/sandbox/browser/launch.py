@@ -57,6 +57,13 @@ class Kind(enum.Enum):
     REQUESTED = (WHOLE_FRAMES, FRAMES_ON_REQUEST)  # when they are asked for (frames.py)
 
 
+def kind_for(screenshot: str, *, single_canvas: bool, gives_frames: bool | None) -> Kind:
+    """The browser for pages whose pictures are taken so (BrowserConfig.screenshot); None: nobody has tried yet."""
+    if single_canvas and screenshot in ("auto", "canvas"):
+        return Kind.CHANGES
+    return Kind.REQUESTED if gives_frames is not False and screenshot in ("auto", "frame") else Kind.STEADY
+
+
 class FramesRefused(Exception):
     """This Chromium makes no frames on request."""
 
@@ -73,7 +80,9 @@ class Launched:
     asked_for: bool = False  # by a page
 
 
-async def launch(playwright: Playwright, executable: Path, run: SandboxRun, number: int, kind: Kind) -> Launched:
+async def launch(
+    playwright: Playwright, executable: Path, run: SandboxRun, number: int, kind: Kind, *, untried: bool
+) -> Launched:
     """Launch `number` of a run. Raises what Playwright raises, ConnectionError when the relay does not call back,
     FramesRefused by a Chromium that makes no frames on request.
 
@@ -100,7 +109,7 @@ async def launch(playwright: Playwright, executable: Path, run: SandboxRun, numb
             env={**os.environ, VARIABLE: token, "TMPDIR": str(run.folder)},
         )  # fmt: skip
         await connection.ready
-        if kind is Kind.REQUESTED and not await are_given_by(connection):
+        if kind is Kind.REQUESTED and untried and not await are_given_by(connection):
             raise FramesRefused
     except BaseException:
         run.kill(token)

@@ -33,7 +33,7 @@ from tars_jax.sandbox.browser.elastic import (
 )
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
-from tars_jax.sandbox.browser.launch import FramesRefused, Kind, Launched, last_words, launch
+from tars_jax.sandbox.browser.launch import FramesRefused, Kind, Launched, kind_for, last_words, launch
 from tars_jax.sandbox.browser.network import Gate, Hosts
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
@@ -95,7 +95,7 @@ class BrowserManager:
         self._place_freed = asyncio.Condition()
         self._run: SandboxRun | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._gives_frames = True  # until this Chromium refuses to make frames on request
+        self._gives_frames: bool | None = None  # whether this Chromium makes frames on request; None: not tried yet
 
     @property
     def run(self) -> SandboxRun | None:
@@ -273,11 +273,7 @@ class BrowserManager:
     # ---- bringing parts up ----
 
     def _kind(self, single_canvas: bool) -> Kind:
-        """The browser that suits the pictures of such a page."""
-        if single_canvas and self.config.screenshot in ("auto", "canvas"):
-            return Kind.CHANGES
-        asks = self._gives_frames and self.config.screenshot in ("auto", "frame")
-        return Kind.REQUESTED if asks else Kind.STEADY
+        return kind_for(self.config.screenshot, single_canvas=single_canvas, gives_frames=self._gives_frames)
 
     async def _living_browser(self, slot: _Slot, kind: Kind) -> Launched:
         """The browser of a place; one of another kind that no page has asked for yet is replaced."""
@@ -291,8 +287,7 @@ class BrowserManager:
                 try:
                     return await self._launch(slot, driver, kind)
                 except FramesRefused:
-                    self._gives_frames = slot.alone = False
-                    kind = Kind.STEADY
+                    self._gives_frames, kind = False, Kind.STEADY
                 except (PlaywrightError, ConnectionError, TimeoutError) as error:
                     problem = last_words(error)
                     if (attempt > 0 or isinstance(error, TimeoutError)) and not await self._serves_others(driver):
@@ -308,9 +303,12 @@ class BrowserManager:
     async def _launch(self, slot: _Slot, driver: Driver, kind: Kind) -> Launched:
         self.stats.launches += 1
         number = self.stats.launches
-        launching = launch(driver.playwright, self._executable, self._running(), number, kind)
+        untried = self._gives_frames is None
+        launching = launch(driver.playwright, self._executable, self._running(), number, kind, untried=untried)
         launched = await asyncio.wait_for(launching, self.config.call_timeout_s)
         slot.launched = launched
+        slot.alone = kind is Kind.REQUESTED
+        self._gives_frames = slot.alone or self._gives_frames
         self.stats.browsers += 1
         launched.browser.on("disconnected", lambda _: self._browser_lost(slot, launched))
         return launched

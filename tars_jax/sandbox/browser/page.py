@@ -35,7 +35,7 @@ class Page:
         released: Callable[[Page], Awaitable[None]],
     ) -> None:  # fmt: skip
         self.context = tab.context
-        self._tab = tab
+        self._frames = tab.frames
         self._page = tab.page
         self._session = tab.session
         self.target = tab.target  # the page's id in the debugging protocol
@@ -50,7 +50,7 @@ class Page:
         self._playing = contextlib.ExitStack()
         self._camera = Camera(
             config.screenshot, single_canvas=spec.single_canvas, size=(spec.width, spec.height),
-            frame=tab.frames.picture if tab.frames else None, capture=self._capture, plain=self._plain,
+            frame=self._frames.picture if self._frames else None, capture=self._capture, plain=self._plain,
             given_up=given_up,
         )  # fmt: skip
         tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
@@ -114,7 +114,7 @@ class Page:
 
     def moving(self) -> contextlib.AbstractContextManager[None]:
         """While it is open, frames come as on a display, for whoever works on the page past these calls."""
-        return self._tab.moving()
+        return self._frames.running() if self._frames else contextlib.nullcontext()
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression (or of its promise), as JSON."""
@@ -152,7 +152,7 @@ class Page:
     ) -> Observation:
         for volley in volleys(commands):
             sent = asyncio.gather(*(self._session.send(method, params) for method, params in volley))
-            await (self._tab.frames.until(sent) if self._tab.frames and ends_in_motion(volley) else sent)
+            await (self._with_frames(sent) if ends_in_motion(volley) else sent)
             if volley[-1][1].get("type") == "mouseWheel":
                 await self._over_documents("__clock.settleScroll().then(() => 0)", "0")
         canvas = self._camera.path == "canvas"
@@ -161,14 +161,13 @@ class Page:
 
     async def _over_documents(self, expression: str, resumed: str) -> Any:
         """The value of `expression`, or of `resumed` in the document that has followed meanwhile."""
-        frames = self._tab.frames
         while True:
             try:
-                if frames is None:
+                if self._frames is None:
                     return await self._evaluate(expression)
                 value = await self._evaluate(wishing_expression(expression))
                 while value is None:
-                    frames.wish()
+                    self._frames.wish()
                     value = await self._evaluate(wishing_expression(resumed, goes_on=True))
                 return value
             except ProtocolError as error:
@@ -185,9 +184,13 @@ class Page:
             raise PageError(details.get("exception", {}).get("description") or details.get("text", "exception"))
         return answer["result"].get("value")
 
+    def _with_frames(self, work: Awaitable[T]) -> Awaitable[T]:
+        """As `work`, which ends with one of the next frames."""
+        return self._frames.until(work) if self._frames else work
+
     async def _capture(self) -> bytes:
         sent = self._session.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
-        answer = await (self._tab.frames.until(sent) if self._tab.frames else sent)
+        answer = await self._with_frames(sent)
         return base64.b64decode(answer["data"])
 
     async def _plain(self) -> bytes:
