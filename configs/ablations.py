@@ -2,10 +2,11 @@
 
 Command:  ./launch/local.sh ablations      # three quarters of an hour on two busy cores
 
-What came of it stands in tars_jax/rl/README.md, beside what came of another rate, the one that the scoreboard's search
+What came of it stands in docs/rl.md, beside what came of another rate, the one that the scoreboard's search
 prefers. All were run at it, too, some switches at a time:
 
-    ./launch/local.sh ablations --config.agent.ppo.learning_rate=2.5e-4 "--config.switches=ppo.balance=0.0,ppo.lag=4"
+    ./launch/local.sh ablations --config.agent.ppo.learning_rate=2.5e-4 \\
+        "--config.switches=ppo.router_aux_loss_weight=0.0,ppo.lag=4"
 """
 
 import ml_collections
@@ -23,7 +24,7 @@ def get_config() -> ml_collections.ConfigDict:
         "ppo.advantages=group ppo.group_size=8",
         "ppo.advantages=group ppo.group_size=8 ppo.group_std=False",
         "ppo.advantages=group ppo.group_size=8 ppo.dynamic_sampling=True",
-        "ppo.normalise_advantages=False",
+        "ppo.normalize_advantages=False",
         "ppo.gamma=0.98",
         "ppo.alpha=0.05",
         "ppo.alpha=0.5",
@@ -38,7 +39,7 @@ def get_config() -> ml_collections.ConfigDict:
         "ppo.positive_weight=0.1",
         "ppo.entropy_bonus=0.01",
         "reward.length_penalty=0.1",
-        "ppo.balance=0.0",
+        "ppo.router_aux_loss_weight=0.0",
         "ppo.lag=4",
         "ppo.lag=4 ppo.max_importance=1000.0",
         "ppo.lag=4 ppo.decoupled=False",

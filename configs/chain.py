@@ -13,8 +13,11 @@ def get_config() -> ml_collections.ConfigDict:
     config = ml_collections.ConfigDict()
     config.seed = 0
     config.run = ""  # run directory; empty: a new one under runs/
-    for section in ("model", "mesh", "task", "agent", "browser", "fleet", "packing", "engine", "reward"):
+    for section in ("loggers", "model", "mesh", "task", "agent", "browser", "fleet", "packing", "engine", "reward"):
         config[section] = base[section]
+    # As many tokens and screenshots as the windows of the tasks take: 48, one, 48 and 24 of mazes.
+    config.packing.row_length = config.packing.images_per_row = 0
+    config.engine.max_length = config.engine.max_new_tokens = 0
     config.games = ()  # none: mazes of task.evaluation_distances
     config.levels = (1,)  # of `games`
     config.task.evaluation_distances = (1, 4)
@@ -40,7 +43,8 @@ def imitation(episodes: int) -> ml_collections.ConfigDict:
             "distances": (1, 4),  # of mazes
             "skills": (0.5,),  # of the reference players, each for its share of the episodes
             "verdict": "any",  # which episodes are imitated: any, solved (V = 1), failed (V = 0)
-            "trajectories": (),  # more of them: folders of earlier runs, such as RUN/trajectories/ppo
+            # More: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see tars_jax/data/datasets.py
+            "datasets": (),
         }
     )
     config.supervised = quickstart.get_config().supervised

@@ -1,4 +1,4 @@
-"""Finished runs in one figure, a colour for each setting and a line for each seed; seconds.
+"""Finished runs in one figure, a color for each setting and a line for each seed; seconds.
 
 Command:  ./launch/local.sh compare --config.runs=runs/A,runs/B --config.output=figure.svg
 

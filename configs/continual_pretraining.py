@@ -1,6 +1,6 @@
 """Continual pre-training: four games, players from clueless to perfect, failures too, the loss on all text.
 
-Command:  ./launch/local.sh continual_pretraining --config.seed=SEED [--config.demonstrations.trajectories=RUN/...]
+Command:  ./launch/local.sh continual_pretraining --config.seed=SEED [--config.demonstrations.datasets=RUN/...]
 
 Seed 0, on a machine busy with other work: 600 episodes, half of them solved; 200 updates in which the loss on all text
 fell from 1.1 to .2. It learns the form, not the games: 0 of 100 held-out episodes of the four games were solved before

@@ -26,7 +26,8 @@ def get_config() -> ConfigDict:
     return ConfigDict(
         {
             "suite": "games15",  # games15, miniwob or lmgame
-            "names": (),  # some of the suite's tasks, as `python -m tars_jax.envs` lists them; (): all
+            # Some of the suite's tasks, as `python -m tars_jax.envs` lists them, and folders of games; (): all.
+            "names": (),
             # What plays: a folder of exported weights, the address of our server or of an OpenAI-compatible endpoint,
             # "reference" (scripted players of our games), or "random".
             "checkpoint": "reference",

@@ -2,8 +2,11 @@
 
 Command:  ./launch/local.sh games --config.seed=SEED [--config.games=maze_path_of_light,infinity_loop,...]
 
-Any of our games, and folders of synthesised ones. Held-out success of two seeds, 200 episodes a game, before and after
-PPO, the difference in points with its 95% interval; docs/games.png has the curves of seed 0:
+Any of our games, folders of synthesized ones, tasks of benchmarks (miniwob/click-test) and whole benchmarks (lmgame),
+for which windows need room: --config.packing.row_length=0 --config.engine.max_length=0.
+
+Held-out success of two seeds, 200 episodes a game, before and after PPO, the difference in points with its 95%
+interval; docs/games.png has the curves of seed 0:
 
 | game          | seed 0         | points          | seed 1         | points          |
 |---------------|----------------|-----------------|----------------|-----------------|
@@ -31,7 +34,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.run = ""  # run directory; empty: a new one under runs/
     config.games = ("maze_path_of_light", "infinity_loop", "game_2048", "tiles_master")
     config.levels = (1,)
-    for section in ("model", "mesh", "agent", "browser", "fleet", "reward"):
+    for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "reward"):
         config[section] = base[section]
     config.task = ml_collections.ConfigDict(
         {

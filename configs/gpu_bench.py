@@ -59,7 +59,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.decode = ml_collections.ConfigDict(
         {
             "weights": ("bfloat16", "w4a8"),
-            "layers": ("together", "apart"),  # how the engine holds weights and cache: tars_jax/inference/config.py
+            "layers": ("stacked", "unstacked"),  # how the engine holds weights and cache: tars_jax/inference/config.py
             "slots": 0,
             "context": 0,  # tokens in each slot's cache before the first step
             "chunk": 0,  # steps in one call

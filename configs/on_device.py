@@ -54,6 +54,7 @@ def get_config() -> ml_collections.ConfigDict:
     # any number of seeds.
     config.seeds_by = "map"
     config.run = ""  # run directory; empty: a new one under runs/
+    config.loggers = ()
     base = quickstart.get_config().model
     config.model = ml_collections.ConfigDict({"preset": "pico", "dtype": "", "execution": base.execution})
     config.model.execution.head_chunk = 20  # an answer: the vocabulary head then sees one piece of each window
@@ -79,10 +80,10 @@ def get_config() -> ml_collections.ConfigDict:
             "part": 50,  # updates of one program; 0: all of them
             "episodes": 32,  # of one update
             "batch_rows": 128,
-            "optimiser": "muon",
+            "optimizer": "muon",
             "learning_rate": 2e-3,
             "weight_decay": 0.05,
-            "balance": 0.01,
+            "router_aux_loss_weight": 0.01,
         }
     )
     config.value = ml_collections.ConfigDict(
@@ -102,12 +103,12 @@ def get_config() -> ml_collections.ConfigDict:
             "part": 10,
             "learning_rate": 5e-4,
             "value_learning_rate": 1e-3,
-            # Every switch of the algorithm: tars_jax/rl/README.md says what each does, and where it is from.
+            # Every switch of the algorithm: docs/rl.md says what each does, and where it is from.
             "advantages": "gae",  # or turn; or group: GRPO, without a value model, with a group_size of 2 or more
             "group_size": 1,  # episodes of one level
             "group_std": True,
             "dynamic_sampling": False,  # groups whose members all did equally well are left out, and not replaced
-            "normalise_advantages": True,  # over the batch; not those of groups
+            "normalize_advantages": True,  # over the batch; not those of groups
             "gamma": 1.0,
             "length_adaptive": True,
             "alpha": 1.5,
@@ -126,7 +127,7 @@ def get_config() -> ml_collections.ConfigDict:
             "minibatch_rows": 128,
             "positive_weight": 0.0,
             "entropy_bonus": 0.0,
-            "balance": 0.01,  # of the routers' load
+            "router_aux_loss_weight": 0.01,  # of the routers' load
         }
     )
     config.reward = ml_collections.ConfigDict({"format_penalty": 0.1, "length_penalty": 0.0})

@@ -8,7 +8,7 @@ too. Needs the TPU compiler, no TPU: it comes with the extra tars_jax[pod], whic
 
 An update of ui-tars-2 takes three to eight minutes of one core or two, a program of its engine one. docs/pod_plans.md
 has what came out, with all 61 layers and images. The updates fit with 56% of the memory of a v5p, since a layer's input
-and attention wait on the host, 54 GiB a chip; their utilisation is estimated at 46 to 57%, depending on how much of the
+and attention wait on the host, 54 GiB a chip; their utilization is estimated at 46 to 57%, depending on how much of the
 memory traffic and of the wires hides behind products, which are assumed to reach 80% of the peak. The goal was 45% with
 headroom. With remat=full they took 91% at 38 to 50%, in an earlier version.
 
@@ -53,13 +53,13 @@ def get_config() -> ml_collections.ConfigDict:
             "mesh": {"data": 0, "fsdp": 1, "expert": 8, "tensor": 8},
         }
     )
-    config.optimiser = "adamw"
+    config.optimizer = "adamw"
     config.execution = ml_collections.ConfigDict(
         {
             "remat": "host",
             "attention": "splash",
             "experts": "megablox",
-            "travel": "kernels",
+            "expert_communication": "weight_gather",
             "products": "plain",
             "cache": "rows",
             "head_chunk": 2048,
@@ -67,7 +67,7 @@ def get_config() -> ml_collections.ConfigDict:
     )
     config.dtype = "bfloat16"  # of activations, the cache and the engine's parameters
     config.matmul_efficiency = 0.8  # share of the peak that matrix products are assumed to reach
-    config.programs = ("policy update", "value update", "decode step", "extend")
+    config.programs = ("policy update", "value update", "decode step", "prefill")
     config.compiled = ".cache/pod_plan"  # folder of compiled programs, read again where nothing changed; "": none
     config.page = (
         ""  # a markdown file that also gets this plan, in the place of an earlier one of this preset and slice

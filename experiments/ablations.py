@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.config import at_least, flatten, parse, require_known
-from experiments.trends.bench import Bench, Settings
 from tars_jax import InputError
-from tars_jax.evaluation.trends import Test, judge, late
+from tars_jax.pipelines.config import flatten, parse, require_known
+from tars_jax.pipelines.trends.bench import Bench, Settings
+from tars_jax.pipelines.trends.verdicts import Test, judge, late
+from tars_jax.rules import at_least
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {"seed": at_least(0), "seeds": at_least(2)}
@@ -21,7 +22,7 @@ MEAN = Test("success over all updates, with the switch minus without")
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     if config.game not in config.games:
-        raise InputError(f"config.game got {config.game!r}; it takes one of {', '.join(config.games)}.")
+        raise InputError(f"config.game must be one of {', '.join(config.games)}; got {config.game!r}")
     folder = run_directory.path / "trained"
     folder.mkdir(exist_ok=True)
     games = {game: flatten(fields) for game, fields in config.games.items()}
@@ -33,7 +34,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     rows = []
     for written, settings in switches.items():
         curves = bench.train(config.game, settings).curves["success"]
-        end, mean = judge(END, late(curves) - late(default)), judge(MEAN, curves.mean(1) - default.mean(1))
+        end = judge(END, (late(curves) - late(default)).tolist())
+        mean = judge(MEAN, (curves.mean(1) - default.mean(1)).tolist())
         row = {"switch": written, "end": end.estimate._asdict(), "mean": mean.estimate._asdict()}
         rows.append({**row, "effects": end.effects})
         print(f"{written:60} {_shown(end.estimate)} at the end, {_shown(mean.estimate)} over all updates", flush=True)

@@ -11,7 +11,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from experiments.config import at_least, more_than
+from tars_jax.rules import at_least, more_than
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import Owner, ServiceConfig, make_app, read_owners
 from tars_jax.sandbox.browser.service.config import OPERATOR
@@ -69,8 +69,11 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 def operator_key(file: Path) -> str:
     """The key in the file, made on first use."""
     if not file.exists():
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
+        partial = file.with_name(f".{file.name}.partial")
+        partial.unlink(missing_ok=True)
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
             new.write(secrets.token_urlsafe(24))
+        partial.rename(file)  # whole, or there is none yet
     return file.read_text().strip()
 
 

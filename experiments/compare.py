@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Rule, each, flatten, one_of
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.comparison import Run, draw_comparison, settings_of
 from tars_jax.evaluation.figures import save_figure
+from tars_jax.evaluation.scores import RETURN, Score
+from tars_jax.json_fields import read_object
+from tars_jax.pipelines.config import flatten
+from tars_jax.rules import Rule, each, one_of
 from tars_jax.training.metrics import read_metrics
-from tars_jax.training.run_directory import read_object
 
 RATE = Rule(lambda value: type(value) in (int, float) and 0 <= value <= 1, "a success rate of 0 to 1")
 NEEDED = {
@@ -34,17 +36,17 @@ def read_run(path: Path) -> Run:
     """Raises InputError for a directory that is no run, has not finished or has no scores before and after."""
     file = path / "result.json"
     if not file.exists():
-        raise InputError(f"config.runs: {path} holds no result.json; it takes directories of finished runs.")
+        raise InputError(f"config.runs must be directories of finished runs; got {path}, which holds no result.json")
     result = read_object(file)
     for name, rule in NEEDED.items():
         if not rule.accepts(result.get(name)):
             raise InputError(
-                f"config.runs: {file} has {result.get(name, 'nothing')!r:.60} as {name}; it takes runs with scores "
-                f"before and after, and {rule.takes} there."
+                f"config.runs: {name} of {file} must be {rule.allowed}, as runs with scores before and after have; "
+                f"got {result.get(name, 'nothing')!r:.60}"
             )
     config = read_object(path / "config.json", "experiment", "config")["config"]
     if not isinstance(config, dict):
-        raise InputError(f"config.runs: {path / 'config.json'} has {config!r} as config; it takes an object.")
+        raise InputError(f"config.runs: config of {path / 'config.json'} must be an object; got {config!r}")
     return Run(flatten(config), read_metrics(path / "metrics.jsonl"), result)
 
 
@@ -55,7 +57,8 @@ def run(config: Any, run_directory: Any) -> None:
     save_figure(draw_comparison(runs, curves, config.title), path)
     for name, group in settings_of(runs).items():
         for member in group:
-            result = member.result
-            before, after = result["score_before"], result["score_after"]
-            print(f"{name}, seed {result['seed']}: {before:.1%} -> {after:.1%} of {result['episodes']}")
+            result, score = member.result, Score.of_result(member.result)
+            before, after = score.value(score.before.value), score.value(score.after.value)
+            kind = "mean return " if score.measure == RETURN else ""
+            print(f"{name}, seed {result['seed']}: {kind}{before} -> {after} of {result['episodes']}")
     print(path)

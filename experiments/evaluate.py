@@ -17,24 +17,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.config import at_least, each, more_than, one_of
-from experiments.contestants import Contestant, open_contestant, scripted
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.lmgame import reported_score
-from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
+from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
 from tars_jax.evaluation.statistics import Estimate, wilson_interval
-from tars_jax.evaluation.suites import SUITES, suite_names, suite_tasks, unplayed_names
+from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
 from tars_jax.evaluation.tables import budget_table, games_table, lmgame_table, success_table
-from tars_jax.rollout.workers import Rollouts
+from tars_jax.files import write_atomic
+from tars_jax.pipelines.contestants import Contestant, open_contestant, scripted
+from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig
-from tars_jax.tasks.library import load_playable
+from tars_jax.tasks.library import SUITES, load_playable
 from tars_jax.tasks.lmgame.catalog import sokoban_levels
-from tars_jax.tasks.task import Task
 from tars_jax.training.metrics import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
-from tars_jax.trajectory import Trajectory, write_atomic
+from tars_jax.trajectory import Trajectory
 
 RULES = {
     "suite": one_of(*SUITES),
@@ -51,13 +52,14 @@ RULES = {
     "browser.pages": at_least(1),
 }
 NOTE = {
-    "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalised to its human "
-    "player on its own games; ours are normalised to the reference player of our games, on the same levels.",
+    "games15": "Columns marked (paper) are carried over from the UI-TARS-2 report, table 2, normalized to its human "
+    "player on its own games; ours are normalized to the reference player of our games, on the same levels.",
     "lmgame": "The column marked (paper) is carried over from the UI-TARS-2 report, table 3. Scores are what "
     "LMGame-Bench reports of each episode: of 2048 it is 10 log2 of the merged tiles, and nothing counts after so many "
     "steps without a change that it would have ended. It plays three runs of at most 1,000 steps of 2048, 50 moves of "
     "Candy Crush, 200 steps of Sokoban and 2,000 of Tetris.",
-    "miniwob": "Rewards as MiniWoB++ computes them; success is a positive raw reward.",
+    "miniwob": "Rewards as MiniWoB++ computes them; success is the whole raw reward, and partial credit is none. "
+    "Where a page measures how near an answer is, near enough is success.",
 }
 
 SOKOBAN = "lmgame/sokoban"
@@ -67,11 +69,13 @@ Episodes = Mapping[str, Sequence[Trajectory]]  # name -> its episodes, in the or
 
 def run(config: Any, run_directory: RunDirectory) -> int:
     names = suite_names(config.suite, config.names)
-    check_references(config.checkpoint, names)
+    check_references(config.suite, config.checkpoint, names)
     tasks = {name: suite_tasks(name, config.episodes, config.levels, config.seed, config.max_steps) for name in names}
     if config.sokoban_levels:
         if SOKOBAN not in tasks:
-            raise InputError(f"config.sokoban_levels is a file of levels, but {SOKOBAN} is not played")
+            raise InputError(
+                f"config.sokoban_levels must be empty where {SOKOBAN} is not played; got {config.sokoban_levels!r}"
+            )
         levels = {"levels": sokoban_levels(Path(config.sokoban_levels))}
         tasks[SOKOBAN] = [dataclasses.replace(task, options=levels) for task in tasks[SOKOBAN]]
     with open_contestant(config) as contestant:
@@ -84,14 +88,16 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     return finish(config, run_directory, played, references)
 
 
-def check_references(checkpoint: str, names: Sequence[str]) -> None:
+def check_references(suite: str, checkpoint: str, names: Sequence[str]) -> None:
     """Raises `InputError`, before any browser starts, where reference players are to play what has none."""
-    if checkpoint == "reference":
+    if checkpoint == "reference" or suite == "games15":
         for name in names:
             try:
                 _ = load_playable(name).reference
             except InputError as error:
-                raise InputError(f"config.checkpoint got 'reference', but {error}") from None
+                if checkpoint == "reference":
+                    raise InputError(f"config.checkpoint must not be reference, as {error}") from None
+                raise InputError(f"config.names must be of games with reference players, the scale: {error}") from None
 
 
 def play(
@@ -102,7 +108,7 @@ def play(
     for name, some in tasks.items():
         size = load_playable(name).page_size or (contestant.screen, contestant.screen)
         sizes.setdefault(size, []).extend(some)
-    progress = Progress(stage, sum(map(len, sizes.values())), "episodes")
+    progress = Progress(stage, sum(map(len, sizes.values())), "episodes", compiles=contestant.compiles)
     played: dict[str, list[Trajectory]] = {name: [] for name in tasks}
     earlier = 0
     for (width, height), some in sizes.items():
@@ -121,7 +127,7 @@ def play(
 
         with Rollouts(browser, contestant.writer, contestant.agent, workers=pages) as rollouts:
             for trajectory in rollouts.play(some, contestant.player, folder, on_finish):
-                played[trajectory.task["game"]].append(trajectory)
+                played[trajectory.task["environment"]].append(trajectory)
         earlier += len(some)
     return played
 
@@ -176,14 +182,14 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
             if without := [name for name in played if name not in scaled]:
                 note += f" Without a scale, as the reference scored nothing, and in no mean: {', '.join(without)}."
             curve = {
-                budget: normalise({name: scores(each, budget) for name, each in scaled.items()}, reference)[1]
+                budget: normalize({name: scores(each, budget) for name, each in scaled.items()}, reference)[1]
                 for budget in step_budgets(most)
             }
-            normal, mean = normalise({name: scores(each, most) for name, each in scaled.items()}, reference)
+            normal, mean = normalize({name: scores(each, most) for name, each in scaled.items()}, reference)
             table = games_table(raw, {name: estimate_mean(each) for name, each in reference.items()}, normal, mean)
-            unit = "mean normalised score"
-            result |= {"mean_normalised_score": mean._asdict()}
-            result |= {"normalised": {name: each._asdict() for name, each in normal.items()}}
+            unit = "mean normalized score"
+            result |= {"mean_normalized_score": mean._asdict()}
+            result |= {"normalized": {name: each._asdict() for name, each in normal.items()}}
         case "lmgame":
             curve = {budget: _mean_reported(played, budget) for budget in step_budgets(most)}
             unplayed = () if config.names else unplayed_names(config.suite)
@@ -196,7 +202,7 @@ def finish(config: Any, run_directory: RunDirectory, played: Episodes, reference
             table, unit = lmgame_table(reported, raw, unplayed), "mean score"
             result |= {"reported": {name: each._asdict() for name, each in reported.items()}}
             if unplayed:
-                note += f" Not played, as each takes a ROM that you own: {', '.join(unplayed)}."
+                note += f" Not played, as each needs a ROM that you own: {', '.join(unplayed)}."
         case _:
             rewards = {name: estimate_mean([each.reward for each in episodes]) for name, episodes in played.items()}
             table = success_table(rewards, {name: (solved[name], len(played[name])) for name in played})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Rule, at_least, one_of
 from tars_jax.model.config import DTYPES
+from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.metrics import Progress
 from tars_jax.training.open_weights import export_weights
 

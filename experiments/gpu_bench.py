@@ -11,13 +11,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.config import ROOT, Rule, at_least, each, more_than, one_of
 from experiments.gpu.entries import KINDS, Entry, entries
 from experiments.gpu.sizes import MODELS, shapes
 from experiments.gpu.table import as_markdown, derive, verdict
+from tars_jax.files import write_atomic
 from tars_jax.model.execution import ATTENTION, EXPERTS, REMAT
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.rules import Rule, at_least, each, more_than, one_of
 from tars_jax.training.run_directory import RunDirectory, write_json
-from tars_jax.trajectory import write_atomic
 
 RULES: dict[str, Rule] = {
     "size": one_of(*MODELS),
@@ -35,7 +36,7 @@ RULES: dict[str, Rule] = {
     "layer.attention": each(one_of(*ATTENTION)),
     "layer.experts": each(one_of(*EXPERTS)),
     "decode.weights": each(one_of("bfloat16", "w4a8")),
-    "decode.layers": each(one_of("apart", "together")),
+    "decode.layers": each(one_of("unstacked", "stacked")),
     **{
         f"{group}.{name}": at_least(0)
         for group, names in (
@@ -78,7 +79,7 @@ class Bench:
 
     def rows(self) -> list[dict[str, Any]]:
         """Of the entries that are done. A line that was cut off by a crash is none."""
-        lines = self._rows.read_text().splitlines() if self._rows.exists() else []
+        lines = self._rows.read_text(encoding="utf-8").splitlines() if self._rows.exists() else []
         found = []
         for line in lines:
             try:

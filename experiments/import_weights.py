@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Rule, one_of
 from tars_jax.model.config import DTYPES
+from tars_jax.rules import Rule, one_of
 from tars_jax.training.metrics import Progress
 from tars_jax.training.open_weights import import_weights
 
 RULES = {
-    "source": Rule(bool, "a directory with config.json and safetensors: --config.source=DIR"),
+    "source": Rule(
+        lambda source: bool(source) and Path(source).is_dir(),
+        "a folder of this machine with config.json and safetensors, such as "
+        "`hf download Qwen/Qwen3-VL-2B-Instruct --local-dir FOLDER` leaves",
+    ),
     "dtype": one_of(*DTYPES),
 }
 

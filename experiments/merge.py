@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Rule
+from tars_jax.rules import Rule
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 from tars_jax.training.metrics import Progress
 

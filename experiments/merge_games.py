@@ -1,4 +1,4 @@
-"""Merging on trial: specialists of two games, trained from one start, become one agent that plays both.
+"""A test of merging: specialists of two games, trained from one start, become one agent that plays both.
 
 1. demonstrations: reference players of each game;
 2. start: a policy from scratch on the demonstrations of all games together;
@@ -15,21 +15,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.config import Rule, at_least, between, each, more_than
-from experiments.job_config import FLEET_RULES
-from experiments.lab import Lab
-from experiments.stages import supervise
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.evaluation import success_difference, wilson_interval
+from tars_jax.pipelines.rules import FLEET_RULES, LOGGER_RULE
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.stages import supervise
 from tars_jax.rollout.players import reference_player
+from tars_jax.rules import Rule, at_least, between, each, more_than
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
 
 RULES = {
+    "loggers": LOGGER_RULE,
     **FLEET_RULES,
     "seed": at_least(0),
     "merges": each(Rule(lambda weight: 0 < weight < 1, "a weight of the first game's specialist between 0 and 1")),
@@ -52,59 +53,61 @@ Successes = dict[str, dict[str, tuple[int, int]]]  # agent -> game -> successes,
 def run(config: Any, run_directory: RunDirectory) -> None:
     games = tuple(config.games)
     if len(games) != 2:
-        raise InputError(f"config.games has {len(games)} games, {', '.join(games)}; it takes two.")
-    with Lab(config, run_directory) as lab:
-        demonstrations = {game: collect(lab, game, "start") for game in games}
+        raise InputError(f"config.games must be two games; got {', '.join(games)}")
+    with RunContext(config, run_directory) as context:
+        demonstrations = {game: collect(context, game, "start") for game in games}
         together = [trajectory for game in games for trajectory in demonstrations[game]]
-        supervise(lab, "start", together, config.start)
+        supervise(context, "start", together, config.start)
         for game in games:
-            supervise(lab, game, collect(lab, game, "specialist"), config.specialist, parent=lab.path / "start")
-        agents = ["start", *games, *(merge(lab, games, weight) for weight in config.merges)]
-        successes = {agent: {game: evaluate(lab, agent, game) for game in games} for agent in agents}
-        finish(lab, successes)
+            supervise(
+                context, game, collect(context, game, "specialist"), config.specialist, parent=context.path / "start"
+            )
+        agents = ["start", *games, *(merge(context, games, weight) for weight in config.merges)]
+        successes = {agent: {game: evaluate(context, agent, game) for game in games} for agent in agents}
+        finish(context, successes)
 
 
-def tasks(lab: Lab, game: str, stream: str, split: str, count: int) -> list[Task]:
-    options = lab.config.games[game].to_dict()
+def tasks(context: RunContext, game: str, stream: str, split: str, count: int) -> list[Task]:
+    options = context.config.games[game].to_dict()
     steps = options.pop("max_steps")
     options = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
-    number = 10 * lab.config.seed + STREAMS[stream]
+    number = 10 * context.config.seed + STREAMS[stream]
     return [sample_task(game, split, index, number, options, steps) for index in range(count)]
 
 
-def collect(lab: Lab, game: str, stream: str) -> list[Trajectory]:
+def collect(context: RunContext, game: str, stream: str) -> list[Trajectory]:
     """Demonstrations of a game for the start or for its specialist."""
-    config = lab.config.demonstrations
-    player = reference_player(lab.writer, lab.config.agent.grammar, config.skill)
+    config = context.config.demonstrations
+    player = reference_player(context.writer, context.config.agent.grammar, config.skill)
     stage = f"demonstrations_{stream}_{game}"
-    found = lab.play(stage, tasks(lab, game, stream, "train", config[stream]), player)
-    lab.record(stage, {"episodes": len(found), "success": sum(each.solved for each in found) / len(found)})
+    found = context.play(stage, tasks(context, game, stream, "train", config[stream]), player, compiles=False)
+    context.record(stage, {"episodes": len(found), "success": sum(each.succeeded for each in found) / len(found)})
     return found
 
 
-def merge(lab: Lab, games: tuple[str, ...], weight: float) -> str:
+def merge(context: RunContext, games: tuple[str, ...], weight: float) -> str:
     """The specialists merged, `weight` of the first; returns the agent's name."""
     agent = f"merged_{weight:g}"
-    if lab.run.finished(agent) is None:
-        merge_checkpoints([lab.path / game for game in games], lab.path / agent, (weight, 1 - weight))
-        lab.record(agent, {"weights": (weight, 1 - weight)})
+    if context.run.finished(agent) is None:
+        merge_checkpoints([context.path / game for game in games], context.path / agent, (weight, 1 - weight))
+        context.record(agent, {"weights": (weight, 1 - weight)})
     return agent
 
 
-def evaluate(lab: Lab, agent: str, game: str) -> tuple[int, int]:
+def evaluate(context: RunContext, agent: str, game: str) -> tuple[int, int]:
     """Successes and episodes on the game's held-out levels, the same and with the same random streams for all."""
-    lab.hand_over(load_parameters(lab.path / agent, lab.parameters), 0)
-    held_out = tasks(lab, game, "evaluation", "eval", lab.config.evaluation_episodes)
+    context.sync_weights(load_parameters(context.path / agent, context.parameters), 0)
+    held_out = tasks(context, game, "evaluation", "eval", context.config.evaluation_episodes)
     stage = f"{agent}_on_{game}"
-    found = lab.play(stage, held_out, lab.policy_player())
-    successes = sum(each.solved for each in found)
-    lab.record(stage, {"successes": successes, "episodes": len(found)})
+    found = context.play(stage, held_out, context.policy_player())
+    successes = sum(each.succeeded for each in found)
+    context.record(stage, {"successes": successes, "episodes": len(found)})
     return successes, len(found)
 
 
-def finish(lab: Lab, successes: Successes) -> None:
+def finish(context: RunContext, successes: Successes) -> None:
     """The table, on the terminal and in result.json, and how each merge compares to each game's specialist."""
-    games = tuple(lab.config.games)
+    games = tuple(context.config.games)
     print(f"{'agent':24}" + "".join(f"{game:>30}" for game in games) + f"{'mean':>8}")
     for agent, scores in successes.items():
         columns = "".join(f"{_shown(scores[game]):>30}" for game in games)
@@ -120,7 +123,7 @@ def finish(lab: Lab, successes: Successes) -> None:
             for game, each in over.items()
         )
         print(f"{agent} against the specialist of each game: {said}")
-    stages = [lab.run.finished(stage) or {} for stage in _stages(lab, successes)]
+    stages = [context.run.finished(stage) or {} for stage in _stages(context, successes)]
     result = {
         "successes": successes,
         "mean": {agent: _mean(scores) for agent, scores in successes.items()},
@@ -128,14 +131,14 @@ def finish(lab: Lab, successes: Successes) -> None:
             agent: {game: each._asdict() for game, each in over.items()} for agent, over in differences.items()
         },
         "minutes": sum(stage.get("seconds", 0.0) for stage in stages) / 60,
-        "seed": lab.config.seed,
+        "seed": context.config.seed,
     }
-    write_json(lab.path / "result.json", result)
+    write_json(context.path / "result.json", result)
     print(json.dumps(result["mean"]))
 
 
-def _stages(lab: Lab, successes: Successes) -> list[str]:
-    games = tuple(lab.config.games)
+def _stages(context: RunContext, successes: Successes) -> list[str]:
+    games = tuple(context.config.games)
     played = [f"{agent}_on_{game}" for agent in successes for game in games]
     shown = [f"demonstrations_{stream}_{game}" for stream in ("start", "specialist") for game in games]
     return [*shown, *successes, *played]

@@ -17,18 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config import at_least, between, command_of, more_than, one_of
-from experiments.job_config import UPDATE_RULES
-from experiments.on_device_job import SIDE_BY_SIDE, Curves, OnDevice
 from tars_jax.envs.on_device import GAMES
-from tars_jax.evaluation import ReportData, verdict, write_report
+from tars_jax.evaluation import ReportData, Score
+from tars_jax.evaluation.ending import end_run
 from tars_jax.model.presets import PRESETS
+from tars_jax.pipelines.config import command_of
+from tars_jax.pipelines.on_device import SIDE_BY_SIDE, Curves, OnDevice
+from tars_jax.pipelines.rules import LOGGER_RULE, UPDATE_RULES, section_rules
+from tars_jax.rules import at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics
-from tars_jax.training.optimisers import ALGORITHMS
-from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.training.metrics import MetricsWriter, Progress
+from tars_jax.training.optimizers import OptimizerConfig
+from tars_jax.training.run_directory import RunDirectory
 
 RULES = UPDATE_RULES | {
+    "loggers": LOGGER_RULE,
     "seed": at_least(0),
     "seeds": at_least(1),
     "seeds_by": one_of(*SIDE_BY_SIDE),
@@ -44,18 +47,17 @@ RULES = UPDATE_RULES | {
     "supervised.part": at_least(0),
     "supervised.episodes": at_least(1),
     "supervised.batch_rows": at_least(1),
-    "supervised.optimiser": one_of(*ALGORITHMS),
-    "supervised.learning_rate": more_than(0),
+    "supervised.optimizer": OptimizerConfig.RULES["algorithm"],
+    **section_rules("supervised", ("learning_rate",), OptimizerConfig.RULES),
     "value.updates": at_least(0),
     "value.part": at_least(0),
     "value.episodes": at_least(1),
     "value.minibatch_rows": at_least(1),
     "value.epochs": at_least(1),
-    "value.learning_rate": more_than(0),
+    **section_rules("value", ("learning_rate",), OptimizerConfig.RULES),
     "ppo.updates": at_least(0),
     "ppo.part": at_least(0),
     "ppo.lag": at_least(0),
-    "ppo.max_importance": more_than(0),
     "verifier.false_positive": between(0, 1),
     "verifier.false_negative": between(0, 1),
     "evaluation.episodes": at_least(1),
@@ -64,7 +66,7 @@ SHOWN = ("success", "reward", "entropy", "think_tokens", "explained_variance", "
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    with MetricsWriter(run_directory.path) as metrics:
+    with MetricsWriter(run_directory.path, config.loggers) as metrics:
         Stages(config, run_directory, metrics).all()
 
 
@@ -158,20 +160,19 @@ class Stages:
             "before": stages["before"],
             "after": stages["after"],
         }
-        write_json(self._path / "result.json", result)
-        report = write_report(
+        returns = [side["reward"].ravel().tolist() for side in (before, after)]
+        if any((side["reward"] != side["success"]).any() for side in (before, after)):  # dense rewards
+            result["score"] = Score.of_returns("", *returns).to_json()
+        end_run(
             self._path,
             ReportData(
                 title=f"On the device: {self._config.game.name}",
                 subtitle=f"{len(self._seeds)} agents from scratch; games, rollouts and updates in one program",
                 result=result,
-                metrics=read_metrics(self._path / "metrics.jsonl"),
                 config=self._config.to_dict(),
                 command=command_of("on_device", self._config),
             ),
         )
-        print(verdict(result)[1])
-        print(f"report: {report}")
 
 
 def _listed(found: np.ndarray) -> str:

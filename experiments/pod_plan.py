@@ -12,16 +12,18 @@ import jax
 from jax.sharding import Mesh
 
 from configs.pod_plan import get_config
-from experiments.config import Rule, at_least, between, flatten, one_of
 from tars_jax import InputError
+from tars_jax.files import write_atomic
 from tars_jax.inference.ahead_of_time import lower_decode, lower_extend
-from tars_jax.inference.slots import SlotState
+from tars_jax.inference.slot_state import SlotState
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import count_parameters, parameter_shapes
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
-from tars_jax.training.optimisers import ALGORITHMS, OptimiserConfig, make_optimiser
+from tars_jax.pipelines.config import flatten
+from tars_jax.rules import Rule, at_least, between, one_of
+from tars_jax.training.optimizers import ALGORITHMS, OptimizerConfig, make_optimizer
 from tars_jax.training.planning.chips import Slice, load_slice
 from tars_jax.training.planning.compiled import compile_program
 from tars_jax.training.planning.model_flops import decode_flops, extend_flops, update_flops
@@ -39,9 +41,8 @@ from tars_jax.training.ppo import PPOConfig
 from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.training.state import TrainState, abstract_state
 from tars_jax.training.value import value_model
-from tars_jax.trajectory import write_atomic
 
-PROGRAMS = ("policy update", "value update", "decode step", "extend")
+PROGRAMS = ("policy update", "value update", "decode step", "prefill")
 ALWAYS = ("preset", "topology")  # fields that a plan's command names even if they are the default's
 
 RULES = {
@@ -53,7 +54,7 @@ RULES = {
     "decode.slots": at_least(0),
     "decode.cache_length": at_least(1),
     "decode.new_tokens": at_least(1),
-    "optimiser": one_of(*ALGORITHMS),
+    "optimizer": one_of(*ALGORITHMS),
     "dtype": one_of("float32", "bfloat16"),
     "matmul_efficiency": between(0.01, 1),
     "programs": Rule(lambda names: bool(names) and set(names) <= set(PROGRAMS), f"some of {', '.join(PROGRAMS)}"),
@@ -72,7 +73,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     write_atomic(path, as_markdown(plan).encode())
     if config.page:
         page = pathlib.Path(config.page)
-        write_atomic(page, with_plan(page.read_text() if page.exists() else "", plan).encode())
+        write_atomic(page, with_plan(page.read_text(encoding="utf-8") if page.exists() else "", plan).encode())
     print(verdict(plan))
     print(path)
 
@@ -90,19 +91,19 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
     slots = config.decode.slots or 8 * data_ways(decoding)
     cache_length = config.decode.cache_length
     new_tokens = min(config.decode.new_tokens, cache_length)
-    optimiser = make_optimiser(OptimiserConfig(1e-6, algorithm=config.optimiser))
+    optimizer = make_optimizer(OptimizerConfig(1e-6, algorithm=config.optimizer))
     assumptions = Assumptions(config.matmul_efficiency)
     store = pathlib.Path(config.compiled) if config.compiled else None
     sizes = {
-        **_sizes("policy", abstract_state(model, optimiser, training)),
-        **_sizes("value", abstract_state(value_model(model), optimiser, training)),
+        **_sizes("policy", abstract_state(model, optimizer, training)),
+        **_sizes("value", abstract_state(value_model(model), optimizer, training)),
     }
 
     def policy() -> jax.stages.Lowered:
-        return lower_policy_update(model, optimiser, PPOConfig(), batch, training)
+        return lower_policy_update(model, optimizer, PPOConfig(), batch, training)
 
     def value() -> jax.stages.Lowered:
-        return lower_value_update(model, optimiser, batch, training)
+        return lower_value_update(model, optimizer, batch, training)
 
     def of_engine(lowered: jax.stages.Lowered, parameters: Any, state: SlotState) -> jax.stages.Lowered:
         sizes["decode parameters"] = bytes_per_chip(parameters)
@@ -124,7 +125,7 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
         "policy update": (policy, training, update(model), batch.tokens, pieces),
         "value update": (value, training, update(value_model(model)), batch.tokens, 1),
         "decode step": (decode, decoding, decode_flops(model, slots, cache_length), slots, 1),
-        "extend": (extend, decoding, extend_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
+        "prefill": (extend, decoding, extend_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
     }
     programs: list[ProgramPlan] = []
     for name in PROGRAMS:
@@ -156,7 +157,7 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
             f"of {batch.image_size[1]}x{batch.image_size[0]} pixels",
             "decoding": f"{slots} slots of {cache_length} tokens; extend: {new_tokens} new ones in each",
             "precision": f"parameters and moments in float32, activations and cache in {config.dtype}",
-            "optimiser": config.optimiser,
+            "optimizer": config.optimizer,
         },
         sizes,
         programs,
@@ -179,7 +180,7 @@ def command(config: Any) -> str:
 def _sizes(name: str, state: TrainState) -> dict[str, float]:
     return {
         f"{name} parameters": bytes_per_chip(state.parameters),
-        f"{name} optimiser": bytes_per_chip(state.optimiser),
+        f"{name} optimizer": bytes_per_chip(state.optimizer),
     }
 
 
@@ -190,14 +191,13 @@ def planned_model(config: Any) -> ModelConfig:
 
 
 def mesh_on(slice_: Slice, sizes: Mapping[str, int], field: str) -> Mesh:
-    """The mesh, laid on the grid so that the chips of an axis are neighbours. Raises InputError."""
+    """The mesh, laid on the grid so that the chips of an axis are neighbors. Raises InputError."""
     shape = filled(sizes, len(slice_.devices), field)
     try:
         return make_mesh(shape, list(slice_.devices))
     except NotImplementedError as error:
         raise InputError(
-            f"config.{field} got {shape}; it takes sizes that are products of sides of the topology, "
-            f"{'x'.join(map(str, slice_.sides))}."
+            f"config.{field} must be products of sides of the topology, {'x'.join(map(str, slice_.sides))}; got {shape}"
         ) from error
 
 
@@ -210,7 +210,7 @@ def filled(mesh: Mapping[str, int], devices: int, field: str) -> dict[str, int]:
         taken *= size or 1
     if len(free) > 1 or min(sizes.values()) < 0 or (free and devices % taken):
         raise InputError(
-            f"config.{field} got {sizes}; it takes sizes whose product is {devices}, the chips of the topology, and "
-            "0 for at most one axis that takes what the others leave."
+            f"config.{field} must be sizes whose product is {devices}, the chips of the topology, and 0 for at most "
+            f"one axis that takes what the others leave; got {sizes}"
         )
     return {axis: size or devices // taken for axis, size in sizes.items()}

@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from experiments.config import ROOT, one_of
 from tars_jax import InputError
 from tars_jax.evaluation.publishing import CHECKPOINTS, TRAJECTORIES, members_of_run
 from tars_jax.evaluation.publishing_readme import readme
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.rules import one_of
 from tars_jax.training.archive import write_archive
 from tars_jax.training.run_directory import RunDirectory
 
@@ -20,11 +21,11 @@ RULES = {"checkpoint": one_of(*CHECKPOINTS), "trajectories": one_of(*TRAJECTORIE
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     if not config.source:
-        raise InputError("config.source got nothing; it takes the directory of a finished run.")
+        raise InputError("config.source must be the directory of a finished run; got nothing")
     source = Path(config.source)
     output = Path(config.output) if config.output else source.absolute().with_name(f"{source.absolute().name}.zip")
     if os.path.isdir(output) or not os.path.isdir(output.parent):
-        raise InputError(f"config.output got {config.output!r}; it takes a file in a folder that exists.")
+        raise InputError(f"config.output must be a file in a folder that exists; got {config.output!r}")
     published = members_of_run(source, ROOT, checkpoint=config.checkpoint, trajectories=config.trajectories)
     name = f"{source.absolute().name}.zip"  # not the output's: the same run gives the same bytes, wherever they go
     members = {**published.members, "README.md": readme(published, name, _about(published.experiment))}

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from experiments.agent_job import Evaluated, summary, train_agent
-from experiments.config import at_least, between, command_of, each, span
-from experiments.job_config import JOB_RULES, check
-from experiments.lab import Lab
-from experiments.work import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE
-from tars_jax.evaluation import ReportData, verdict, write_report
-from tars_jax.rollout.curriculum import CurriculumConfig, StagedCurriculum
-from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
-from tars_jax.training.metrics import read_metrics
-from tars_jax.training.run_directory import RunDirectory, write_json
-from tars_jax.trajectory import Step, Trajectory
+from tars_jax.pipelines.agent import finish, train_agent
+from tars_jax.pipelines.mazes import CURRICULUM_RULES, Maze, curriculum_config
+from tars_jax.pipelines.rules import JOB_RULES, PPO_EXTENSIONS, check
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.rules import at_least, span
+from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
-CURRICULUM_RULES = {
-    "curriculum.stages": each(at_least(1)),
-    "curriculum.nearest": at_least(1),
-    "curriculum.promote_at": between(0, 1),
-    "curriculum.recent": at_least(1),
-}
+EXTENSIONS = PPO_EXTENSIONS
 RULES = (
     JOB_RULES
     | CURRICULUM_RULES
@@ -42,94 +27,8 @@ RULES = (
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     curriculum_config(config)
-    with Lab(config, run_directory) as lab:
-        evaluated = train_agent(lab, Maze(lab.config))
-        if run_directory.leads:
-            finish(lab, evaluated)
-
-
-def curriculum_config(config: Any) -> CurriculumConfig:
-    """Raises InputError for stages that are none."""
-    return CurriculumConfig(**config.curriculum.to_dict())
-
-
-class Maze:
-    """One game whose levels differ in the distance from start to exit."""
-
-    def __init__(self, config: Any) -> None:
-        self._config = config
-
-    def demonstrations(self, count: int) -> list[Task]:
-        return tasks(self._config, "train", DEMONSTRATIONS, count, self._config.demonstrations.distances)
-
-    def value_episodes(self, count: int) -> list[Task]:
-        return tasks(self._config, "train", VALUE, count, self._config.task.evaluation_distances)
-
-    def practice(self, count: int) -> list[Task]:
-        return tasks(self._config, "train", PRACTICE, count, self._config.task.evaluation_distances)
-
-    def held_out(self, count: int) -> list[Task]:
-        return tasks(self._config, "eval", HELD_OUT, count, self._config.task.evaluation_distances)
-
-    def training(self, state: Mapping[str, Any] | None) -> GrowingMazes:
-        return GrowingMazes(self._config, state)
-
-    def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
-        return step.info["state"]["distance"]
-
-
-class GrowingMazes:
-    """Mazes whose distance grows with success."""
-
-    def __init__(self, config: Any, state: Mapping[str, Any] | None) -> None:
-        self._task, self._seed = config.task, config.seed
-        self._curriculum = StagedCurriculum(curriculum_config(config), config.seed, state)
-
-    def task(self, index: int) -> Task:
-        options = self._curriculum.options(index)
-        return sample_task(self._task.game, "train", index, 10 * self._seed + TRAINING, options, self._task.max_steps)
-
-    def saw(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
-        self._curriculum.saw(trajectories)
-        return {"distance": self._curriculum.distance}
-
-    def state(self) -> dict[str, Any]:
-        return self._curriculum.state()
-
-
-def tasks(config: Any, split: str, stream: int, count: int, distances: tuple[int, int]) -> list[Task]:
-    """`count` tasks of one stream; distances are drawn evenly. Streams of a seed never share a level."""
-    drawn = np.random.default_rng((config.seed, stream)).integers(distances[0], distances[1] + 1, count)
-    return [
-        sample_task(
-            config.task.game,
-            split,
-            index,
-            10 * config.seed + stream,
-            {"distance": [int(distance), int(distance)]},
-            config.task.max_steps,
-        )
-        for index, distance in enumerate(drawn)
-    ]
-
-
-def finish(lab: Lab, evaluated: Evaluated) -> None:
-    """result.json and report.html."""
-    result = summary(lab, evaluated)
-    write_json(lab.path / "result.json", result)
-    report = write_report(
-        lab.path,
-        ReportData(
-            title="Maze: Path of Light",
-            subtitle="A nano agent, trained from scratch by multi-turn PPO in a real Chromium",
-            result=result,
-            metrics=read_metrics(lab.path / "metrics.jsonl"),
-            before=evaluated.before,
-            after=evaluated.after,
-            config=lab.config.to_dict(),
-            command=command_of("quickstart", lab.config),
-        ),
-    )
-    print(verdict(result)[1])
-    print(json.dumps(result))
-    print(f"report: {report}   curves: tensorboard --logdir {lab.path / 'tensorboard'}")
+    with RunContext(config, run_directory) as context:
+        evaluated = train_agent(context, Maze(context.config))
+        if run_directory.is_main_process:
+            subtitle = "A nano agent, trained from scratch by multi-turn PPO in a real Chromium"
+            finish(context, evaluated, "quickstart", "Maze: Path of Light", subtitle)

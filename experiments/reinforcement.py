@@ -5,17 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.config import Rule
-from experiments.job_config import check
-from experiments.lab import Lab
-from experiments.quickstart import CURRICULUM_RULES, curriculum_config
-from experiments.stage_job import WEIGHTS, rules_of, run_stage
-from experiments.stages import improve
-from experiments.work import Work
 from tars_jax.evaluation import DEFAULT_CURVES
+from tars_jax.pipelines.mazes import CURRICULUM_RULES, curriculum_config
+from tars_jax.pipelines.rules import PPO_EXTENSIONS, check
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.single_stage import WEIGHTS, end_stage, rules_of, run_stage
+from tars_jax.pipelines.stages import improve
+from tars_jax.pipelines.task_provider import TaskProvider
+from tars_jax.rules import Rule
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
+EXTENSIONS = PPO_EXTENSIONS
 RULES = (
     rules_of("ppo")
     | CURRICULUM_RULES
@@ -33,9 +34,12 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     curriculum_config(config)
 
-    def stage(lab: Lab, work: Work) -> dict[str, Any]:
-        assert lab.parent is not None  # RULES
-        improve(lab, work, lab.parent, Path(config.value.checkpoint) if config.value.checkpoint else None)
+    def stage(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
+        assert context.parent is not None  # RULES
+        improve(context, provider, context.parent, Path(config.value.checkpoint) if config.value.checkpoint else None)
         return {"training_episodes": (run_directory.finished("ppo") or {})["consumed"]}
 
-    run_stage(config, run_directory, "Reinforcement learning", DEFAULT_CURVES, stage)
+    found = run_stage(config, run_directory, stage)
+    if run_directory.is_main_process:
+        title = "Reinforcement learning"
+        end_stage(run_directory.path, title, DEFAULT_CURVES, found)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from experiments.config import at_least, one_of
-from experiments.job_config import imitation_rules
-from experiments.lab import Lab
-from experiments.stage_job import WEIGHTS, rules_of, run_stage
-from experiments.stages import supervise
-from experiments.starts import start_from
-from experiments.work import Work
 from tars_jax import InputError
 from tars_jax.data.rejection_sampling import PREFERENCES, KeepRule, by_task, count_attempts, keep
 from tars_jax.evaluation import supervised_curves
+from tars_jax.pipelines.rules import imitation_rules
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.single_stage import WEIGHTS, end_stage, rules_of, run_stage
+from tars_jax.pipelines.stages import supervise
+from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.task_provider import TaskProvider
+from tars_jax.rules import at_least, one_of
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
@@ -30,23 +30,33 @@ RULES = rules_of() | {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    title = "Rejection-sampling fine-tuning"
-    run_stage(config, run_directory, title, supervised_curves("tuning", title), sample_and_tune)
+    found = run_stage(config, run_directory, sample_and_tune)
+    if run_directory.is_main_process:
+        title = "Rejection-sampling fine-tuning"
+        curves = supervised_curves("tuning", title)
+        end_stage(run_directory.path, title, curves, found)
 
 
-def sample_and_tune(lab: Lab, work: Work) -> dict[str, Any]:
-    config = lab.config.sampling
-    assert lab.parent is not None  # RULES
-    lab.hand_over(start_from(lab.parent, lab.parameters), 0)
-    player = lab.policy_player()
-    attempts = by_task(lab.play("attempts", work.practice(config.tasks), player, config.samples))
+def sample_and_tune(context: RunContext, provider: TaskProvider) -> dict[str, Any]:
+    config = context.config.sampling
+    assert context.parent is not None  # RULES
+    context.sync_weights(start_from(context.parent, context.parameters), 0)
+    player = context.policy_player()
+    attempts = by_task(context.play("attempts", provider.practice(config.tasks), player, config.samples))
     kept = [each for group in attempts for each in keep(group, KeepRule(config.at_most, config.prefer))]
     solved = dataclasses.asdict(count_attempts(attempts))
     print(
         f"tasks solved by {', '.join(f'{kind}: {count}' for kind, count in solved.items())}; kept {len(kept)} attempts"
     )
-    lab.record("attempts", {"kept": len(kept), **solved})
+    context.record("attempts", {"kept": len(kept), **solved})
     if not kept:
-        raise InputError(f"sampling.samples: none of {config.tasks} tasks was solved; more samples or a better policy.")
-    supervise(lab, "tuning", kept, lab.config.tuning, epochs=lab.config.tuning.epochs, output=lab.path / "policy")
+        raise InputError(f"None of {config.tasks} tasks was solved; more sampling.samples or a better policy may.")
+    supervise(
+        context,
+        "tuning",
+        kept,
+        context.config.tuning,
+        epochs=context.config.tuning.epochs,
+        output=context.path / "policy",
+    )
     return {"kept": len(kept), "tasks_solved_by": solved}

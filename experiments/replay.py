@@ -15,14 +15,17 @@ from typing import Any
 
 import jax
 
-from experiments.config import ROOT, at_least, load_config, one_of
-from experiments.lab import Lab, Workbench
-from experiments.stages import learner_at_start
-from experiments.starts import start_from
 from tars_jax import InputError
-from tars_jax.evaluation.sameness import sameness
+from tars_jax.environment import Task
+from tars_jax.evaluation.replay_agreement import replay_agreement
+from tars_jax.json_fields import read_object
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.stages import learner_at_start
+from tars_jax.pipelines.starts import start_from
 from tars_jax.rollout.ledger import trajectory_path
-from tars_jax.tasks.task import Task
+from tars_jax.rules import at_least, one_of
 from tars_jax.training.archive import extract_archive
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.metrics import METRICS_FILE, read_metrics
@@ -35,8 +38,8 @@ from tars_jax.training.recorded_updates import (
     read_updates,
     remake,
 )
-from tars_jax.training.run_directory import RunDirectory, environment, read_object, write_json
-from tars_jax.trajectory import load_trajectory
+from tars_jax.training.run_directory import RunDirectory, environment, write_json
+from tars_jax.trajectory.files import load_trajectory
 
 POSITIONAL = "source"
 RULES = {
@@ -68,7 +71,7 @@ def open_source(given: str, scratch: Path) -> Path:
         extract_archive(path, scratch)
         return scratch
     if not (path / "config.json").is_file():
-        raise InputError(f"config.source got {given!r}; it takes a run directory or an archive that `publish` made.")
+        raise InputError(f"config.source must be a run directory or an archive that `publish` made; got {given!r}")
     return path
 
 
@@ -77,7 +80,9 @@ def recorded_run(source: Path) -> tuple[Any, RecordedUpdates]:
     experiment = read_object(source / "config.json", "experiment", "config")["experiment"]
     config = load_config(experiment, [f"--config={source / 'config.json'}"], root=ROOT, rules={})
     if "ppo" not in config or "browser" not in config:
-        raise InputError(f"{source} is a run of {experiment}; replay takes a run that trains an agent by PPO.")
+        raise InputError(
+            f"config.source must be a run that trains an agent by PPO; got {source}, a run of {experiment}"
+        )
     require(source, UPDATES_FILE, "which episodes each update took", "updates")
     recorded = read_updates(source / UPDATES_FILE)
     for weights in recorded.starts.folders:
@@ -90,8 +95,8 @@ def recorded_run(source: Path) -> tuple[Any, RecordedUpdates]:
 def require(source: Path, name: str, what: str, option: str) -> None:
     if not (source / name).exists():
         raise InputError(
-            f"{source / name} is missing: {what}; it takes a finished run, or an archive that was published with "
-            f"--config.trajectories={option}."
+            f"config.source must be a finished run, or an archive published with --config.trajectories={option}; "
+            f"got one without {source / name}: {what}"
         )
 
 
@@ -103,9 +108,9 @@ def train(source: Path, limit: int) -> dict[str, Any]:
     folder = source / "trajectories" / "ppo"
     for index in (index for batch in episodes for index in batch):
         require(source, str(trajectory_path(folder, index).relative_to(source)), "an episode of an update", "updates")
-    bench = Workbench(config)
-    with jax.set_mesh(bench.mesh):
-        learner, policy, value = learner_at_start(bench, source / recorded.starts.policy, value_at)
+    spec = RunSpec(config)
+    with jax.set_mesh(spec.mesh):
+        learner, policy, value = learner_at_start(spec, source / recorded.starts.policy, value_at)
         found, expected = Digests.of(policy, value), recorded.digests[0]
         if found != expected:
             raise InputError(f"{source}: its weights are not those that the updates began with ({found.policy[:16]}).")
@@ -162,12 +167,12 @@ def rollout(source: Path, stage: str, limit: int, run_directory: RunDirectory) -
     if not recorded:
         require(source, f"trajectories/{stage}", f"the episodes of {stage!r}", "all")
         raise InputError(f"{source / 'trajectories' / stage} holds no episode that came to an end.")
-    with Lab(config, run_directory) as lab:
-        lab.policy.set_weights(start_from(source / weights, lab.parameters), 0)
+    with RunContext(config, run_directory) as context:
+        context.policy.set_weights(start_from(source / weights, context.parameters), 0)
         tasks = [Task.from_json(each.task) for each in recorded]
-        again = lab.play(stage, tasks, lab.policy_player())
+        again = context.play(stage, tasks, context.policy_player())
     numbers = [int(each.id.partition("-")[0]) for each in again]  # those that the infrastructure failed are left out
-    found = sameness([recorded[number] for number in numbers], again)
+    found = replay_agreement([recorded[number] for number in numbers], again)
     print(found.sentence())
     return dataclasses.asdict(found)
 

@@ -19,45 +19,65 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config import Rule, at_least, between, command_of, one_of
-from experiments.job_config import check, imitation_rules, ppo_config
-from experiments.lab import Lab
-from experiments.stage_job import WEIGHTS, rules_of
-from experiments.stages import learner_at_start, supervise
-from experiments.starts import start_from
 from tars_jax import InputError
 from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, verdict_of
-from tars_jax.data.recorded import recorded_trajectories
+from tars_jax.data.recorded import instruction_of, recorded_trajectories
 from tars_jax.evaluation import (
     DEFAULT_CURVES,
     Counted,
     ReportData,
     success_difference,
     supervised_curves,
-    verdict,
-    write_report,
 )
-from tars_jax.evaluation.verdicts import Confusion, confusion
+from tars_jax.evaluation.ending import end_run
+from tars_jax.evaluation.judge_metrics import Confusion, confusion
 from tars_jax.inference import Sampled, Sampling
+from tars_jax.pipelines.config import command_of
+from tars_jax.pipelines.rules import PPO_EXTENSIONS, check, imitation_rules, ppo_config
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.single_stage import WEIGHTS, rules_of
+from tars_jax.pipelines.stages import learner_at_start, supervise
+from tars_jax.pipelines.starts import start_from
 from tars_jax.rollout.judging import judge
-from tars_jax.tasks.library import load_playable
+from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
-from tars_jax.training.metrics import Progress, read_metrics
-from tars_jax.training.run_directory import RunDirectory, write_json
-from tars_jax.training.schedule import rows_of_update
+from tars_jax.training.metrics import Progress
+from tars_jax.training.packing import rows_of_update
+from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
 
+EXTENSIONS = PPO_EXTENSIONS
 RULES = rules_of("ppo", tasks=False) | {
     "model.preset": WEIGHTS,
     "trajectories": Rule(lambda folders: len(folders) > 0, "one or more folders, such as RUN/trajectories/ppo"),
+    "packing.row_length": at_least(32),  # what its questions take depends on the trajectories
+    "packing.images_per_row": at_least(1),
+    "engine.max_length": at_least(32),
+    "engine.max_new_tokens": at_least(1),
     "held_out": between(0.05, 0.9),
     "screenshots": at_least(1),
-    "ppo.max_staleness": one_of(0),  # verdicts are sampled and learnt from in turns
+    "ppo.max_staleness": one_of(0),  # verdicts are sampled and learned from in turns
     "ppo.dynamic_sampling": one_of(False),
     "annotated.verdicts": at_least(1),
     "annotated.updates": at_least(1),
     **imitation_rules("annotated"),
 }
+
+
+# Of single turns, whose reward is 1 for the verifier's verdict: what PPO calls success.
+TITLES = {
+    "success": ("Agreement", "verdicts of the batch that are the verifier's"),
+    "reward": ("Reward", "per verdict, with format and length shaping"),
+    "valid": ("Readable verdicts", "that follow the grammar and say 1 or 0"),
+    "explained_variance": ("Explained variance", "of rewards, by the value model on fresh verdicts"),
+}
+CURVES = tuple(
+    dataclasses.replace(curve, title=title, note=note)
+    for curve in DEFAULT_CURVES
+    if curve.series[0].stage == "ppo"
+    for title, note in [TITLES.get(curve.series[0].name, (curve.title, curve.note))]
+    if curve.series[0].name not in ("episode_steps", "staleness")  # one, and none
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,23 +92,23 @@ class Questions:
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
-    with Lab(config, run_directory, plays=False) as lab:
-        questions = read_questions(lab)
-        episodes = [_annotated(lab, question) for question in questions.annotated]
-        supervise(lab, "annotated", episodes, config.annotated)
-        before = evaluate(lab, "before", lab.path / "annotated", questions.held_out)
-        reinforce(lab, lab.path / "annotated", questions.training)
-        after = evaluate(lab, "after", lab.path / "policy", questions.held_out)
-        finish(lab, questions, before, after)
+    with RunContext(config, run_directory, plays=False) as context:
+        questions = read_questions(context)
+        episodes = [_annotated(context, question) for question in questions.annotated]
+        supervise(context, "annotated", episodes, config.annotated)
+        before = evaluate(context, "before", context.path / "annotated", questions.held_out)
+        reinforce(context, context.path / "annotated", questions.training)
+        after = evaluate(context, "after", context.path / "policy", questions.held_out)
+        finish(context, questions, before, after)
 
 
-def read_questions(lab: Lab) -> Questions:
+def read_questions(context: RunContext) -> Questions:
     """Raises InputError where there is too little to learn from or to be tested on."""
-    config = lab.config
+    config = context.config
     room = min(config.packing.row_length, config.engine.max_length) - config.engine.max_new_tokens
     asked = [
-        question_about(each, instruction_of(each), lab.writer, config.screenshots)
-        for each in recorded_trajectories(config.trajectories)
+        question_about(each, instruction_of(each), context.writer, config.screenshots)
+        for each in recorded_trajectories(config.trajectories, context.model.vocabulary)
     ]
     fitting = [question for question in asked if len(question.tokens) <= room]
     rng = np.random.default_rng(config.seed)
@@ -103,64 +123,63 @@ def read_questions(lab: Lab) -> Questions:
     count = config.annotated.verdicts
     if not held_out or len(mixed) <= count:
         raise InputError(
-            f"trajectories: {len(asked)}, of which {len(asked) - len(fitting)} do not fit packing.row_length, leave "
-            f"{len(held_out)} held out and {len(mixed)} balanced ones; it takes more than {count} of these."
+            f"config.trajectories must leave more than {count} balanced episodes; got {len(mixed)} and {len(held_out)} "
+            f"held out of {len(asked)}, of which {len(asked) - len(fitting)} do not fit packing.row_length"
         )
     return Questions(mixed[:count], mixed[count:], held_out, len(asked) - len(fitting))
 
 
-def instruction_of(trajectory: Trajectory) -> str:
-    return load_playable(trajectory.task["game"]).instruction_for(trajectory.steps[0].info)
-
-
-def evaluate(lab: Lab, stage: str, weights: Path, held_out: Sequence[Question]) -> Confusion:
+def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[Question]) -> Confusion:
     """The likeliest verdicts."""
-    grammar, seed = lab.config.agent.grammar, lab.config.seed
-    done = lab.run.finished(stage)
+    grammar, seed = context.config.agent.grammar, context.config.seed
+    done = context.run.finished(stage)
     if done:
         return Confusion(**done["counts"])
-    lab.engine.set_weights(start_from(weights, lab.parameters), 0)
-    judged = judge(lab.engine, held_out, lab.writer, grammar, seed=seed, sampling=Sampling(temperature=0))
+    context.engine.set_weights(start_from(weights, context.parameters), 0)
+    judged = judge(context.engine, held_out, context.writer, grammar, seed=seed, sampling=Sampling(temperature=0))
     found = confusion(
         (verdict_of(episode.steps[-1].response, grammar), question.solved)
         for episode, question in zip(judged, held_out, strict=True)
     )
-    print(f"{stage}: {found.right} of {found.total} verdicts are the verifier's, F1 {found.to_json()['f1']:.3f}")
-    lab.record(stage, {"counts": dataclasses.asdict(found)})
+    print(
+        f"{stage}: {found.right} of {found.total} verdicts are the verifier's, {found.unreadable} are unreadable, "
+        f"F1 {found.to_json()['f1']:.3f}"
+    )
+    context.record(stage, {"counts": dataclasses.asdict(found)})
     return found
 
 
-def reinforce(lab: Lab, weights: Path, questions: Sequence[Question]) -> None:
+def reinforce(context: RunContext, weights: Path, questions: Sequence[Question]) -> None:
     """PPO on episodes of one turn; exports RUN/policy. A resumed update samples what the killed one did."""
-    if lab.run.finished("ppo"):
+    if context.run.finished("ppo"):
         return
-    config, seed, grammar = lab.config.ppo, lab.config.seed, lab.config.agent.grammar
+    config, seed, grammar = context.config.ppo, context.config.seed, context.config.agent.grammar
     algorithm = ppo_config(config)
-    learner, policy, value = learner_at_start(lab, weights, None)
-    checkpoints = Checkpoints(lab.path / "checkpoints" / "ppo")
+    learner, policy, value = learner_at_start(context, weights, None)
+    checkpoints = Checkpoints(context.path / "checkpoints" / "ppo")
     version = checkpoints.latest() or 0
     if version:
         (policy, value), _ = checkpoints.restore(version, (policy, value))
-    lab.metrics.truncate_after("ppo", version)
-    lab.engine.set_weights(policy.parameters, version)
-    progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0)
+    context.metrics.truncate_after("ppo", version)
+    context.engine.set_weights(policy.parameters, version)
+    progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
     while version < config.updates:
         chosen = rows_of_update(version, len(questions), config.min_batch // config.group_size, seed)
         asked = [questions[place] for place in chosen for _ in range(config.group_size)]
-        episodes = judge(lab.engine, asked, lab.writer, grammar, seed=1000 * seed + version)
+        episodes = judge(context.engine, asked, context.writer, grammar, seed=1000 * seed + version)
         policy, value, metrics = learner.update(policy, value, episodes, version, seed)
         version += 1
-        lab.engine.set_weights(policy.parameters, version)
-        lab.metrics.write("ppo", version, metrics)
+        context.engine.set_weights(policy.parameters, version)
+        context.metrics.write("ppo", version, metrics)
         checkpoints.save(version, (policy, value), {})
         learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
-        shown = ("success", "valid", "entropy", learned_from, "clip_fraction")
-        progress.update(version, **{name: metrics[name] for name in shown})
-    save_parameters(lab.path / "policy", policy.parameters, parent=weights)
-    lab.record("ppo", {"updates": version})
+        shown = ("valid", "entropy", learned_from, "clip_fraction")
+        progress.update(version, agreement=metrics["success"], **{name: metrics[name] for name in shown})
+    save_parameters(context.path / "policy", policy.parameters, parent=weights)
+    context.record("ppo", {"updates": version})
 
 
-def finish(lab: Lab, questions: Questions, before: Confusion, after: Confusion) -> None:
+def finish(context: RunContext, questions: Questions, before: Confusion, after: Confusion) -> None:
     """result.json, report.html, and one sentence."""
     difference = success_difference((before.right, before.total), (after.right, after.total))
     result = {
@@ -174,36 +193,35 @@ def finish(lab: Lab, questions: Questions, before: Confusion, after: Confusion) 
         "training": len(questions.training),
         "held_out": len(questions.held_out),
         "too_long": questions.too_long,
-        "minutes": sum(stage["seconds"] for stage in lab.run.results().values()) / 60,
-        "seed": lab.config.seed,
+        "minutes": sum(stage["seconds"] for stage in context.run.results().values()) / 60,
+        "seed": context.config.seed,
     }
-    write_json(lab.path / "result.json", result)
-    print(json.dumps(result))
-    counted = Counted("it gave the verifier's verdict on", "held-out trajectories")
-    report = write_report(
-        lab.path,
+    end_run(
+        context.path,
         ReportData(
             title="An outcome reward model",
             subtitle=f"always the commoner verdict: {after.to_json()['majority_accuracy']:.1%}",
             result=result,
-            metrics=read_metrics(lab.path / "metrics.jsonl"),
-            config=lab.config.to_dict(),
-            curves=(*supervised_curves("annotated", "Annotated verdicts"), *DEFAULT_CURVES),
-            command=command_of("reward_model", lab.config),
-            counted=counted,
+            config=context.config.to_dict(),
+            curves=(*supervised_curves("annotated", "Annotated verdicts"), *CURVES),
+            command=command_of("reward_model", context.config),
+            counted=Counted(
+                "it gave the verifier's verdict on",
+                "held-out trajectories",
+                rate="agreement with the verifier",
+                who="judge",
+            ),
         ),
+        weights=context.path / "policy",
     )
-    print(verdict(result, counted)[1])
-    print(f"report: {report}")
-    print(f"weights: {lab.path / 'policy'}")
 
 
 def _level(question: Question) -> str:
-    return json.dumps([question.task["game"], question.task["seed"], question.task["options"]], sort_keys=True)
+    return json.dumps([question.task["environment"], question.task["seed"], question.task["options"]], sort_keys=True)
 
 
-def _annotated(lab: Lab, question: Question) -> Trajectory:
+def _annotated(context: RunContext, question: Question) -> Trajectory:
     """The question with the right answer, as if the policy had written it."""
-    tokens = right_answer(question, lab.writer, lab.config.agent.grammar)
+    tokens = right_answer(question, context.writer, context.config.agent.grammar)
     written = Sampled(tokens, (0.0,) * len(tokens), (-1,) * len(tokens))
-    return judged_episode(question, written, lab.writer, lab.config.agent.grammar)
+    return judged_episode(question, written, context.writer, context.config.agent.grammar)

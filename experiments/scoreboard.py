@@ -1,4 +1,4 @@
-"""Which of the report's trends hold at this size: each is measured over seeds, and judged by tests put beforehand.
+"""Which of the report's trends hold at this size: each is measured over seeds, and judged by tests fixed beforehand.
 
 RUN/trends/T7.json and T7.svg hold a trend's result and figure; a trend that is there is not measured again, so a run
 that was killed goes on with the next.
@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.config import at_least, each, flatten, more_than
-from experiments.trends import TRENDS
-from experiments.trends.bench import Bench, Measured, Trend
 from tars_jax import InputError
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.trend_figures import draw_trend
-from tars_jax.evaluation.trends import overall
+from tars_jax.pipelines.config import flatten
+from tars_jax.pipelines.trends import TRENDS
+from tars_jax.pipelines.trends.bench import Bench, Measured, Trend
+from tars_jax.pipelines.trends.verdicts import overall
+from tars_jax.rules import at_least, each, more_than
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
@@ -67,7 +68,7 @@ def _chosen(names: tuple[str, ...]) -> list[Trend]:
     if names == ("all",):
         return list(TRENDS.values())
     if unknown := [name for name in names if name not in TRENDS]:
-        raise InputError(f"config.trends got {unknown[0]!r}; it takes all, or some of {', '.join(TRENDS)}.")
+        raise InputError(f"config.trends must be all, or some of {', '.join(TRENDS)}; got {unknown[0]!r}")
     return [TRENDS[name] for name in names]
 
 

@@ -15,27 +15,20 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
-from PIL import Image
 
-from experiments.config import Rule, at_least, more_than
-from experiments.sections import well_formed
-from experiments.starts import run_config, starting_point
 from tars_jax import InputError
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.inference.images import Fit
 from tars_jax.inference.server import Served, ServerConfig, make_app, serve
-from tars_jax.inference.turns import RoleFormat, Template, TurnFormat
-from tars_jax.model.config import ModelConfig
-from tars_jax.model.preprocessing import fit, opaque
 from tars_jax.model.sharding import make_mesh
-from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.pipelines.sections import well_formed
+from tars_jax.pipelines.serving import fit_to, read_certificate, read_key, screenshot_size, template
+from tars_jax.pipelines.starts import run_config, starting_point
+from tars_jax.rules import Rule, at_least, more_than
 from tars_jax.training.metrics import Progress
-from tars_jax.training.quantised import load_for_engine
+from tars_jax.training.quantized import load_for_engine
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import abstract_parameters
-from tars_jax.web.certificate import Certificate
 from tars_jax.web.running import listen
 
 RULES = {
@@ -54,9 +47,7 @@ RULES = {
 def run(config: Any, run_directory: RunDirectory) -> None:
     checkpoint = Path(config.checkpoint)
     if not checkpoint.is_dir():
-        raise InputError(
-            f"config.checkpoint got {config.checkpoint!r}, which is no folder; it takes one like RUN/policy."
-        )
+        raise InputError(f"config.checkpoint must be a folder like RUN/policy; got {config.checkpoint!r}")
     root = Path(config.checkpoint_root) if config.checkpoint_root else checkpoint.absolute().parent
     server = ServerConfig(
         host=config.host,
@@ -78,7 +69,9 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     try:
         fit = fit_to(model, image_size)
     except InputError as error:
-        raise InputError(f"config.image got {tuple(config.image)}: {error}.") from error
+        raise InputError(
+            f"config.image must be one that the model reads; got {tuple(config.image)}: {error}"
+        ) from error
     mesh = make_mesh(config.mesh.to_dict())
     weights = abstract_parameters(model, mesh)
     load = functools.partial(load_for_engine, model=model, template=weights, weights=config.engine.weights)
@@ -118,66 +111,11 @@ def run(config: Any, run_directory: RunDirectory) -> None:
             load=load,
             agent=run_config(checkpoint).get("agent"),
             screenshot=image_size,
+            token_bytes=tokenizer.token_bytes,
         )
         print(f"serve: ready after {time.monotonic() - began:.1f} s", flush=True)
         serve(make_app(served, server), server, functools.partial(announce, config), say)
     print("serve: stopped", flush=True)
-
-
-def screenshot_size(checkpoint: Path) -> tuple[int, int] | None:
-    """(height, width) of the run's screenshots, where the checkpoint lies in a run; None: of any size."""
-    size = (run_config(checkpoint).get("browser") or {}).get("size")
-    return None if size is None else (size, size)
-
-
-def template(model: ModelConfig, tokenizer: Tokenizer) -> Template:
-    """How messages stand in tokens: as our agent's prompts do (tars_jax/agent/prompts.py), or as Qwen's."""
-
-    def image_tokens(height: int, width: int) -> int:
-        rows, columns = model.vision.token_grid(height, width)
-        return rows * columns
-
-    formats = RoleFormat if tokenizer.knows(RoleFormat.start) else TurnFormat
-    return formats(tokenizer, image_tokens)
-
-
-def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:
-    """Images of chat messages to the one size that the policy knows, or each to its own smart size.
-
-    Raises InputError for a size that the model does not read.
-    """
-    if size is None:
-        return lambda image: fit(image, model.vision)
-    model.vision.token_grid(*size)
-    height, width = size
-
-    def resize(image: Image.Image) -> np.ndarray:
-        image = opaque(image)
-        same = image.size == (width, height)
-        return np.asarray(image if same else image.resize((width, height), Image.Resampling.BICUBIC))
-
-    return resize
-
-
-def read_key(file: str) -> str:
-    if not file:
-        return ""
-    try:
-        key = Path(file).read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"config.api_key_file got {file!r}, which cannot be read: {error}.") from error
-    if not key:
-        raise InputError(f"config.api_key_file got {file!r}, which is empty; it takes a file that holds the key.")
-    return key
-
-
-def read_certificate(chain: str, key: str) -> Certificate | None:
-    if not chain and not key:
-        return None
-    if not chain or not key:
-        missing = "certificate_key_file" if chain else "certificate_file"
-        raise InputError(f"config.{missing} got '', TLS takes config.certificate_file and config.certificate_key_file.")
-    return Certificate(Path(chain), Path(key))
 
 
 def announce(config: Any, address: str) -> None:

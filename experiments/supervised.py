@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.stage_job import IMITATION_RULES, imitate
+from tars_jax.evaluation import supervised_curves
+from tars_jax.pipelines.single_stage import IMITATION_RULES, end_stage, imitate
 from tars_jax.training.run_directory import RunDirectory
 
 PROCESSES = "many"
@@ -15,4 +16,8 @@ RULES = IMITATION_RULES
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    imitate(config, run_directory, "supervised", "Supervised fine-tuning")
+    found = imitate(config, run_directory, "supervised")
+    if run_directory.is_main_process:
+        title = "Supervised fine-tuning"
+        curves = supervised_curves("supervised", title)
+        end_stage(run_directory.path, title, curves, found)

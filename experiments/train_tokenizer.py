@@ -10,8 +10,8 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent import Click, Hotkey, Point, Response, format_response
+from tars_jax.files import write_atomic
 from tars_jax.model.tokenizer import train_tokenizer
-from tars_jax.trajectory import write_atomic
 
 DIRECTIONS = ("up", "down", "left", "right")
 # Written out: a new game, or a better sentence, must not change the ids that every checkpoint depends on.
@@ -53,7 +53,7 @@ WORDS = (
 )  # fmt: skip
 
 
-def _centre(cell: int, cells: int) -> int:
+def _center(cell: int, cells: int) -> int:
     return round(1000 * (cell + 0.5) / cells)
 
 
@@ -70,7 +70,7 @@ def corpus(samples: int, seed: int) -> Iterator[str]:
         thought = f"{column} {row} to {exit_column} {exit_row}, {way}, {direction}"
         places = {name: rng.randrange(13) for name in "abcdef"}
         remark = rng.choice(REMARKS).format(word=rng.choice(WORDS), way=way, direction=direction, **places)
-        point = Point(_centre(rng.randrange(cells), cells), _centre(rng.randrange(cells), cells))
+        point = Point(_center(rng.randrange(cells), cells), _center(rng.randrange(cells), cells))
         yield format_response(Response(thought, (Click(point),)), grammar="text")
         yield format_response(Response(remark, (Click(point),)), grammar="text")
         yield format_response(Response(f"turn {column} {row}", (Click(point),)), grammar="tool")
@@ -82,7 +82,7 @@ def corpus(samples: int, seed: int) -> Iterator[str]:
 def run(config: Any, run_directory: Any) -> None:
     path = Path(config.output) if config.output else run_directory.path / "tokenizer.json"
     if os.path.isdir(path) or not os.path.isdir(path.parent):
-        raise InputError(f"config.output got {config.output!r}; it takes a file in a folder that exists.")
+        raise InputError(f"config.output must be a file in a folder that exists; got {config.output!r}")
     tokenizer = train_tokenizer(corpus(config.samples, config.seed), config.vocabulary)
     write_atomic(path, tokenizer.to_str(pretty=True).encode())
     print(f"{path}: {tokenizer.get_vocab_size()} tokens")

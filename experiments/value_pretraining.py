@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from experiments.config import one_of
-from experiments.job_config import JOB_RULES
-from experiments.lab import Lab
-from experiments.stage_job import WEIGHTS, rules_of, work_of
-from experiments.stages import pretrain
+from tars_jax.pipelines.rules import JOB_RULES
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.single_stage import WEIGHTS, rules_of, work_of
+from tars_jax.pipelines.stages import pretrain
+from tars_jax.rules import one_of
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 PROCESSES = "many"
@@ -25,11 +25,11 @@ RULES = rules_of("value") | {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    with Lab(config, run_directory) as lab:
-        assert lab.parent is not None  # RULES
-        pretrain(lab, work_of(config), lab.parent)
+    with RunContext(config, run_directory) as context:
+        assert context.parent is not None  # RULES
+        pretrain(context, work_of(config), context.parent)
         result = {**(run_directory.finished("value") or {}), "seed": config.seed}
-        if run_directory.leads:
-            write_json(lab.path / "result.json", result)
+        if run_directory.is_main_process:
+            write_json(context.path / "result.json", result)
         print(json.dumps(result))
-        print(f"weights: {lab.path / 'value'}")
+        print(f"weights: {context.path / 'value'}")

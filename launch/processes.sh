@@ -2,10 +2,10 @@
 # Runs one experiment in several processes of this machine, as the hosts of a pod would, for trying:
 #   ./launch/processes.sh 2 quickstart --config.mesh.fsdp=2 [--config.FIELD=VALUE ...]
 #
-# Each has its own devices (one, on processors, unless XLA_FLAGS says more) and its own browsers. When one of them fails,
+# Each has its own devices (one, on processors, unless JAX_NUM_CPU_DEVICES says more) and its own browsers. When one of them fails,
 # the others are ended.
 set -euo pipefail
-launch=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+launch=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 count=${1:-}
 if ! [[ $count =~ ^[1-9][0-9]*$ ]] || [ $# -lt 2 ]; then
     echo "usage: ./launch/processes.sh PROCESSES EXPERIMENT [--config.FIELD=VALUE ...]" >&2

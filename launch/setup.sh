@@ -2,66 +2,87 @@
 # Makes what the commands need, and skips what is done: .venv with the locked packages, and a headless Chromium.
 #
 # Sourced by local.sh and test.sh, which run under `set -euo pipefail` and set $root. Sets $python and exports
-# TARS_JAX_CHROMIUM, the browser's path. Needs Python 3.11 or later and a package registry; as root it may install
-# Debian packages, otherwise it writes nothing outside the repository but the caches of pip, npm and Playwright.
+# TARS_JAX_CHROMIUM, the browser's path. Needs Python and a package registry (machine.sh says what else it asks of a
+# machine); as root it may install Debian packages, otherwise it writes nothing outside the repository but the caches of
+# pip and npm. Two variables choose:
+#   TARS_JAX_PYTHON=python3.13    the interpreter; an environment that was made with another one is made anew
+#   TARS_JAX_VENV=DIRECTORY       where the environment lies instead of .venv
 
-python="$root/.venv/bin/python"
-stamp="$root/.venv/setup-stamp"
+venv=$(realpath -m "${TARS_JAX_VENV:-$root/.venv}")
+python="$venv/bin/python"
+stamp="$venv/setup-stamp"
 . "$root/launch/chromium.sh"
 
-# ---- Python
-
-find_python() {
-    local candidate
-    for candidate in python3.11 python3.12 python3.13 python3.14 python3; do
-        "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11) or print(sys.executable))' 2>/dev/null && return
-    done
-    return 1
-}
-
 make_venv() {
-    local base package
-    base=$(find_python) ||
-        fail "No Python of version 3.11 or later is on the PATH: install one (as root: apt-get install python3-venv)."
-    package=$("$base" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
-    if ! "$base" -c 'import ensurepip, venv' 2>/dev/null; then
-        root_with_apt || fail "$base cannot make virtual environments: install $package (as root: apt-get install $package)."
-        step "installing $package" apt_install "$package" || fail "apt-get could not install $package; $work/log says why."
+    if ! has_venv "$base"; then
+        step "installing $venv_package" apt_install "$venv_package" ||
+            fail "apt-get could not install $venv_package; $work/log says why."
     fi
-    step "making .venv with $base" "$base" -m venv --clear "$root/.venv" ||
-        fail "$base could not make $root/.venv; $work/log says why."
+    step "making $venv with $base" "$base" -I -X utf8 -m venv --clear "$venv" ||
+        fail "$base could not make $venv; $work/log says why."
 }
 
 install_packages() {
-    "$python" -m pip --version >/dev/null 2>&1 || make_venv
-    step "installing the locked packages (minutes, the first time)" \
-        "$python" -m pip install --no-compile --disable-pip-version-check --require-hashes -r "$root/requirements.lock" ||
-        fail "The packages of requirements.lock could not be installed; $work/log says why."
+    step "installing the locked packages (minutes, the first time)" locked_pip -r "$root/requirements.lock" ||
+        fail "The packages of requirements.lock could not be installed; $work/log says why$(clock_doubt)."
     local site
-    site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    site=$("$python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     # pip would compile on one core. Some packages hold files for other Pythons, which nobody imports.
-    step "compiling them" "$python" -m compileall -q -j 0 "$site" || true
+    step "compiling them" "$python" -I -X utf8 -m compileall -q -j 0 "$site" || true
     # The project itself needs no build: its folder is on the environment's path.
-    printf '%s\n' "$root" >"$site/tars_jax.pth"
+    path_file >"$site/tars_jax.pth"
 }
 
-# ---- What is done is done: the stamp holds the lock file's hash, the repository's place and the browser's path.
+clock_doubt() {
+    ! grep -qE 'certificate (is not yet valid|has expired)' "$work/log" ||
+        printf ' (certificates are out of date to this machine: is it the %s, as its clock says?)' "$(date +%F)"
+}
+
+# ---- What is done is done. The stamp holds the lock file's hash, the places of the interpreter and of the repository;
+# the browser; and the Node.js that Playwright's driver runs on, where its own does not run.
+
+wanted() {
+    printf '%s %s %s\n' "$(sha256sum <"$root/requirements.lock" | cut -d' ' -f1)" "$(readlink -f "$python")" "$root"
+}
+
+stands() {
+    [ -x "$python" ] && [ "$(sed -n 1p "$stamp" 2>/dev/null)" = "$(wanted)" ] && is_asked_for
+}
+
+is_asked_for() {
+    local given
+    [ -z "${TARS_JAX_PYTHON:-}" ] ||
+        { given=$(serves "$TARS_JAX_PYTHON") && [ "$(readlink -f "$given")" = "$(readlink -f "$python")" ]; }
+}
+
+# An environment that somebody made serves, and one of an older lock file, unless another interpreter is asked for.
+venv_serves() {
+    "$python" -I -X utf8 -m pip --version >/dev/null 2>&1 </dev/null && serves "$python" >/dev/null && is_asked_for
+}
+
+ready() {
+    stands || return
+    local browser=${TARS_JAX_CHROMIUM:-$(sed -n 2p "$stamp")}
+    [ -x "$browser" ] && TARS_JAX_CHROMIUM=$browser driver_node=$(sed -n 3p "$stamp")
+}
 
 set_up() {
-    local wanted done_for found given
-    wanted="$(sha256sum <"$root/requirements.lock") $root"
-    { read -r done_for && read -r found; } 2>/dev/null <"$stamp" || done_for=
-    if [ "$done_for" = "$wanted" ] && [ -x "$python" ] && [ -x "${TARS_JAX_CHROMIUM:-$found}" ]; then
-        TARS_JAX_CHROMIUM=${TARS_JAX_CHROMIUM:-$found}
-        return
+    ! ready || return 0
+    local given=${TARS_JAX_CHROMIUM:-}
+    venv_serves || check_machine
+    check_writable
+    mkdir -p "$work" "$(dirname "$venv")"
+    exec 9>"$work/lock" # two commands may start together: one sets up, the other finds it done
+    flock 9
+    if ! ready; then
+        : >"$work/log"
+        stands || { venv_serves || make_venv; install_packages; }
+        provide_driver
+        provide_chromium
+        # A browser given by hand holds for this start only.
+        printf '%s\n%s\n%s\n' "$(wanted)" "$([ -n "$given" ] || echo "$TARS_JAX_CHROMIUM")" "$driver_node" >"$stamp"
     fi
-    mkdir -p "$work" && : >"$work/log"
-    [ "$done_for" = "$wanted" ] && [ -x "$python" ] || install_packages
-    given=${TARS_JAX_CHROMIUM:-}
-    provide_driver
-    provide_chromium
-    [ -n "$given" ] && found= || found=$TARS_JAX_CHROMIUM # one given by hand holds for this start only
-    printf '%s\n%s\n' "$wanted" "$found" >"$stamp"
+    exec 9>&-
 }
 
 # jax finds the TPU compiler of pod_plan, and would look for a TPU and complain on stderr that there is none.
@@ -70,6 +91,8 @@ accelerator() {
         compgen -G '/dev/kfd'
 }
 
+adapt_environment
 set_up
 export TARS_JAX_CHROMIUM
+[ -z "$driver_node" ] || export PLAYWRIGHT_NODEJS_PATH=$driver_node
 accelerator >/dev/null || export JAX_PLATFORMS=${JAX_PLATFORMS:-cpu}

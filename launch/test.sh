@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Sets up what is missing, then checks style, types and behaviour; further arguments go to pytest:
+# Sets up what is missing, then checks style, types and behavior; further arguments go to pytest:
 #   ./launch/test.sh [-m "not browser"] [tests/rl] [-x] ...
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 . "$root/launch/setup.sh"
 
@@ -23,7 +23,7 @@ check "ruff format" ruff format --check .
 # Beside pytest, which leaves a part of two cores idle.
 "$python" -m mypy </dev/null >"$log" 2>&1 &
 types=$!
-check "pytest" pytest -n 3 --dist loadfile --no-loadscope-reorder "$@" # one more than CI has cores: a third of the time they wait
+check "pytest" pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 "$@" # one more than CI has cores: a third of the time they wait
 wait "$types" || failed+=("mypy")
 cat "$log"
 

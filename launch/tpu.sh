@@ -6,7 +6,7 @@
 # on a file system that all hosts have mounted, such as a Filestore share. Needs gcloud, logged in. Ctrl-C ends the run
 # on the hosts; the same command goes on where it was.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 if [ $# -lt 3 ]; then
     echo "usage: ./launch/tpu.sh NAME ZONE EXPERIMENT --config.run=RUN [--config.FIELD=VALUE ...]" >&2
     exit 2

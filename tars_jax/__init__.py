@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 class InputError(ValueError):
     """Something that the user gave cannot be used: a config field, a file, a missing program.
 
-    The message is one sentence that names the file or field, what it got and what it takes. Commands print it and
+    The message is one sentence: "X must be ...; got Y", X being the file or field. Commands print it and
     exit with code 2.
     """
 

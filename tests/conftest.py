@@ -1,29 +1,43 @@
 """Models that are small enough for every test, and a compiler that does not take longer than they."""
 
+import atexit
 import contextlib
 import dataclasses
 import glob
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.xla_flags import UNOPTIMIZED, known_flags
 
 # The TPU compiler is installed for its own tests; asked for a TPU that is not there, it complains on stderr.
 if not any(map(glob.glob, ("/dev/accel*", "/dev/vfio/[0-9]*", "/dev/nvidia[0-9]*", "/dev/dxg", "/dev/kfd"))):
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true --xla_cpu_use_fusion_emitters=false",
-)
+if "XLA_FLAGS" not in os.environ:  # the workers of pytest-xdist have them from the process that starts them
+    os.environ["XLA_FLAGS"] = " ".join(known_flags(UNOPTIMIZED))
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:  # what one worker compiles, or a command of a test, the others read
+    compiled = tempfile.mkdtemp(prefix="tars_jax-compiled-")
+    atexit.register(shutil.rmtree, compiled, ignore_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = compiled
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 gives its processes what the other workers leave
 
+import hypothesis
 import jax
 import pytest
 
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.presets import preset
+
+hypothesis.settings.register_profile("any machine", deadline=None)  # an example takes what a busy one gives it
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,22 +81,14 @@ def tiny_parameters(tiny_model: ModelConfig) -> Parameters:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compiled programs: processes of any test, in any worker of this session, find those of others."""
-    folder = tmp_path_factory.getbasetemp()
-    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "compiled"
-
-
-@pytest.fixture(scope="session")
-def on_eight_devices() -> Callable[[str], list[str]]:
+def on_eight_devices() -> Callable[..., list[str]]:
     """Runs a file as a script in a process with eight devices, which takes one of its own; returns what it printed."""
 
-    def run(file: str) -> list[str]:
-        flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    def run(file: str, *arguments: str) -> list[str]:
         root = Path(__file__).parents[1]
-        environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
+        environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "8", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(root)}
         done = subprocess.run(
-            [sys.executable, file], env=environment, cwd=root, capture_output=True, text=True, timeout=500
+            [sys.executable, file, *arguments], env=environment, cwd=root, capture_output=True, text=True, timeout=850
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout.splitlines()

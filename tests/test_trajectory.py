@@ -20,8 +20,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from tars_jax import InputError, trajectory
-from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory, load_trajectory, save_trajectory
+from tars_jax import InputError
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tars_jax.trajectory.files import decode_trajectory, encode_trajectory, load_trajectory, save_trajectory
 
 
 def picture(seed: int, size: int = 96) -> bytes:
@@ -103,25 +104,25 @@ def test_round_trip_is_exact(tmp_path: pathlib.Path) -> None:
 def test_the_final_screenshot_is_kept_once_and_need_not_be_there() -> None:
     for final in (picture(9), example().steps[1].screenshot):  # a new picture, or one that a step has already
         kept = dataclasses.replace(example(), final_screenshot=final)
-        data = trajectory.encode_trajectory(kept)
-        assert_same(trajectory.decode_trajectory(data), kept)
+        data = encode_trajectory(kept)
+        assert_same(decode_trajectory(data), kept)
         pictures = [content for name, content in members_of(data).items() if name.startswith("screenshots/")]
         assert pictures.count(final) == 1
-    assert "final_screenshot" not in json.loads(members_of(trajectory.encode_trajectory(example()))["header.json"])
+    assert "final_screenshot" not in json.loads(members_of(encode_trajectory(example()))["header.json"])
     with pytest.raises(InputError, match=r"field final_screenshot names screenshots/0007.png, which the file does not"):
         members = members_of(data)
         header = json.loads(members["header.json"]) | {"final_screenshot": 7}
-        trajectory.decode_trajectory(sealed(members | {"header.json": json.dumps(header).encode()}))
+        decode_trajectory(sealed(members | {"header.json": json.dumps(header).encode()}))
 
 
 def test_equal_trajectories_give_equal_bytes() -> None:
-    assert trajectory.encode_trajectory(example()) == trajectory.encode_trajectory(example())
+    assert encode_trajectory(example()) == encode_trajectory(example())
     shuffled = dataclasses.replace(example(), task={"options": {"distance": [2, 4]}, "id": "maze-7"})
-    assert trajectory.encode_trajectory(shuffled) == trajectory.encode_trajectory(example())
+    assert encode_trajectory(shuffled) == encode_trajectory(example())
 
 
 def test_a_screenshot_is_stored_once_and_the_file_is_small() -> None:
-    data = trajectory.encode_trajectory(example())
+    data = encode_trajectory(example())
     names = [name for name in members_of(data) if name.startswith("screenshots/")]
     assert len(names) == 4
     assert len(data) < sum(len(picture(s)) for s in range(4)) + 6000
@@ -136,7 +137,7 @@ def test_numpy_reads_the_arrays(tmp_path: pathlib.Path) -> None:
 
 def test_an_episode_that_never_began() -> None:
     failed = Trajectory("x", {}, (), (), Outcome.FAILED, 0.0)
-    assert_same(trajectory.decode_trajectory(trajectory.encode_trajectory(failed)), failed)
+    assert_same(decode_trajectory(encode_trajectory(failed)), failed)
 
 
 json_values = st.recursive(
@@ -159,24 +160,24 @@ def test_any_text_number_and_picture_survives(
 ) -> None:
     step = Step(png, text, text, text, (at, 1000 - at), reward, 2**40, True, info)
     one = Trajectory(text, info, (), (step, step), Outcome.REJECTED, reward, info)
-    assert_same(trajectory.decode_trajectory(trajectory.encode_trajectory(one)), one)
+    assert_same(decode_trajectory(encode_trajectory(one)), one)
 
 
 def test_a_file_truncated_anywhere_is_refused() -> None:
-    data = trajectory.encode_trajectory(example())
+    data = encode_trajectory(example())
     for size in range(len(data)):
         with pytest.raises(InputError, match=r"^here\.npz: damaged, truncated or not a trajectory file"):
-            trajectory.decode_trajectory(data[:size], "here.npz")
+            decode_trajectory(data[:size], "here.npz")
 
 
 def test_a_flipped_bit_is_refused() -> None:
-    data = trajectory.encode_trajectory(example())
+    data = encode_trajectory(example())
     rng = random.Random(0)
     for position in range(len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 1 << rng.randrange(8)
         with pytest.raises(InputError, match="damaged"):
-            trajectory.decode_trajectory(bytes(damaged))
+            decode_trajectory(bytes(damaged))
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", b"\0" * 5000, picture(0)], ids=["empty", "short", "zeros", "png"])
@@ -202,44 +203,44 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: pathlib.Path) -> None
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["format"], "tars_jax trajectory 9", "field format is 'tars_jax trajectory 9', it takes"),
-        (["outcome"], "won", "field outcome is 'won', it takes one of finished, truncated, rejected, failed"),
-        (["reward"], "1", "field reward is '1', it takes a value of type float"),
-        (["reward"], math.nan, "field reward is nan, it takes a finite number"),
-        (["steps", 1, "reward"], -math.inf, r"field steps\[1\].reward is -inf, it takes a finite number"),
-        (["steps", 1, "think_tokens"], -1, r"field steps\[1\].think_tokens is -1, it takes 0 or more"),
-        (["steps", 1, "point"], [1, 1000.5], r"field steps\[1\].point is \(1, 1000.5\), it takes numbers of 0..1000"),
-        (["steps", 1, "point"], [math.nan, 1], r"field steps\[1\].point is \(nan, 1\), it takes numbers of 0..1000"),
-        (["task"], None, "field task is None"),
-        (["steps"], {}, "field steps is {}"),
-        (["steps", 1], [], r"field steps\[1\].response is None"),
-        (["steps", 1, "think_tokens"], True, r"field steps\[1\].think_tokens is True"),
+        (["format"], "tars_jax trajectory 9", "field format must be .*; got 'tars_jax trajectory 9'"),
+        (["outcome"], "won", "field outcome must be one of finished, truncated, rejected, failed; got 'won'"),
+        (["reward"], "1", "field reward must be a value of type float; got '1'"),
+        (["reward"], math.nan, "field reward must be a finite number; got nan"),
+        (["steps", 1, "reward"], -math.inf, r"field steps\[1\].reward must be a finite number; got -inf"),
+        (["steps", 1, "think_tokens"], -1, r"field steps\[1\].think_tokens must be 0 or more; got -1"),
+        (["steps", 1, "point"], [1, 1000.5], r"field steps\[1\].point must be numbers of 0..1000; got \(1, 1000.5\)"),
+        (["steps", 1, "point"], [math.nan, 1], r"field steps\[1\].point must be numbers of 0..1000; got \(nan, 1\)"),
+        (["task"], None, "field task must be a value of type dict; got nothing"),
+        (["steps"], {}, "field steps must be a value of type list; got {}"),
+        (["steps", 1], [], r"field steps\[1\].response must be .*; got nothing"),
+        (["steps", 1, "think_tokens"], True, r"field steps\[1\].think_tokens must be .*; got True"),
         (["steps", 1, "screenshot"], 9, r"field steps\[1\].screenshot names screenshots/0009.png"),
-        (["steps", 1, "point"], [1, "2"], r"field steps\[1\].point is \(1, '2'\), it takes two numbers"),
-        (["windows", 0, "length"], 181, r"field tokens has shape \(310,\), the windows take \(311,\)"),
-        (["windows", 0, "length"], -1, r"field windows\[0\].length is -1"),
-        (["windows", 1, "images"], [2, 3, 5], r"field windows\[1\].images names a step outside 0..4"),
-        (["windows", 1, "images"], [2, "3"], r"field windows\[1\].images names a step"),
+        (["steps", 1, "point"], [1, "2"], r"field steps\[1\].point must be two numbers; got \(1, '2'\)"),
+        (["windows", 0, "length"], 181, r"field tokens must have shape \(311,\), .*; got \(310,\)"),
+        (["windows", 0, "length"], -1, r"field windows\[0\].length must be at least 0; got -1"),
+        (["windows", 1, "images"], [2, 3, 5], r"field windows\[1\].images must be steps 0 to 4"),
+        (["windows", 1, "images"], [2, "3"], r"field windows\[1\].images must be steps"),
     ],
 )
 def test_inconsistent_headers_are_refused_by_field(path: list[Any], value: Any, message: str) -> None:
-    members = members_of(trajectory.encode_trajectory(example()))
+    members = members_of(encode_trajectory(example()))
     header = json.loads(members["header.json"])
     place = header
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
     with pytest.raises(InputError, match="^f.npz: " + message):
-        trajectory.decode_trajectory(sealed({**members, "header.json": json.dumps(header).encode()}), "f.npz")
+        decode_trajectory(sealed({**members, "header.json": json.dumps(header).encode()}), "f.npz")
 
 
 def test_missing_members_are_refused() -> None:
-    members = members_of(trajectory.encode_trajectory(example()))
+    members = members_of(encode_trajectory(example()))
     for name in members:
         fewer = copy.copy(members)
         del fewer[name]
         with pytest.raises(InputError, match=name):
-            trajectory.decode_trajectory(sealed(fewer))
+            decode_trajectory(sealed(fewer))
 
 
 def npz_of(array: np.ndarray) -> bytes:
@@ -258,28 +259,47 @@ def npz_of(array: np.ndarray) -> bytes:
     ],
 )
 def test_members_of_other_kinds_are_refused(name: str, content: bytes) -> None:
-    members = members_of(trajectory.encode_trajectory(example()))
+    members = members_of(encode_trajectory(example()))
     with pytest.raises(InputError, match="^f.npz: not a trajectory file"):
-        trajectory.decode_trajectory(sealed({**members, name: content}), "f.npz")
+        decode_trajectory(sealed({**members, name: content}), "f.npz")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"log_probs": np.zeros(3, np.float32)}, r"windows\[0\].log_probs is float32\[3\], it takes float32\[180\]"),
-        ({"tokens": np.zeros(180, np.int64)}, r"windows\[0\].tokens is int64\[180\], it takes int32\[180\]"),
-        ({"steps": np.full(180, 5, np.int32)}, r"windows\[0\].steps names a step outside -1..4"),
-        ({"routes": np.zeros((180, 3, 2))}, r"windows\[0\].routes is float64\[180, 3, 2\], it takes int16\[180, "),
-        ({"routes": np.zeros((9, 3, 2), np.int16)}, r"windows\[0\].routes is int16\[9, 3, 2\], it takes int16\[180, "),
-        ({"log_probs": np.full(180, np.nan, np.float32)}, r"windows\[0\].log_probs is not finite and 0 or less"),
+        ({"log_probs": np.zeros(3, np.float32)}, r"windows\[0\].log_probs must be float32\[180\]; got float32\[3\]"),
+        ({"tokens": np.zeros(180, np.int64)}, r"windows\[0\].tokens must be int32\[180\]; got int64\[180\]"),
+        ({"steps": np.full(180, 5, np.int32)}, r"windows\[0\].steps must be -1 to 4; got 5 to 5"),
+        ({"routes": np.zeros((180, 3, 2))}, r"windows\[0\].routes must be int16\[180, .*; got float64\[180, 3, 2\]"),
+        (
+            {"routes": np.zeros((9, 3, 2), np.int16)},
+            r"windows\[0\].routes must be int16\[180, .*; got int16\[9, 3, 2\]",
+        ),
+        ({"log_probs": np.full(180, np.nan, np.float32)}, r"windows\[0\].log_probs must be finite and at most 0"),
         (
             {"log_probs": np.full(180, 0.5, np.float32)},
-            r"windows\[0\].log_probs is not finite and 0 or less at sampled",
+            r"windows\[0\].log_probs must be finite and at most 0 at sampled",
         ),
-        ({"tokens": np.full(180, -7, np.int32)}, r"windows\[0\].tokens holds -7, it takes 0 or more"),
-        ({"versions": np.full(180, -2, np.int32)}, r"windows\[0\].versions holds -2, it takes -1 or more"),
-        ({"routes": np.full((180, 3, 2), -2, np.int16)}, r"windows\[0\].routes holds -2, it takes -1 or more"),
-        ({"images": (-1,)}, r"windows\[0\].images names a step outside 0..4"),
+        ({"tokens": np.full(180, -7, np.int32)}, r"windows\[0\].tokens must be 0 or more; got -7"),
+        ({"versions": np.full(180, -2, np.int32)}, r"windows\[0\].versions must be -1 or more; got -2"),
+        ({"routes": np.full((180, 3, 2), -2, np.int16)}, r"windows\[0\].routes must be -1 or more; got -2"),
+        ({"images": (-1,)}, r"windows\[0\].images must be steps 0 to 4"),
+        ({"action_mask": np.ones(180, bool)}, r"windows\[0\].action_mask must begin with a token that was read"),
+        ({"action_mask": np.full(180, 2, np.uint8).view(bool)}, r"windows\[0\].action_mask must be 0 or 1; got 2"),
+        ({"log_probs": np.full(180, -np.inf, np.float32)}, r"windows\[0\].log_probs must be finite and at most 0"),
+        (
+            {"log_probs": np.full(180, np.nan, np.float32), "action_mask": np.zeros(180, bool)},
+            r"windows\[0\].log_probs must be finite",
+        ),
+        (
+            {"action_mask": np.arange(180) > 0, "steps": (np.arange(180, dtype=np.int32) // 60) % 2},
+            r"windows\[0\].steps must not go back at sampled tokens; got 0 after 1",
+        ),
+        (
+            dict.fromkeys(("tokens", "steps", "versions"), np.zeros(0, np.int32))
+            | {"action_mask": np.zeros(0, bool), "log_probs": np.zeros(0, np.float32), "routes": None},
+            r"windows\[0\].tokens must hold one token or more; got none",
+        ),
     ],
 )
 def test_contradictory_windows_are_not_saved(tmp_path: pathlib.Path, change: dict[str, Any], message: str) -> None:
@@ -289,6 +309,16 @@ def test_contradictory_windows_are_not_saved(tmp_path: pathlib.Path, change: dic
     with pytest.raises(InputError, match=message):
         save_trajectory(tmp_path / "a.npz", bad)
     assert_same(load_trajectory(tmp_path / "a.npz"), good)
+
+
+def test_a_step_without_a_sampled_token_has_no_reward_to_lose() -> None:
+    first, second = example().windows
+    silent = dataclasses.replace(second, action_mask=second.action_mask & (second.steps < 4))
+    unanswered = dataclasses.replace(example(), windows=(first, silent))
+    with pytest.raises(InputError, match=r"field steps\[4\] must have a sampled token in a window, for its reward"):
+        encode_trajectory(unanswered)
+    failed = dataclasses.replace(unanswered, outcome=Outcome.FAILED)  # which carries none
+    assert_same(decode_trajectory(encode_trajectory(failed)), failed)
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,3 +332,38 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: pathlib.Path, monkeypatch: py
         save_trajectory(tmp_path / "a.npz", example(seed=1))
     assert_same(load_trajectory(tmp_path / "a.npz"), example())
     assert os.listdir(tmp_path) == ["a.npz"]
+
+
+def test_texts_and_verdicts_are_kept() -> None:
+    made = example()
+    steps = (dataclasses.replace(made.steps[0], text="$ ls\nnotes.txt <|end|>"), *made.steps[1:])
+    for success in (True, False, None):
+        again = dataclasses.replace(made, steps=steps, final_text="done", success=success)
+        read = decode_trajectory(encode_trajectory(again))
+        assert (read.steps[0].text, read.final_text, read.success) == ("$ ls\nnotes.txt <|end|>", "done", success)
+        assert read.succeeded is (success is True)
+
+
+def test_a_step_without_a_screenshot_is_in_no_windows_images() -> None:
+    made = example()
+    blank = (dataclasses.replace(made.steps[0], screenshot=b"", text="only text"), *made.steps[1:])
+    without = tuple(dataclasses.replace(each, images=tuple(i for i in each.images if i)) for each in made.windows)
+    read = decode_trajectory(encode_trajectory(dataclasses.replace(made, steps=blank, windows=without)))
+    assert read.steps[0].screenshot == b"" and read.steps[1].screenshot == made.steps[1].screenshot
+    with pytest.raises(InputError, match=r"windows\[0\]\.images must name steps with a screenshot; got step 0"):
+        encode_trajectory(dataclasses.replace(made, steps=blank))
+
+
+@pytest.mark.parametrize("reward", [1.0, 0.0, -0.5])
+def test_files_of_the_first_version_are_read(reward: float) -> None:
+    """They had no texts, named the environment `game`, and their success was a reward above 0."""
+    made = dataclasses.replace(example(), reward=reward, task={"game": "maze_path_of_light", "seed": 3})
+    members = members_of(encode_trajectory(made))
+    header = json.loads(members["header.json"])
+    header["format"] = "tars_jax trajectory 1"
+    del header["success"], header["final_text"]
+    for step in header["steps"]:
+        del step["text"]
+    read = decode_trajectory(sealed({**members, "header.json": json.dumps(header).encode()}))
+    assert read.success is (reward > 0) and read.task == {"environment": "maze_path_of_light", "seed": 3}
+    assert [step.text for step in read.steps] == [""] * len(read.steps) and read.windows[0].tokens.size

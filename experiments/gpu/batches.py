@@ -50,13 +50,8 @@ def packed_batch(model: ModelConfig, shapes: Shapes, seed: int) -> tuple[PPOBatc
     def noise(scale: float) -> np.ndarray:
         return np.where(sampled, rng.normal(0, scale, shape), 0).astype(np.float32)
 
-    inputs = Inputs(
-        tokens,
-        positions,
-        segments,
-        rng.integers(0, 256, (shapes.rows, shapes.images_per_row, *size, 3), np.uint8),
-        image_tokens,
-    )
+    images = (rng.integers(0, 256, (shapes.rows, shapes.images_per_row, *size, 3), np.uint8),)
+    inputs = Inputs(tokens, positions, segments, images if shapes.images_per_row else (), image_tokens)
     log_probs = np.where(sampled, -np.log(model.vocabulary), 0).astype(np.float32) + noise(0.01)
     rows = Rows(inputs, sampled, log_probs, np.zeros(shape, np.int32))
     batch = PPOBatch(rows, log_probs + noise(0.01), noise(1), sampled & (tokens % 2 > 0), noise(1), noise(1))

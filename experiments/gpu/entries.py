@@ -17,7 +17,7 @@ class Entry:
     experts: str = ""
     remat: str = ""
     weights: str = ""  # bfloat16 or w4a8
-    layers: str = ""  # apart or together, as in tars_jax.inference.config
+    layers: str = ""  # unstacked or stacked, as in tars_jax.inference.config
 
     @property
     def name(self) -> str:

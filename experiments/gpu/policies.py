@@ -16,13 +16,14 @@ from experiments.gpu.sizes import Shapes, model, shapes
 from experiments.gpu.timing import Patience, compiled, measure
 from tars_jax import InputError
 from tars_jax.inference.config import EngineConfig
-from tars_jax.inference.slots import SlotState, make_slot_functions
+from tars_jax.inference.slot_state import SlotState
+from tars_jax.inference.slots import make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters, count_parameters, init_parameters
-from tars_jax.model.quantisation import quantise
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.model.quantization import quantize
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.planning.model_bytes import decode_bytes
 from tars_jax.training.planning.model_flops import decode_flops, packed_update_flops
 from tars_jax.training.ppo import PPOConfig, make_policy_update
@@ -42,17 +43,17 @@ def measure_update(config: Any, entry: Entry, patience: Patience) -> Row:
     )
     policy, size = dataclasses.replace(model(config, entry.model), execution=execution), shapes(config)
     batch, windows, sampled = packed_batch(policy, size, config["seed"])
-    optimiser = make_optimiser(OptimiserConfig(1e-6))
+    optimizer = make_optimizer(OptimizerConfig(1e-6))
 
     def fresh() -> TrainState:
         parameters = init_parameters(policy, jax.random.key(config["seed"]))
-        return TrainState(parameters, optimiser.init(parameters), jnp.int32(0))
+        return TrainState(parameters, optimizer.init(parameters), jnp.int32(0))
 
     here = SingleDeviceSharding(jax.local_devices()[0])
     expected = jax.tree.map(
         lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here), jax.eval_shape(fresh)
     )
-    update = make_policy_update(policy, optimiser, PPOConfig())
+    update = make_policy_update(policy, optimizer, PPOConfig())
     program, row = compiled(lambda: update.lower(expected, batch))
     state, batch = jax.jit(fresh)(), jax.device_put(batch)
     metrics: dict[str, jax.Array] = {}
@@ -83,13 +84,13 @@ def measure_update(config: Any, entry: Entry, patience: Patience) -> Row:
 def measure_decode(config: Any, entry: Entry, patience: Patience) -> Row:
     """`chunk` steps of all slots, each with `context` tokens in its cache before them."""
     policy, size = model(config, entry.model), shapes(config)
-    quantised = entry.weights == "w4a8"
+    quantized = entry.weights == "w4a8"
     groups = EngineConfig(layers=entry.layers).groups(policy)
-    parameters = jax.jit(lambda key: grouped_layers(_weights(policy, key, quantised=quantised), groups))(
+    parameters = jax.jit(lambda key: grouped_layers(_weights(policy, key, quantized=quantized), groups))(
         jax.random.key(config["seed"])
     )
     decode: Any = make_slot_functions(
-        policy, stop=NEVER, chunk=size.chunk, base_seed=config["seed"], quantised=quantised
+        policy, stop=NEVER, chunk=size.chunk, base_seed=config["seed"], quantized=quantized
     ).decode
     state = jax.jit(lambda: _filled(policy, size, groups))()
     everybody = jnp.arange(size.slots, dtype=jnp.int32)
@@ -113,9 +114,9 @@ def measure_decode(config: Any, entry: Entry, patience: Patience) -> Row:
     }
 
 
-def _weights(policy: ModelConfig, key: jax.Array, *, quantised: bool) -> Parameters:
+def _weights(policy: ModelConfig, key: jax.Array, *, quantized: bool) -> Parameters:
     parameters = jax.tree.map(lambda leaf: leaf.astype(policy.dtype), init_parameters(policy, key))
-    return quantise(policy, parameters) if quantised else parameters
+    return quantize(policy, parameters) if quantized else parameters
 
 
 def _filled(policy: ModelConfig, size: Shapes, groups: tuple[int, ...]) -> SlotState:
@@ -123,8 +124,8 @@ def _filled(policy: ModelConfig, size: Shapes, groups: tuple[int, ...]) -> SlotS
     state = SlotState.empty(policy, size.slots, size.cache_length, groups=groups)
     leaves, tree = jax.tree.flatten(state.cache)
     random = [jax.random.normal(jax.random.key(seed), leaf.shape, policy.dtype) for seed, leaf in enumerate(leaves)]
-    drawing = dataclasses.replace(state.drawing, seed=jnp.arange(size.slots, dtype=jnp.uint32))
-    return dataclasses.replace(state, cache=jax.tree.unflatten(tree, random), drawing=drawing, **_lengths(size))
+    sampling = dataclasses.replace(state.sampling, seed=jnp.arange(size.slots, dtype=jnp.uint32))
+    return dataclasses.replace(state, cache=jax.tree.unflatten(tree, random), sampling=sampling, **_lengths(size))
 
 
 def _lengths(size: Shapes) -> dict[str, Any]:

@@ -73,12 +73,16 @@ def shapes(config: Any) -> Shapes:
     fields = (field.name for field in dataclasses.fields(Shapes))
     found = dataclasses.replace(SHAPES[config["size"]], **{name: given[name] for name in fields if given.get(name)})
     if found.windows * 4 > found.row_length:
-        raise InputError(f"config.batch.windows got {found.windows}; a row of {found.row_length} tokens takes fewer.")
+        raise InputError(
+            f"config.batch.windows must be at most {found.row_length // 4}, a fourth of a row; got {found.windows}"
+        )
     if found.images_per_row > found.windows:
-        raise InputError(f"config.batch.images_per_row got {found.images_per_row}; it takes one for each window.")
+        raise InputError(
+            f"config.batch.images_per_row must be at most {found.windows}, one a window; got {found.images_per_row}"
+        )
     if found.context + found.chunk > found.cache_length:
         raise InputError(
-            f"config.decode.cache_length got {found.cache_length}; it takes at least the sum of context and chunk, "
-            f"{found.context + found.chunk}."
+            f"config.decode.cache_length must be at least {found.context + found.chunk}, context and chunk; "
+            f"got {found.cache_length}"
         )
     return found

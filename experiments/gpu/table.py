@@ -1,6 +1,6 @@
 """Measurements to rates and shares, as data and as a page.
 
-Every share says of what: of the ceilings that the same run measured, and, as is usual for utilisation, of the rate on
+Every share says of what: of the ceilings that the same run measured, and, as is usual for utilization, of the rate on
 the device's data sheet.
 """
 
@@ -17,14 +17,14 @@ DATA_SHEETS = {
     "NVIDIA H100 80GB HBM3": (989.4e12, 3.35e12),
     "NVIDIA A100-SXM4-80GB": (312e12, 2.04e12),
 }
-GOAL = 0.45  # utilisation of the update
+GOAL = 0.45  # utilization of the update
 Row = Mapping[str, Any]
 
 
 def derive(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The rows with rates, and with shares as far as the ceilings are among them.
 
-    flops_per_second, bytes_per_second, tokens_per_second: of the median time. utilisation: FLOPs over time and the data
+    flops_per_second, bytes_per_second, tokens_per_second: of the median time. utilization: FLOPs over time and the data
     sheet's peak. of_matmul, of_copy: over the measured ceilings. bound: what takes longer at these ceilings, and
     of_bound: that time over the measured one. speedup: of decoding over the same model in bfloat16.
     """
@@ -39,7 +39,7 @@ def derive(rows: Sequence[Row]) -> list[dict[str, Any]]:
         found = {**row, **_rates(row)}
         sheet = DATA_SHEETS.get(row["device"]["kind"])
         if "flops" in row and sheet:
-            found["utilisation"] = found["flops_per_second"] / sheet[0]
+            found["utilization"] = found["flops_per_second"] / sheet[0]
         if "flops" in row and matmul:
             found["of_matmul"] = found["flops_per_second"] / matmul
         if "bytes" in row and copy:
@@ -82,16 +82,16 @@ def as_markdown(rows: Sequence[Row], wanted: Sequence[Entry], minutes: float) ->
 
 
 def verdict(found: Mapping[str, Row]) -> str:
-    """One sentence: the best utilisation of the update, against the goal."""
+    """One sentence: the best utilization of the update, against the goal."""
     best: dict[str, Row] = {}
     for row in found.values():
-        if row["kind"] == "update" and "utilisation" in row:
-            best[row["model"]] = max(best.get(row["model"], row), row, key=lambda each: each["utilisation"])
+        if row["kind"] == "update" and "utilization" in row:
+            best[row["model"]] = max(best.get(row["model"], row), row, key=lambda each: each["utilization"])
     if not best:
-        return "No utilisation: no update was measured on a device whose data sheet is known."
-    parts = [f"{name} {row['utilisation']:.1%}" for name, row in best.items()]
-    word = "reached" if all(row["utilisation"] >= GOAL for row in best.values()) else "missed"
-    return f"Best utilisation of the update: {', '.join(parts)}; the goal of {GOAL:.0%} is {word}."
+        return "No utilization: no update was measured on a device whose data sheet is known."
+    parts = [f"{name} {row['utilization']:.1%}" for name, row in best.items()]
+    word = "reached" if all(row["utilization"] >= GOAL for row in best.values()) else "missed"
+    return f"Best utilization of the update: {', '.join(parts)}; the goal of {GOAL:.0%} is {word}."
 
 
 def _entry_line(entry: Entry, row: Row | None, columns: Mapping[str, Any], minutes: float) -> str:
@@ -127,7 +127,7 @@ COLUMNS = {
     "ms a step": lambda row: f"{row['seconds']['median'] / row['steps'] * 1e3:.3g}",
     "TFLOP/s": lambda row: f"{row['flops_per_second'] / 1e12:.4g}",
     "GB/s": lambda row: f"{row['bytes_per_second'] / 1e9:.4g}",
-    "utilisation": lambda row: f"{row['utilisation']:.1%}",
+    "utilization": lambda row: f"{row['utilization']:.1%}",
     "of the measured matmul": lambda row: f"{row['of_matmul']:.1%}",
     "of the measured copy": lambda row: f"{row['of_copy']:.1%}",
     "bound by": lambda row: row["bound"],
@@ -143,9 +143,9 @@ def _columns(*names: str) -> dict[str, Any]:
     return {name: COLUMNS[name] for name in names}
 
 
-RATE, TIME = ("TFLOP/s", "utilisation", "of the measured matmul"), "ms (quartiles)"
+RATE, TIME = ("TFLOP/s", "utilization", "of the measured matmul"), "ms (quartiles)"
 PARTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "matmul": ("Ceiling: a square product in bfloat16", _columns(TIME, "TFLOP/s", "utilisation")),
+    "matmul": ("Ceiling: a square product in bfloat16", _columns(TIME, "TFLOP/s", "utilization")),
     "copy": ("Ceiling: memory, read and written", _columns(TIME, "GB/s")),
     "update": (
         "The PPO update of a minibatch",
@@ -170,4 +170,4 @@ PARTS: dict[str, tuple[str, dict[str, Any]]] = {
 SMALL_PRINT = """Times are medians after warm-up. FLOPs are those of the formula in
 `tars_jax.training.planning.model_flops.packed_update_flops` (6 for each active matrix entry and token, the head for
 sampled tokens only, causal attention within windows; nothing for recomputation or padding), bytes those of
-`model_bytes`. Utilisation is of the data sheet's dense bfloat16 rate."""
+`model_bytes`. Utilization is of the data sheet's dense bfloat16 rate."""

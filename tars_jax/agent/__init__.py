@@ -28,12 +28,15 @@ from tars_jax.agent.actions import (
     action_point,
 )
 from tars_jax.agent.calls import action_from_call, call_of
-from tars_jax.agent.coordinates import point_from_pixels, smart_resize
+from tars_jax.agent.coordinates import pixel_size, point_from_pixels
+from tars_jax.agent.functions import check_space
 from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
+from tars_jax.agent.platforms import PLATFORM_ACTIONS, platform_space
 from tars_jax.agent.response import ErrorKind, ParseError, Response
 
 __all__ = [
+    "PLATFORM_ACTIONS",
     "Action",
     "CallUser",
     "Click",
@@ -64,9 +67,11 @@ __all__ = [
     "action_from_call",
     "action_point",
     "call_of",
+    "check_space",
     "format_call",
     "format_response",
     "parse_response",
+    "pixel_size",
+    "platform_space",
     "point_from_pixels",
-    "smart_resize",
 ]

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, get_args
 
 from tars_jax import InputError
 from tars_jax.agent.keys import is_key
+from tars_jax.agent.schemas import read_json, to_json
 
 GRID = 1000
 DIRECTIONS = ("up", "down", "left", "right")
@@ -46,7 +47,7 @@ class Point:
 
     def __post_init__(self) -> None:
         if not (0 <= self.x <= GRID and 0 <= self.y <= GRID):
-            raise BadArgument(f"a point takes x and y of 0..{GRID}, got ({self.x}, {self.y})")
+            raise BadArgument(f"x and y of a point must be 0 to {GRID}; got ({self.x}, {self.y})")
 
     def pixels(self, width: float, height: float) -> tuple[float, float]:
         """The place in pixels of a screen of `width` x `height`; always inside it."""
@@ -91,7 +92,7 @@ class Hotkey:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.keys) <= MAX_HOTKEY_KEYS:
-            raise BadArgument(f"hotkey takes 1 to {MAX_HOTKEY_KEYS} keys, got {len(self.keys)}")
+            raise BadArgument(f"hotkey must have 1 to {MAX_HOTKEY_KEYS} keys; got {len(self.keys)}")
         for key in self.keys:
             _check_key(self.name, key)
 
@@ -123,7 +124,7 @@ class Wait:
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds <= MAX_WAIT_SECONDS:
-            raise BadArgument(f"wait takes a time of 0 to {MAX_WAIT_SECONDS:g} seconds, got {self.seconds}")
+            raise BadArgument(f"wait: time must be 0 to {MAX_WAIT_SECONDS:g} seconds; got {self.seconds}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,20 +223,27 @@ class MoveTo:
 
 @dataclasses.dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool that is no GUI action (execute_bash, Search, a tool of an MCP server); all values are text."""
+    """A call of a function that is no GUI action (execute_bash, Search, a tool of an MCP server).
+
+    Values are JSON. A parameter that was left out is left out here: its default is the environment's to fill in.
+    """
 
     name: str
-    parameters: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.parameters):
             if not re.fullmatch(NAME_PATTERN, name):
-                raise BadArgument(f"a tool's names are letters, digits and . _ -, got {name!r}")
+                raise BadArgument(f"a function's names must be letters, digits and . _ -; got {name[:80]!r}")
         if self.name in FUNCTIONS:
-            raise BadArgument(f"{self.name} is a GUI action and cannot name a tool")
+            raise BadArgument(f"a function's name must not be that of a GUI action; got {self.name!r}")
+        values = {}
         for parameter, value in self.parameters.items():
-            if not isinstance(value, str):
-                raise BadArgument(f"{self.name}: {parameter} takes text, got {type(value).__name__}")
+            try:
+                values[parameter] = read_json(to_json(value))
+            except (TypeError, ValueError) as error:
+                raise BadArgument(f"{self.name}: {parameter} must be a JSON value; {str(error)[:80]}") from error
+        object.__setattr__(self, "parameters", values)
 
 
 GuiAction = (
@@ -274,9 +282,9 @@ def action_point(action: Action) -> Point | None:
 
 def _check_key(name: str, key: str) -> None:
     if not is_key(key):
-        raise BadArgument(f"{name}: there is no key {key!r}")
+        raise BadArgument(f"{name}: a key must be one of a keyboard; got {key!r}")
 
 
 def _check_choice(name: str, parameter: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise BadArgument(f"{name}: {parameter} takes {', '.join(choices)}, got {str(value)[:80]!r}")
+        raise BadArgument(f"{name}: {parameter} must be one of {', '.join(choices)}; got {str(value)[:80]!r}")

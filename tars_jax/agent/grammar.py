@@ -8,6 +8,7 @@ from tars_jax import InputError
 from tars_jax.agent.grammar_text import format_text, parse_text
 from tars_jax.agent.grammar_tool import format_tool, parse_tool
 from tars_jax.agent.response import ParseError, Response
+from tars_jax.environment import ActionSpace
 
 GRAMMARS = ("text", "tool")
 
@@ -16,7 +17,7 @@ def parse_response(
     text: str,
     grammar: str = "text",
     *,
-    tools: frozenset[str] = frozenset(),
+    space: ActionSpace | None = None,
     think_tag: str = "think",
     pixel_size: tuple[float, float] | None = None,
 ) -> Response | ParseError:
@@ -25,7 +26,8 @@ def parse_response(
     Args:
       text: the sampled text of one turn.
       grammar: "text" (grammar_text.py) or "tool" (grammar_tool.py).
-      tools: functions besides the GUI actions; they become a `ToolCall`. All others are `unknown_function`.
+      space: what can be done. Its functions become a `ToolCall` with typed arguments; functions and GUI actions that it
+        lacks are `unknown_function`. Without a space: every GUI action, and no function.
       think_tag: the tag around the thought in the tool form.
       pixel_size: (width, height) of the image that the policy saw, if it gives points in that image's pixels as models
         based on Qwen2.5-VL do (coordinates.py); the returned points lie on the grid of 0..1000.
@@ -34,16 +36,21 @@ def parse_response(
       InputError: there is no such grammar, `think_tag` is no name, or `pixel_size` are no sides of an image.
     """
     if pixel_size is not None and not all(0 < side < math.inf for side in pixel_size):
-        raise InputError(f"pixel_size takes a width and height above 0, got {pixel_size}")
+        raise InputError(f"pixel_size must be a width and height above 0; got {pixel_size}")
     if grammar == "text":
-        return parse_text(text, tools=tools, pixel_size=pixel_size)
+        return parse_text(text, space=space, pixel_size=pixel_size)
     if grammar == "tool":
-        return parse_tool(text, tools=tools, think_tag=think_tag, pixel_size=pixel_size)
+        return parse_tool(text, space=space, think_tag=think_tag, pixel_size=pixel_size)
     raise _unknown(grammar)
 
 
-def format_response(response: Response, grammar: str = "text", *, think_tag: str = "think") -> str:
-    """The canonical text of a response: `parse_response(format_response(r, g), g) == r`.
+def format_response(
+    response: Response, grammar: str = "text", *, space: ActionSpace | None = None, think_tag: str = "think"
+) -> str:
+    """The canonical text of a response: `parse_response(format_response(r, g, space=s), g, space=s) == r`.
+
+    Only the tool form looks at the space: its values have no quotes, so that a text such as 5 is told from the number
+    only where the schema does. Without a space it stands as it is.
 
     Raises:
       InputError: there is no such grammar, or `think_tag` is no name.
@@ -51,9 +58,9 @@ def format_response(response: Response, grammar: str = "text", *, think_tag: str
     if grammar == "text":
         return format_text(response)
     if grammar == "tool":
-        return format_tool(response, think_tag=think_tag)
+        return format_tool(response, space=space, think_tag=think_tag)
     raise _unknown(grammar)
 
 
 def _unknown(grammar: str) -> InputError:
-    return InputError(f"grammar takes {' or '.join(GRAMMARS)}, got {grammar!r}")
+    return InputError(f"grammar must be {' or '.join(GRAMMARS)}; got {grammar!r}")

@@ -12,32 +12,47 @@ tag that would end them gets a backslash: `</parameter>` is written `<\/paramete
 newline is written with one more at both ends, because one such pair belongs to the layout and is dropped:
 `<parameter=code>\nprint(1)\n</parameter>` means `print(1)`.
 
-Also read: white space between tags, a thought without its tag or without its opening tag, several calls after each
-other, and an end of turn. All scans move forward only, so the time is linear in the length of the text.
+Values of a function are JSON, and text where its schema allows text: where it allows both, a text that would be read as
+JSON stands as a JSON string.
+
+Also read is what means one thing alone: white space between tags, a thought without its tag or without its opening
+tag, several calls after each other, `<tool_call>` or no tag around functions, a call that the text ends without closing
+(its functions must be closed), a function as Qwen's weights call it (`{"name": ..., "arguments": {...}}` in the tag), a
+code fence, an end of turn, other spellings of functions and parameters (spellings.py). `<answer>...</answer>` in place
+of a call is finished(content='...') (answer.py).
+
+All scans move forward only, so the time is linear in the length of the text.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.agent.actions import NAME_PATTERN, Action, ActionError
-from tars_jax.agent.calls import action_from_call, call_of
+from tars_jax.agent.answer import END_OF_TURN, final_answer, holds_answer, no_action
+from tars_jax.agent.calls import actions_from_call, call_of
+from tars_jax.agent.functions import Bare, function_named, parameter_schema, written_value
 from tars_jax.agent.response import ErrorKind, ParseError, Response, parse_error_of
+from tars_jax.agent.schemas import DECODER, to_json
+from tars_jax.environment import ActionSpace
 
 _CALL_OPEN, _CALL_CLOSE = "<seed:tool_call>", "</seed:tool_call>"
 _FUNCTION_CLOSE, _PARAMETER_CLOSE = "</function>", "</parameter>"
 _FUNCTION = re.compile(rf"<function=({NAME_PATTERN})>")
 _PARAMETER = re.compile(rf"<parameter=({NAME_PATTERN})>")
+_OPENING = re.compile(r"<(?:seed:)?tool_call>")
+_CLOSING = re.compile(r"</(?:seed:)?tool_call>")
 _SPACE = re.compile(r"\s*")
-_NEXT_CALL = re.compile(rf"{_CALL_CLOSE}\s*{_CALL_OPEN}\s*")
-_END = re.compile(r"\s*(?:<\|(?:im_end|endoftext|eot_id)\|>\s*)*")
+_END = re.compile(rf"\s*(?:(?:{END_OF_TURN}|```)\s*)*", re.IGNORECASE)
+_FENCE = re.compile(r"```\w*")
 
 
-def format_tool(response: Response, *, think_tag: str = "think") -> str:
-    """The canonical text of a response."""
+def format_tool(response: Response, *, space: ActionSpace | None = None, think_tag: str = "think") -> str:
+    """The canonical text of a response; see `tars_jax.agent.format_response`."""
     _check_tag(think_tag)
-    functions = "".join(_format_function(action) for action in response.actions)
+    functions = "".join(format_function(action, space) for action in response.actions)
     call = f"{_CALL_OPEN}{functions}{_CALL_CLOSE}"
     if not response.thought:
         return call
@@ -47,7 +62,7 @@ def format_tool(response: Response, *, think_tag: str = "think") -> str:
 def parse_tool(
     text: str,
     *,
-    tools: frozenset[str] = frozenset(),
+    space: ActionSpace | None = None,
     think_tag: str = "think",
     pixel_size: tuple[float, float] | None = None,
 ) -> Response | ParseError:
@@ -62,53 +77,112 @@ def parse_tool(
     end = text.find(closing, position)
     if tagged and end < 0:
         return ParseError(ErrorKind.UNBALANCED, f"{opening} does not close", position)
-    start = text.find(_CALL_OPEN, end + len(closing) if tagged else position)
+    behind = end + len(closing) if end >= 0 else position
+    answer = final_answer(text, behind)
+    if isinstance(answer, ParseError):
+        return answer
+    opened = _OPENING.search(text, behind if tagged else position) or _FUNCTION.search(text, behind)
+    start = answer.start if answer else opened.start() if opened else -1
     if start < 0:
-        return ParseError(ErrorKind.NO_ACTION, f"there is no {_CALL_OPEN}", len(text))
+        return no_action(text, behind, f"there is no {_CALL_OPEN}")
     if 0 <= end < start:  # a chat template may have written the opening tag already
-        thoughts.append(_unescape(text[position + len(opening) * tagged : end], think_tag))
+        thoughts.append(_unescape(text[position + len(opening) * tagged : end], think_tag).strip())
         position = end + len(closing)
-    thoughts.append(text[position:start])
+    before = text[position:start].strip()
+    thoughts.append("" if _FENCE.fullmatch(before) else before)
+    thought = "\n".join(thoughts)
+    if answer is not None:
+        if opened or answer.begins_as_call(space):
+            return ParseError(ErrorKind.AMBIGUOUS, "there are an answer and a call", start)
+        finished = answer.finished(space)
+        return finished if isinstance(finished, ParseError) else Response(thought, finished)
+    if holds_answer(text[position:start]):
+        return ParseError(ErrorKind.AMBIGUOUS, "there are an answer and a call", start)
+    actions = _parse_functions(text, start, space, pixel_size)
+    return actions if isinstance(actions, ParseError) else Response(thought, tuple(actions))
 
+
+def _parse_functions(
+    text: str, position: int, space: ActionSpace | None, pixel_size: tuple[float, float] | None
+) -> list[Action] | ParseError:
+    """The functions of the calls that begin at `position`, with which the text ends."""
     actions: list[Action] = []
-    position = _skip_space(text, start + len(_CALL_OPEN))
-    while not text.startswith(_CALL_CLOSE, position):
-        function = _FUNCTION.match(text, position)
-        if not function:
+    if opened := _OPENING.match(text, position):
+        position = opened.end()
+    while True:
+        position = _skip_space(text, position)
+        if closed := _CLOSING.match(text, position):
+            if not actions:
+                return ParseError(ErrorKind.NO_ACTION, "the call has no function", position)
+            position = closed.end()
+            if not (another := _OPENING.match(text, _skip_space(text, position))):
+                break
+            position = _skip_space(text, another.end())
+        elif actions and _END.fullmatch(text, position):
+            break
+        start, function = position, _FUNCTION.match(text, position)
+        if function:
+            parameters = _parse_parameters(text, function.end())
+            if isinstance(parameters, ParseError):
+                return parameters
+            name, (values, position) = function[1], parameters
+        elif call := _json_call(text, position):
+            name, values, position = call
+        else:
             return ParseError(ErrorKind.UNBALANCED, f"neither <function=...> nor {_CALL_CLOSE} follows", position)
-        parameters: dict[str, str] = {}
-        start, position = position, _skip_space(text, function.end())
-        while not text.startswith(_FUNCTION_CLOSE, position):
-            parameter = _PARAMETER.match(text, position)
-            end = text.find(_PARAMETER_CLOSE, position)
-            if not parameter or end < 0:
-                return ParseError(ErrorKind.UNBALANCED, f"neither a parameter nor {_FUNCTION_CLOSE} follows", position)
-            if parameter[1] in parameters:
-                return ParseError(ErrorKind.BAD_ARGUMENT, f"{parameter[1][:80]!r} is given twice", position)
-            parameters[parameter[1]] = _parse_value(text[parameter.end() : end])
-            position = _skip_space(text, end + len(_PARAMETER_CLOSE))
         try:
-            actions.append(action_from_call(function[1], parameters, tools=tools, pixel_size=pixel_size))
+            actions += actions_from_call(name, values, space=space, pixel_size=pixel_size)
         except ActionError as error:
             return parse_error_of(error, start)
-        position = _skip_space(text, position + len(_FUNCTION_CLOSE))
-        if another := _NEXT_CALL.match(text, position):
-            position = another.end()
-    if not actions:
-        return ParseError(ErrorKind.NO_ACTION, "the call has no function", position)
-    position += len(_CALL_CLOSE)
     if not _END.fullmatch(text, position):
         return ParseError(ErrorKind.TRAILING_TEXT, f"there is text after {_CALL_CLOSE}", position)
-    return Response("\n".join(thought.strip() for thought in thoughts), tuple(actions))
+    return actions
 
 
-def _format_function(action: Action) -> str:
+def _json_call(text: str, position: int) -> tuple[str, dict[str, Any], int] | None:
+    """A call as JSON, {"name": ..., "arguments": {...}}: its name, its arguments and where it ends."""
+    try:
+        call, end = DECODER.raw_decode(text, position)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return None
+    arguments = call.get("arguments", {})
+    return (call["name"], arguments, end) if isinstance(arguments, dict) else None
+
+
+def _parse_parameters(text: str, position: int) -> tuple[dict[str, str], int] | ParseError:
+    """The parameters of a function whose tag ends at `position`, and where the function ends."""
+    parameters: dict[str, str] = {}
+    position = _skip_space(text, position)
+    while not text.startswith(_FUNCTION_CLOSE, position):
+        parameter = _PARAMETER.match(text, position)
+        end = text.find(_PARAMETER_CLOSE, position)
+        if not parameter or end < 0:
+            return ParseError(ErrorKind.UNBALANCED, f"neither a parameter nor {_FUNCTION_CLOSE} follows", position)
+        if parameter[1] in parameters:
+            return ParseError(ErrorKind.BAD_ARGUMENT, f"{parameter[1][:80]!r} is given twice", position)
+        parameters[parameter[1]] = Bare(_parse_value(text[parameter.end() : end]))
+        position = _skip_space(text, end + len(_PARAMETER_CLOSE))
+    return parameters, position + len(_FUNCTION_CLOSE)
+
+
+def format_function(action: Action, space: ActionSpace | None = None) -> str:
+    """One function of a canonical call."""
     name, parameters = call_of(action)
-    body = "".join(f"<parameter={key}>{_format_value(value)}</parameter>" for key, value in parameters.items())
+    function = function_named(name, space)
+
+    def written(key: str, value: Any) -> str:
+        if function is not None:
+            value = written_value(value, parameter_schema(function, key), function.parameters)
+        return format_value(value if isinstance(value, str) else to_json(value))
+
+    body = "".join(f"<parameter={key}>{written(key, value)}</parameter>" for key, value in parameters.items())
     return f"<function={name}>{body}</function>"
 
 
-def _format_value(value: str) -> str:
+def format_value(value: str) -> str:
+    """A value between its tags, with its escapes."""
     value = _escape(value, "parameter")
     return f"\n{value}\n" if value.startswith("\n") and value.endswith("\n") and len(value) > 1 else value
 
@@ -134,4 +208,4 @@ def _skip_space(text: str, position: int) -> int:
 
 def _check_tag(think_tag: str) -> None:
     if not re.fullmatch(NAME_PATTERN, think_tag):
-        raise InputError(f"think_tag takes a name of letters, digits and . _ -, got {think_tag!r}")
+        raise InputError(f"think_tag must be a name of letters, digits and . _ -; got {think_tag!r}")

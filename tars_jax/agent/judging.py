@@ -18,6 +18,7 @@ from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.agent.window import Sampled, WindowBuilder
+from tars_jax.environment import Observation
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 SCREENSHOTS = 5
@@ -39,11 +40,11 @@ def question_about(
     trajectory: Trajectory, instruction: str, writer: PromptWriter, screenshots: int = SCREENSHOTS
 ) -> Question:
     """The question whether `trajectory`, which was to follow `instruction`, did."""
-    final = (trajectory.final_screenshot,) if trajectory.final_screenshot else ()
-    shown = (*(step.screenshot for step in trajectory.steps), *final)[-screenshots:]
+    seen = (*(step.screenshot for step in trajectory.steps), trajectory.final_screenshot)
+    shown = tuple(filter(None, seen))[-screenshots:]
     text = "\n".join([instruction, *(step.response for step in trajectory.steps), "1 or 0?"])
-    tokens = writer.question(text, len(shown))
-    return Question(trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), trajectory.solved)
+    tokens = writer.question(text, [writer.shown(Observation(screenshot)).image_tokens for screenshot in shown])
+    return Question(trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), trajectory.succeeded)
 
 
 def verdict_of(text: str, grammar: str) -> bool | None:
@@ -68,7 +69,8 @@ def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, g
     text = writer.read(sampled.tokens)
     parsed, verdict = parse_response(text, grammar=grammar), verdict_of(text, grammar)
     thought = "" if isinstance(parsed, ParseError) else parsed.thought
-    reward = float(verdict is question.solved)
+    success = verdict is question.solved
+    reward = float(success)
     last = len(question.screenshots) - 1
     looked_at = [Step(screenshot, "", "", "", None, 0.0, 0, True, {}) for screenshot in question.screenshots[:-1]]
     judged = Step(
@@ -87,4 +89,6 @@ def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, g
     window.wrote(sampled, last)
     window.images += range(len(question.screenshots))
     task = {**question.task, "id": question.id, "max_steps": 1}  # to judge this trajectory is a task of its own
-    return Trajectory(question.id, task, (window.build(),), (*looked_at, judged), Outcome.FINISHED, reward)
+    return Trajectory(
+        question.id, task, (window.build(),), (*looked_at, judged), Outcome.FINISHED, reward, success=success
+    )

@@ -35,6 +35,9 @@ _ALIASES = {
 MODIFIERS = frozenset({"ctrl", "shift", "alt", "meta"})
 NAMED_KEYS = frozenset(_ALIASES) - {"+"}
 _CANONICAL = {alias: name for name, aliases in _ALIASES.items() for alias in (name, *aliases)}
+_MODIFIED = re.compile(r"(\w+)[-,](.+)", re.DOTALL)
+_QUOTED = r"'\w+'|\"\w+\""
+_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED}|\w+(?=\s*,))(?:\s*,\s*(?:{_QUOTED}|\w+))*\s*\]\s*")
 _TWO_WORDS = re.compile(r"\b(page|arrow|caps)\s+(?=(?:up|down|left|right|lock)\b)", re.IGNORECASE)
 
 
@@ -52,13 +55,25 @@ def canonical_key(text: str) -> str | None:
 
 
 def split_combination(text: str) -> list[str]:
-    """The parts of a combination: separated by spaces, or by plus signs as models also write ("ctrl+t", "ctrl + t").
+    """The parts of a combination: separated by spaces, or as models also write them: "ctrl+t", "ctrl + t", "ctrl-t",
+    "ctrl, t", "['ctrl', 't']".
 
-    A plus sign between two keys separates them; as a key in that place it is written `plus`.
+    A plus sign between two keys separates them; as a key in that place it is written `plus`. A hyphen and a comma
+    separate behind a modifier alone.
     """
+    if _LIST.fullmatch(text):
+        return re.findall(r"\w+", text)
     words = _TWO_WORDS.sub(r"\1", text).split()
     keys = [word for place, word in enumerate(words) if word != "+" or place in (0, len(words) - 1)]
-    return [part for word in keys for part in re.split(r"(?<=[^+])\+(?=.)", word)]
+    return [part for word in keys for piece in re.split(r"(?<=[^+])\+(?=.)", word) for part in _behind_modifiers(piece)]
+
+
+def _behind_modifiers(word: str) -> list[str]:
+    parts: list[str] = []
+    while len(parts) < len(MODIFIERS) and (found := _MODIFIED.fullmatch(word)) and canonical_key(found[1]) in MODIFIERS:
+        parts.append(found[1])
+        word = found[2]
+    return [*parts, word.removesuffix(",") if canonical_key(word[:-1]) in MODIFIERS else word]
 
 
 def join_combination(keys: Sequence[str]) -> str:

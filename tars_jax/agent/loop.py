@@ -7,49 +7,26 @@ policy does wrong is an outcome.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from tars_jax.agent.actions import Action, Finished, action_point
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.agent.memory import Memory, MemoryConfig, Turn, summarise
+from tars_jax.agent.guide import action_guide
+from tars_jax.agent.memory import Memory, MemoryConfig, Turn, summarize
+from tars_jax.agent.observations import Shown
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError
 from tars_jax.agent.window import Sampled, WindowBuilder
+from tars_jax.environment import ActionSpace, Observation, Task, Transition, Verification
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 
-class Frame(Protocol):
-    """What an environment shows."""
-
-    @property
-    def png(self) -> bytes: ...
-
-    @property
-    def pixels(self) -> np.ndarray: ...  # [height, width, 3] uint8
-
-    @property
-    def info(self) -> dict[str, Any]: ...
-
-
-class Transition(Protocol):
-    """What an action led to."""
-
-    @property
-    def frame(self) -> Frame: ...
-
-    @property
-    def reward(self) -> float: ...
-
-    @property
-    def terminated(self) -> bool: ...
-
-
-class Environment(Protocol):
-    """A task that has been reset, acted upon step by step."""
+class Acts(Protocol):
+    """An environment whose episode has begun."""
 
     async def step(self, actions: Sequence[Action]) -> Transition: ...
 
@@ -75,55 +52,78 @@ class AgentConfig:
     memory: MemoryConfig = dataclasses.field(default_factory=MemoryConfig)
     max_malformed: int = 2  # this many unreadable responses in a row end the episode as rejected
     max_prompt: int | None = None  # tokens in a window before an answer; an episode that needs more is truncated
+    list_actions: bool = False  # the instruction begins with what can be called and how
+    # From a screenshot's (height, width) to those at which the policy sees it and it is recorded. None: as it is.
+    screenshot_size: Callable[[int, int], tuple[int, int]] | None = None
     # From a screenshot's (height, width) to those of the image in whose pixels the policy points, as models based on
-    # Qwen2.5-VL do: `smart_resize`, for instance. None: it points on the grid of 0..1000.
+    # Qwen2.5-VL do: `tars_jax.agent.pixel_size`, for instance. None: it points on the grid of 0..1000.
     image_size: Callable[[int, int], tuple[int, int]] | None = None
 
-    def pixel_size(self, frame: Frame) -> tuple[int, int] | None:
-        """What `parse_response` takes for an answer to `frame`."""
-        if self.image_size is None:
+    def told(self, instruction: str, space: ActionSpace | None) -> str:
+        """The instruction as it stands in a window."""
+        if not self.list_actions:
+            return instruction
+        return f"{action_guide(self.grammar, space, pixels=self.image_size is not None)}\n\n{instruction}"
+
+    def seen(self, observation: Observation) -> Observation:
+        """The observation at the size that the policy sees."""
+        if self.screenshot_size is None or observation.pixels is None:
+            return observation
+        return observation.resized(*self.screenshot_size(*observation.pixels.shape[:2]))
+
+    def pixel_size(self, observation: Observation) -> tuple[int, int] | None:
+        """What `parse_response` takes for an answer to `observation`."""
+        if self.image_size is None or observation.pixels is None:
             return None
-        height, width = self.image_size(*frame.pixels.shape[:2])
+        height, width = self.image_size(*observation.pixels.shape[:2])
         return width, height
 
 
 async def play_episode(
-    environment: Environment,
-    first_frame: Frame,
+    environment: Acts,
+    first: Observation,
     policy: PolicySession,
     writer: PromptWriter,
     config: AgentConfig,
     *,
     id: str,
-    task: Mapping[str, Any],
+    task: Task,
     instruction: str,
-    max_steps: int,
+    space: ActionSpace | None = None,
+    refused: Callable[[Observation, str], Observation] | None = None,
 ) -> Trajectory:
-    """Plays one episode from its first frame to an outcome. Exceptions of environment and policy pass through, but
-    for a turn after the first that is declined: then the episode is truncated, and `metadata["declined"]` says why."""
-    memory = Memory(config.memory)
-    frame, outcome, malformed = first_frame, Outcome.TRUNCATED, 0
+    """Plays one episode from its first observation to an outcome.
+
+    A response that cannot be read changes nothing, and the next observation says why, unless `refused` makes another
+    one of the last and of the reason. `space`: what may be called; None takes every GUI action. Exceptions of
+    environment and policy pass through, but for a turn after the first that is declined: then the episode is truncated,
+    and `metadata["declined"]` says why.
+    """
+    memory, asked = Memory(config.memory), instruction
+    refused = refused or _refused
+    instruction, first = config.told(instruction, space), config.seen(first)
+    observation, outcome, malformed = first, Outcome.TRUNCATED, 0
     ended: dict[str, str] = {}
+    verdicts: list[bool | None] = []
     steps: list[Step] = []
     windows: list[ContextWindow] = []
     window, restart = WindowBuilder(), True
-    frames = {0: first_frame}  # by step; those that a window may still show, as an episode's pixels are many
+    shown = writer.shown(first)
+    seen = {0: first}  # by step; those that a window may still show, as an episode's pixels are many
 
-    for index in range(max_steps):
-        steps_left = max_steps - index
+    for index in range(task.max_steps):
+        steps_left = task.max_steps - index
         if restart:
-            unread = _whole_context(memory, writer, instruction, index, steps_left)
+            unread = _whole_context(memory, writer, instruction, index, steps_left, shown)
         else:
-            unread = [(index, writer.observation(steps_left, first=False))]
+            unread = [(index, writer.observation(steps_left, first=False, shown=shown))]
         size = window.size + sum(len(tokens) for _, tokens in unread)
         if config.max_prompt is not None and size > config.max_prompt and steps:
             break
-        shown = [step for step, _ in unread if step >= 0]
+        images = {step: pixels for step, _ in unread if step >= 0 and (pixels := seen[step].pixels) is not None}
         try:
             sampled = await policy.respond(
-                [token for _, tokens in unread for token in tokens],
-                [frames[step].pixels for step in shown],
-                restart=restart,
+                [token for _, tokens in unread for token in tokens], list(images.values()), restart=restart
             )
         except TurnDeclined as error:
             if not steps:
@@ -132,65 +132,97 @@ async def play_episode(
             break
         for step, tokens in unread:
             window.read(tokens, step)
-        window.images += shown
+        window.images += images
         window.wrote(sampled, index)
 
         text = writer.read(sampled.tokens)
-        parsed = parse_response(text, grammar=config.grammar, pixel_size=config.pixel_size(frame))
+        pixel_size = config.pixel_size(observation)
+        parsed = parse_response(text, grammar=config.grammar, space=space, pixel_size=pixel_size)
         response = None if isinstance(parsed, ParseError) else parsed
         thought, actions = ("", ()) if response is None else (response.thought, response.actions)
         malformed = malformed + 1 if response is None else 0
-        reward, terminated, before = 0.0, False, frame
-        if actions:
+        before, read = observation, shown
+        if isinstance(parsed, ParseError):
+            transition = Transition(refused(observation, parsed.message))
+        else:
             transition = await environment.step(actions)
-            frame, reward, terminated = transition.frame, transition.reward, transition.terminated
+            verdicts.append(transition.success)
+        observation = config.seen(transition.observation)
+        shown = writer.shown(observation)
         point = action_point(actions[0]) if actions else None
         steps.append(
             Step(
-                screenshot=before.png,
+                screenshot=before.screenshot,
                 response=text,
                 thought=thought,
                 action="\n\n".join(format_call(action) for action in actions),
                 point=None if point is None else (point.x, point.y),
-                reward=reward,
+                reward=transition.reward,
                 think_tokens=len(writer.codec.encode(thought)),
                 valid=response is not None,
-                info=before.info,
+                info=dict(before.info),
+                text=read.text,
             )
         )
-        if terminated or any(isinstance(action, Finished) for action in actions):
+        if transition.terminated or any(isinstance(action, Finished) for action in actions):
             outcome = Outcome.FINISHED
+            break
+        if transition.truncated:
             break
         if malformed >= config.max_malformed:
             outcome = Outcome.REJECTED
             break
-        summary = summarise(thought, frame.png != before.png, response is not None)
-        memory, restart = memory.add(Turn(index, sampled.tokens, steps_left, summary))
+        changed = observation.screenshot != before.screenshot or shown.text != read.text
+        summary = summarize(thought, changed, response is not None)
+        memory, restart = memory.add(Turn(index, sampled.tokens, read, steps_left, summary))
         remembered = {turn.step for turn in memory.working}
-        frames = {step: kept for step, kept in frames.items() if step in remembered} | {index + 1: frame}
+        seen = {step: kept for step, kept in seen.items() if step in remembered} | {index + 1: observation}
         if restart:
             windows.append(window.build())
             window = WindowBuilder()
 
     if window.columns:
         windows.append(window.build())
+    reward = sum(step.reward for step in steps)
     return Trajectory(
         id=id,
-        task=dict(task),
+        task=task.to_json(),
         windows=tuple(windows),
         steps=tuple(steps),
         outcome=outcome,
-        reward=sum(step.reward for step in steps),
-        metadata={"final": frame.info, **ended},
-        final_screenshot=frame.png,
+        reward=reward,
+        metadata={"final": dict(observation.info), "instruction": asked, **ended},
+        final_screenshot=observation.screenshot,
+        final_text=shown.text,
+        success=_success(task.verification, reward, verdicts),
     )
 
 
+def _refused(observation: Observation, message: str) -> Observation:
+    """What follows a response that could not be read: the same screenshot, and why it could not."""
+    if observation.pixels is None:
+        return Observation(text=message, info=observation.info)
+    return Observation.decoded(observation.screenshot, observation.pixels, message, observation.info)
+
+
+def _success(verification: Verification, reward: float, verdicts: Sequence[bool | None]) -> bool | None:
+    """The task's own statement: its threshold, else what the environment said last; None where a judge is to say it.
+
+    An environment that was never acted on has not been solved.
+    """
+    if verification.threshold is not None:
+        return reward >= verification.threshold
+    if verification.by != "environment":
+        return None
+    return verdicts[-1] if verdicts else False
+
+
 def _whole_context(
-    memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int
+    memory: Memory, writer: PromptWriter, instruction: str, index: int, steps_left: int, shown: Shown
 ) -> list[tuple[int, list[int]]]:
     """What a new window begins with, each part with its step: the preamble (-1), what is remembered, what is shown."""
     parts = [(-1, writer.preamble(instruction, memory.text()))]
     for number, turn in enumerate(memory.working):
-        parts.append((turn.step, [*writer.observation(turn.steps_left, first=number == 0), *turn.response]))
-    return [*parts, (index, writer.observation(steps_left, first=not memory.working))]
+        begun = writer.observation(turn.steps_left, first=number == 0, shown=turn.shown)
+        parts.append((turn.step, [*begun, *turn.response]))
+    return [*parts, (index, writer.observation(steps_left, first=not memory.working, shown=shown))]

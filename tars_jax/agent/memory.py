@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 
 from tars_jax import InputError
+from tars_jax.agent.observations import Shown
 
 MAX_INTENTION = 40  # characters of a summary: a policy that rambles must not fill its windows with memories
 
@@ -20,6 +21,7 @@ class Turn:
 
     step: int
     response: tuple[int, ...]  # the tokens as sampled
+    shown: Shown  # the observation that it answers
     steps_left: int
     summary: str
 
@@ -32,7 +34,9 @@ class MemoryConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_steps <= self.max_steps:
-            raise InputError(f"memory takes 0 <= min_steps <= max_steps, got {self.min_steps} and {self.max_steps}")
+            raise InputError(
+                f"memory.min_steps must be 0 to {self.max_steps}, which is memory.max_steps; got {self.min_steps}"
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,9 +62,9 @@ class Memory:
         return "; ".join(self.episodic)
 
 
-def summarise(thought: str, screen_changed: bool, valid: bool) -> str:
+def summarize(thought: str, changed: bool, valid: bool) -> str:
     """A step in a few words: the intention (the last clause of its thought) and the outcome."""
     if not valid:
         return "unreadable"
     intention = thought.rsplit(",", 1)[-1].strip()[:MAX_INTENTION] or "acted"
-    return intention if screen_changed else f"{intention}: nothing"
+    return intention if changed else f"{intention}: nothing"

@@ -1,16 +1,20 @@
 """What the policy reads: the turns of a conversation as tokens.
 
 A window begins with the instruction and the episodic memory; every observation is a user turn with the remaining step
-budget and one screenshot; every response is an agent turn. Text is tokenised here, once, when it enters a window; what
-looks like a special token in it stays text.
+budget, the observation's text and its screenshot, as far as it has them; every response is an agent turn. Text is
+tokenized here, once, when it enters a window; what looks like a special token in it stays text.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
+
+from tars_jax.agent.observations import Shown, bounded
+from tars_jax.environment import Observation
+from tars_jax.model.chat_tokens import OUR_CHAT, ChatTokens, broken
 
 _SPECIAL = re.compile(r"<\|\w+\|>")
 
@@ -24,56 +28,47 @@ class Codec(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class ChatFormat:
-    """The special tokens around turns. The defaults are those of our own tokenizer."""
-
-    user: str = "<|user|>"
-    agent: str = "<|agent|>"
-    end: str = "<|end|>"
-    image_start: str = "<|vision_start|>"
-    image: str = "<|image|>"
-    image_end: str = "<|vision_end|>"
-
-
-# As the Qwen families write it, but that a window's turns follow each other without a line break in between.
-QWEN_CHAT = ChatFormat(
-    user="<|im_start|>user\n",
-    agent="<|im_end|>\n<|im_start|>assistant\n",
-    end="<|im_end|>",
-    image="<|image_pad|>",
-)
-
-
-@dataclasses.dataclass(frozen=True)
 class PromptWriter:
     """Turns text and screenshots into tokens."""
 
     codec: Codec
-    image_tokens: int  # decoder tokens of one screenshot
+    image_tokens: int | Callable[[int, int], int]  # decoder tokens of a screenshot: of any, or of (height, width)
     show_budget: bool = True
-    chat: ChatFormat = ChatFormat()
+    chat: ChatTokens = OUR_CHAT
+    max_observation_tokens: int = 0  # of an observation's text; 0: it is not shown
 
     def preamble(self, instruction: str, memory: str) -> list[int]:
         """The head of a window: the instruction, and what the episodic memory holds."""
         earlier = f"\nEarlier: {memory}" if memory else ""
-        return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_broken, instruction + earlier)}\n")
+        return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_as_text, instruction + earlier)}\n")
 
-    def observation(self, steps_left: int, *, first: bool) -> list[int]:
-        """A user turn with one screenshot; the first one of a window continues the preamble's turn."""
+    def shown(self, observation: Observation) -> Shown:
+        """What of an observation stands in a window. Its text is bounded by `max_observation_tokens`."""
+        text = bounded(observation.text, self.max_observation_tokens, lambda text: len(self.codec.encode(text)))
+        pixels = observation.pixels
+        return Shown(text, 0 if pixels is None else self.image_size(*pixels.shape[:2]))
+
+    def image_size(self, height: int, width: int) -> int:
+        """Decoder tokens of a screenshot of so many pixels."""
+        return self.image_tokens if isinstance(self.image_tokens, int) else self.image_tokens(height, width)
+
+    def observation(self, steps_left: int, *, first: bool, shown: Shown) -> list[int]:
+        """A user turn; the first one of a window continues the preamble's turn."""
         budget = f"{steps_left} left" if self.show_budget else ""
-        image = self.chat.image_start + self.chat.image * self.image_tokens + self.chat.image_end
-        return self.codec.encode(("" if first else self.chat.user) + budget + image + self.chat.agent)
+        text = f"\n{_SPECIAL.sub(_as_text, shown.text)}\n" if shown.text else ""
+        image = self.chat.picture(shown.image_tokens)
+        return self.codec.encode(("" if first else self.chat.user) + budget + text + image + self.chat.agent)
 
-    def question(self, text: str, images: int) -> list[int]:
-        """A whole conversation in one user turn, with so many screenshots, that the agent is to answer."""
-        image = self.chat.image_start + self.chat.image * self.image_tokens + self.chat.image_end
-        return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_broken, text)}\n" + image * images + self.chat.agent)
+    def question(self, text: str, images: Sequence[int]) -> list[int]:
+        """A conversation in one user turn, with screenshots of so many tokens each, that the agent is to answer."""
+        shown = "".join(map(self.chat.picture, images))
+        return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_as_text, text)}\n" + shown + self.chat.agent)
 
     def response(self, text: str) -> list[int]:
         """An agent turn that somebody else wrote (a reference player, an annotator); it may hold a model's own tokens,
         such as those around a box, but no turn and no image."""
         turns = _SPECIAL.findall("".join(dataclasses.astuple(self.chat)))
-        plain = _SPECIAL.sub(lambda token: _broken(token) if token[0] in turns else token[0], text)
+        plain = _SPECIAL.sub(lambda token: broken(token[0]) if token[0] in turns else token[0], text)
         return self.codec.encode(plain + self.chat.end)
 
     def read(self, tokens: Sequence[int]) -> str:
@@ -81,6 +76,5 @@ class PromptWriter:
         return self.codec.decode(tokens).removesuffix(self.chat.end)
 
 
-def _broken(token: re.Match[str]) -> str:
-    """A space makes plain text of what would be read as a special token."""
-    return f"{token[0][0]} {token[0][1:]}"
+def _as_text(token: re.Match[str]) -> str:
+    return broken(token[0])

@@ -17,11 +17,12 @@ class ErrorKind(enum.Enum):
     BAD_ARGUMENT = "bad_argument"  # an unknown name or an impossible value
     UNBALANCED = "unbalanced"  # a quote, bracket or tag that does not close
     TRAILING_TEXT = "trailing_text"  # something after the last call
+    AMBIGUOUS = "ambiguous"  # two readings are possible
 
 
 @dataclasses.dataclass(frozen=True)
 class ParseError:
-    """Why a text is no response. A value, never raised: malformed output is an outcome, not an accident."""
+    """Why a text is no response. A value, never raised: malformed output is an outcome, not an exception."""
 
     kind: ErrorKind
     message: str
@@ -39,7 +40,7 @@ class Response:
         object.__setattr__(self, "thought", self.thought.strip())
         object.__setattr__(self, "actions", tuple(self.actions))
         if not self.actions:
-            raise InputError("a response takes at least one action, got none")
+            raise InputError("a response must have at least one action; got none")
 
 
 def parse_error_of(error: ActionError, position: int) -> ParseError:

@@ -1,4 +1,4 @@
-"""Trajectories that earlier runs have recorded, to be learnt from again: the flywheel's way back (UI-TARS-2, 2.3)."""
+"""Trajectories that earlier runs have recorded, to be learned from again: the flywheel's way back (UI-TARS-2, 2.3)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,49 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.trajectory import Trajectory, load_trajectory
+from tars_jax.tasks.library import load_playable
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.checks import check_answers
+from tars_jax.trajectory.files import load_trajectory
 
 VERDICTS = ("any", "solved", "failed")
 
 
-def recorded_trajectories(folders: Sequence[str]) -> list[Trajectory]:
+def recorded_trajectories(folders: Sequence[str], vocabulary: int | None = None) -> list[Trajectory]:
     """All episodes that carry a reward, folder by folder, by number.
 
-    Raises InputError that names a folder without any, or a file that is damaged.
+    Raises InputError that names a folder without any, or the file and field of what is damaged, cannot be trained on
+    or, for a model of so many tokens, is beyond its `vocabulary`.
     """
     found: list[Trajectory] = []
     for folder in folders:
         files = sorted(Path(folder).glob("*.trajectory"))
         if not files:
-            raise InputError(f"trajectories: {folder} holds none; it takes folders such as RUN/trajectories/ppo.")
-        found += map(load_trajectory, files)
+            raise InputError(
+                f"trajectories must be folders such as RUN/trajectories/ppo; got {folder}, which holds none"
+            )
+        found += (_trainable(file, vocabulary) for file in files)
     return [trajectory for trajectory in found if trajectory.outcome.carries_reward]
+
+
+def _trainable(file: Path, vocabulary: int | None) -> Trajectory:
+    trajectory = load_trajectory(file)
+    check_answers(trajectory, str(file))
+    for index, window in enumerate(trajectory.windows):
+        if vocabulary is not None and window.tokens.max(initial=0) >= vocabulary:
+            raise InputError(
+                f"{file}: field windows[{index}].tokens must be below the vocabulary, {vocabulary}; "
+                f"got {window.tokens.max()}."
+            )
+    return trajectory
+
+
+def instruction_of(trajectory: Trajectory) -> str:
+    """What the agent was asked to do. Raises InputError where neither the episode nor a game of ours says it."""
+    told = trajectory.metadata.get("instruction") or trajectory.task.get("instruction")
+    return told or load_playable(trajectory.task["environment"]).instruction_for(trajectory.steps[0].info)
 
 
 def with_verdict(trajectories: Sequence[Trajectory], verdict: str) -> list[Trajectory]:
     """Those with V = 1 ("solved"), with V = 0 ("failed"), or all ("any")."""
-    return [each for each in trajectories if verdict == "any" or each.solved == (verdict == "solved")]
+    return [each for each in trajectories if verdict == "any" or each.succeeded == (verdict == "solved")]

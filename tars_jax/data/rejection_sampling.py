@@ -43,12 +43,12 @@ def keep(attempts: Sequence[Trajectory], rule: KeepRule) -> list[Trajectory]:
     order = sorted(attempts, key=lambda each: len(each.steps)) if rule.prefer == "shortest" else attempts
     distinct: dict[tuple[str, ...], Trajectory] = {}
     for trajectory in order:
-        if trajectory.solved and all(step.valid for step in trajectory.steps):
+        if trajectory.succeeded and all(step.valid for step in trajectory.steps):
             distinct.setdefault(tuple(step.action for step in trajectory.steps), trajectory)
     return list(distinct.values())[: rule.at_most]
 
 
 def count_attempts(groups: Sequence[Sequence[Trajectory]]) -> Attempts:
-    solved = [[each.solved for each in group] for group in groups]
+    solved = [[each.succeeded for each in group] for group in groups]
     none, every = sum(not any(group) for group in solved), sum(all(group) for group in solved)
     return Attempts(none, len(solved) - none - every, every)

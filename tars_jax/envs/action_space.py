@@ -71,7 +71,7 @@ def space_to_action(sample: Mapping[str, Any]) -> Action:
       InputError: the sample is not in the space.
     """
     if not isinstance(sample, Mapping) or not _SPACE.contains(dict(sample)):
-        raise InputError(f"the action takes a sample of tars_jax.envs.action_space(), got {sample!r}")
+        raise InputError(f"the action must be a sample of tars_jax.envs.action_space(); got {sample!r}")
     name = CALLS[int(sample["call"])]
     first, *others = (int(key) for key in sample["keys"])
     point = Point(*(float(number) for number in sample["point"]))
@@ -133,7 +133,5 @@ def action_to_space(action: Action) -> dict[str, Any]:
                 sample["content"] = value
     missing_point = getattr(action, "point", sample) is None
     if missing_point or not _SPACE.contains(sample):
-        raise InputError(
-            f"the action space has no {action!r}; it takes {', '.join(CALLS)}, each with all its parameters"
-        )
+        raise InputError(f"a call must be one of {', '.join(CALLS)}, each with all its parameters; got {action!r}")
     return sample

@@ -1,4 +1,4 @@
-"""Browsers for synchronous callers: one event loop in a background thread, one browser manager per configuration.
+"""Environments and browsers for synchronous callers: one event loop in a thread, a browser manager per configuration.
 
 All environments of a process share them; the last one that lets go of a manager closes it, and the last manager takes
 the thread with it. Browsers that nobody closed die with the process (sandbox/browser/reaper.py).
@@ -26,7 +26,7 @@ class Background:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._managers: dict[BrowserConfig, BrowserManager | BrowserClient] = {}
-        self._users: dict[BrowserConfig, int] = {}
+        self._users: dict[BrowserConfig | None, int] = {}
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs `work` on the background loop and waits for it; an interrupt of the waiting cancels it."""
@@ -37,6 +37,12 @@ class Background:
         except BaseException:
             future.cancel()
             raise
+
+    def hold(self) -> None:
+        """Keeps the loop, for work that takes no browser, until a `release` of None."""
+        with self._lock:
+            self._start_loop()
+            self._users[None] = self._users.get(None, 0) + 1
 
     def acquire(self, config: BrowserConfig) -> BrowserManager | BrowserClient:
         """The manager for `config`, started. Every `acquire` wants one `release`."""
@@ -53,16 +59,17 @@ class Background:
             self._users[config] = self._users.get(config, 0) + 1
             return self._managers[config]
 
-    def release(self, config: BrowserConfig) -> None:
+    def release(self, config: BrowserConfig | None) -> None:
         with self._lock:
             self._users[config] -= 1
             if not self._users[config]:
                 self._close_manager(config)
 
-    def _close_manager(self, config: BrowserConfig) -> None:
+    def _close_manager(self, config: BrowserConfig | None) -> None:
         del self._users[config]
         try:
-            self.run(self._managers.pop(config).close())
+            if config is not None:
+                self.run(self._managers.pop(config).close())
         finally:
             self._stop_loop_if_idle()
 
@@ -73,7 +80,7 @@ class Background:
             self._thread.start()
 
     def _stop_loop_if_idle(self) -> None:
-        if self._managers or self._loop is None or self._thread is None:
+        if self._users or self._loop is None or self._thread is None:
             return
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()

@@ -12,14 +12,13 @@ import re
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished
-from tars_jax.envs.gui import Position, acts_on_page, held_after, mouse_after, to_events
-from tars_jax.sandbox.browser import ActsOnPage, InputEvent, Observation, OpensPages, PageError, Site
+from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.envs.gui import PAGE_ACTIONS, Position, acts_on_page, held_after, mouse_after, to_events
+from tars_jax.sandbox import browser
+from tars_jax.sandbox.browser import ActsOnPage, InputEvent, OpensPages, PageError, Site
 from tars_jax.tasks.library import Playable, load_playable
-from tars_jax.tasks.task import Task
 
 _REFUSED = re.compile(r"RangeError: option \w+ takes ")  # a game's words for a value that no level has
 _STACK = "\n    at "
@@ -31,30 +30,11 @@ class BrowserGameSettings:
     settle_ms: float | None = None  # virtual time after an action; None: what the game asks for
 
 
-@dataclasses.dataclass(frozen=True)
-class Frame:
-    """What there is to see."""
-
-    png: bytes
-    pixels: np.ndarray  # [height, width, 3] uint8
-    info: dict[str, Any]  # "state" and "verdict" of the game: for verification and analysis, never for the policy
-
-
-@dataclasses.dataclass(frozen=True)
-class Transition:
-    """What came of a step."""
-
-    frame: Frame
-    reward: float  # what the actions earned, by the rule of the game
-    terminated: bool  # the game is over, or the agent said that it is done
-    info: dict[str, Any]  # "executed": how many had their turn; "ignored": the names of those among them without effect
-
-
 @dataclasses.dataclass
 class _Episode:
     """Where the running episode stands."""
 
-    frame: Frame
+    observation: Observation
     begun: Any  # how the page names the episode
     terminated: bool = False
     mouse: Position | None = None
@@ -75,7 +55,23 @@ class BrowserGame:
         self._game: Playable | None = None
         self._episode: _Episode | None = None
 
-    async def reset(self, task: Task) -> Frame:
+    @property
+    def action_space(self) -> ActionSpace:
+        return PAGE_ACTIONS
+
+    @property
+    def page(self) -> ActsOnPage | None:
+        """What is played on; None before the first episode, and after a failure or `close`."""
+        return self._page
+
+    @property
+    def instruction(self) -> str:
+        """Of the running episode; empty before the first."""
+        if self._game is None or self._episode is None:
+            return ""
+        return self._game.instruction_for(self._episode.observation.info)
+
+    async def reset(self, task: Task) -> Observation:
         """Starts the task's episode.
 
         Raises:
@@ -83,7 +79,7 @@ class BrowserGame:
           PageError: the game cannot start: it found no such level, its page raised, or what it shows is no verdict.
           SandboxFailure: the browser failed; reset again.
         """
-        game = load_playable(task.game)
+        game = load_playable(task.environment)
         game.check_options(task.options)
         if self._game is not game:
             await self.close()
@@ -95,24 +91,20 @@ class BrowserGame:
                     await self._page.act(list(held.values()), advance_ms=0)
         if self._page is None:
             self._page = await self._manager.open_page(
-                Site(game.site_root, game.index, game.mounts), single_canvas=game.single_canvas
+                Site(game.site_root, game.index, game.mounts), single_canvas=game.single_canvas, size=game.page_size
             )
             self._game = game
         try:
             async with self._whole_or_closed():
-                observation = await self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
-                frame = _frame(observation)
+                shown = await self._page.start(game.start_expression(task), seed=task.seed, read=_READ)
+                observation = _observed(shown)
         except PageError as error:
             about = f"task {task.id}: {game.name} cannot start with {task.options}"
             if _REFUSED.match(str(error)):  # whoever asked for it needs no stack of ours
                 raise InputError(f"{about}: {str(error).partition(_STACK)[0]}") from None
             raise PageError(f"{about}: {error}") from None
-        height, width, _ = frame.pixels.shape
-        if game.page_size not in (None, (width, height)):
-            asked = "x".join(map(str, game.page_size))
-            raise InputError(f"task {task.id}: {game.name} takes a browser of {asked} pixels, got {width}x{height}")
-        self._episode = _Episode(frame, observation.data.get("begun"))
-        return frame
+        self._episode = _Episode(observation, shown.data.get("begun"))
+        return observation
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         """Carries out the actions of one turn in order, and stops where the episode ends.
@@ -124,7 +116,7 @@ class BrowserGame:
         """
         episode = self._episode
         if episode is None or self._page is None or self._game is None:
-            raise InputError("step takes an episode: call reset first")
+            raise InputError("reset must be called before step")
         settle_ms = self._game.settle_ms if self._settings.settle_ms is None else self._settings.settle_ms
         reward, executed, ignored = 0.0, 0, []
         for action in actions:
@@ -137,20 +129,22 @@ class BrowserGame:
             if not acts_on_page(action):
                 ignored.append(action.name)
                 continue
-            height, width, _ = episode.frame.pixels.shape
+            assert episode.observation.pixels is not None
+            height, width, _ = episode.observation.pixels.shape
             events, own_ms = to_events(action, width, height, episode.mouse)
             async with self._whole_or_closed():
-                observation = await self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ)
-                if (begun := observation.data.get("begun")) != episode.begun:
+                shown = await self._page.act(events, advance_ms=max(settle_ms, own_ms), read=_READ)
+                if (begun := shown.data.get("begun")) != episode.begun:
                     raise PageError(f"{self._game.name} began an episode that nobody asked for: {begun}")
-                before, episode.frame = episode.frame.info["verdict"], _frame(observation)
+                before, episode.observation = episode.observation.info["verdict"], _observed(shown)
             episode.mouse = mouse_after(events, episode.mouse)
             episode.held = held_after(events, episode.held)
-            verdict = episode.frame.info["verdict"]
+            verdict = episode.observation.info["verdict"]
             reward += self._game.reward(before, verdict)
             episode.terminated = bool(verdict["done"])
+        success = bool(episode.observation.info["verdict"]["success"])
         info = {"executed": executed, "ignored": tuple(ignored)}
-        return Transition(episode.frame, reward, episode.terminated, info)
+        return Transition(episode.observation, reward, episode.terminated, success=success, info=info)
 
     async def close(self) -> None:
         """Closes the page. May be called at any time, and again; a later `reset` opens a new one."""
@@ -168,10 +162,10 @@ class BrowserGame:
             raise
 
 
-def _frame(observation: Observation) -> Frame:
+def _observed(shown: browser.Observation) -> Observation:
     """Raises `PageError` for what is no verdict: a page may be of anybody's making (data/game_synthesis)."""
-    verdict = observation.data.get("verdict")
+    verdict = shown.data.get("verdict")
     if not isinstance(verdict, dict) or not all(type(verdict.get(field)) is bool for field in ("done", "success")):
-        raise PageError(f"verify() gave {str(verdict)[:200]}, which is no verdict")
-    info = {name: observation.data[name] for name in ("state", "verdict")}
-    return Frame(observation.png, observation.pixels, info)
+        raise PageError(f"verify() must give a verdict; got {str(verdict)[:200]}")
+    info = {name: shown.data[name] for name in ("state", "verdict")}
+    return Observation.decoded(shown.png, shown.pixels, info=info)

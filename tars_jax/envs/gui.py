@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 
 from tars_jax.agent.actions import (
     Action,
+    CallUser,
     Click,
     Drag,
+    Finished,
     Hotkey,
     LeftDouble,
     MouseDown,
@@ -26,6 +28,7 @@ from tars_jax.agent.actions import (
     Type,
     Wait,
 )
+from tars_jax.environment import ActionSpace
 from tars_jax.sandbox import browser
 from tars_jax.sandbox.browser import InputEvent, InsertText, KeyDown, KeyUp, MouseMove, Wheel, is_key
 
@@ -73,6 +76,8 @@ _PAGE_ACTIONS = (
     Type,
     Wait,
 )
+
+PAGE_ACTIONS = ActionSpace("game", tuple(action.name for action in (*_PAGE_ACTIONS, Finished, CallUser)))
 
 
 def acts_on_page(action: Action) -> bool:

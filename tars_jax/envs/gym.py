@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,15 +12,15 @@ import numpy as np
 from gymnasium import spaces
 
 from tars_jax import InputError
+from tars_jax.environment import Observation, Task
 from tars_jax.envs.action_space import action_space, space_to_action
 from tars_jax.envs.background import background
-from tars_jax.envs.browser_game import BrowserGame, Frame
+from tars_jax.envs.browser_game import BrowserGame
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.tasks.library import load_playable
-from tars_jax.tasks.task import Task
 
-_TRAINING_SEEDS = 2**50
-_SIDE = 96  # pixels of a page, where the game leaves it open
+TRAINING_SEEDS = 2**50
+SIDE = 96  # pixels of a page, where the game leaves it open
 _PAGES = 64  # environments of one size that a process may have open; a further one waits for a page
 _LARGEST = 2**53 - 1  # what a page can count up to
 
@@ -42,7 +43,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
     `reset(options={...})` overrides options of the game for one episode.
 
     Args:
-      game: what `load_playable` takes, as maze_path_of_light or miniwob/click-button.
+      game: what `load_playable` takes, as maze_path_of_light, miniwob/click-button or the folder of a game.
       width, height: of the page, in pixels; 96 unless the game has a size of its own.
       level: the difficulty; options: further options of the game.
       level_seed: of every episode, instead of a drawn one.
@@ -56,7 +57,7 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
 
     def __init__(
         self,
-        game: str,
+        game: str | os.PathLike[str],
         *,
         width: int | None = None,
         height: int | None = None,
@@ -66,23 +67,26 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         max_steps: int | None = None,
         render_mode: str | None = None,
     ) -> None:
-        self._game = load_playable(game)
-        own_width, own_height = self._game.page_size or (_SIDE, _SIDE)
+        self._name = os.fspath(game)
+        self._game = load_playable(self._name)
+        own_width, own_height = self._game.page_size or (SIDE, SIDE)
         width = _whole("width", own_width if width is None else width, 1)
         height = _whole("height", own_height if height is None else height, 1)
         if self._game.page_size not in (None, (width, height)):
-            raise InputError(f"{game} takes {own_width}x{own_height} pixels, got width {width} and height {height}")
+            raise InputError(
+                f"width and height of {game} must be {own_width}x{own_height} pixels; got {width}x{height}"
+            )
         self._options = {**(options or {}), **({} if level is None else {"level": level})}
         self._game.check_options(self._options)
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise InputError(f"render_mode takes rgb_array or None, got {render_mode!r}")
+            raise InputError(f"render_mode must be rgb_array or None; got {render_mode!r}")
         self._max_steps = None if max_steps is None else _whole("max_steps", max_steps, 1)
         self.render_mode = render_mode
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space = action_space()
         self._config = browser_config(width, height)
         self._browser_game: BrowserGame | None = None
-        self._frame: Frame | None = None
+        self._observation: Observation | None = None
         self._given_seed = None if level_seed is None else _whole("level_seed", level_seed, 0)
         self._level_seed = 0
         self._instruction = ""
@@ -93,61 +97,69 @@ class GameEnv(gymnasium.Env[np.ndarray, Mapping[str, Any]]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
-        self._frame = None  # whatever is refused below, the old episode is over
-        drawn = 2 * int(self.np_random.integers(_TRAINING_SEEDS))
+        self._observation = None  # whatever is refused below, the old episode is over
+        drawn = 2 * int(self.np_random.integers(TRAINING_SEEDS))
         self._level_seed = drawn if self._given_seed is None else self._given_seed
         merged = {**self._options, **(options or {})}
         self._game.check_options(merged)
         self._budget = self._max_steps or self._game.steps_of_level(merged.get("level", 1))
-        task = Task(
-            f"{self._game.name}-gym-{self._level_seed}", self._game.name, self._level_seed, merged, self._budget
-        )
+        task = Task(f"{self._game.name}-gym-{self._level_seed}", self._name, self._level_seed, merged, self._budget)
         if self._browser_game is None:
             self._browser_game = BrowserGame(background().acquire(self._config))
         try:
-            frame = background().run(self._browser_game.reset(task))
+            observation = background().run(self._browser_game.reset(task))
         except SandboxFailure:
-            frame = background().run(self._browser_game.reset(task))
-        self._frame = frame
-        self._instruction = self._game.instruction_for(frame.info)
+            observation = background().run(self._browser_game.reset(task))
+        self._observation = observation
+        self._instruction = self._game.instruction_for(observation.info)
         self._steps = 0
-        return frame.pixels.copy(), self._info(frame)
+        return _pixels(observation), self._info(observation)
 
     def step(self, action: Mapping[str, Any]) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        if self._browser_game is None or self._frame is None:
-            raise gymnasium.error.ResetNeeded("step takes an episode: call reset first")
+        if self._browser_game is None or self._observation is None:
+            raise gymnasium.error.ResetNeeded("reset must be called before step")
         typed = space_to_action(action)
         try:
             transition = background().run(self._browser_game.step([typed]))
         except BaseException:
-            self._frame = None  # the episode is lost
+            self._observation = None  # the episode is lost
             raise
-        self._frame = transition.frame
+        self._observation = transition.observation
         self._steps += 1
         truncated = self._steps >= self._budget and not transition.terminated
-        info = {**self._info(transition.frame), "ignored": transition.info["ignored"]}
-        return transition.frame.pixels.copy(), transition.reward, transition.terminated, truncated, info
+        info = {**self._info(transition.observation), "ignored": transition.info["ignored"]}
+        return _pixels(transition.observation), transition.reward, transition.terminated, truncated, info
 
     def render(self) -> np.ndarray | None:
         """The last screenshot if `render_mode` is rgb_array."""
-        if self.render_mode is None or self._frame is None:
+        if self.render_mode is None or self._observation is None:
             return None
-        return self._frame.pixels.copy()
+        return _pixels(self._observation)
 
     def close(self) -> None:
         """Closes the page, and the browser if nobody else uses it. May be called again."""
-        browser_game, self._browser_game, self._frame = self._browser_game, None, None
+        browser_game, self._browser_game, self._observation = self._browser_game, None, None
         if browser_game is not None:
             try:
                 background().run(browser_game.close())
             finally:
                 background().release(self._config)
 
-    def _info(self, frame: Frame) -> dict[str, Any]:
-        return {**copy.deepcopy(frame.info), "instruction": self._instruction, "level_seed": self._level_seed}
+    def _info(self, observation: Observation) -> dict[str, Any]:
+        return {
+            **copy.deepcopy(dict(observation.info)),
+            "instruction": self._instruction,
+            "level_seed": self._level_seed,
+        }
+
+
+def _pixels(observation: Observation) -> np.ndarray:
+    """A copy: whoever gets it may change it."""
+    assert observation.pixels is not None  # a page always shows itself
+    return observation.pixels.copy()
 
 
 def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= _LARGEST:
-        raise InputError(f"{name} takes a whole number from {least} to {_LARGEST}, got {value!r}")
+        raise InputError(f"{name} must be a whole number from {least} to {_LARGEST}; got {value!r}")
     return int(value)

@@ -6,7 +6,6 @@ from tars_jax.evaluation.scores import Score
 from tars_jax.evaluation.statistics import (
     Estimate,
     bootstrap_difference,
-    mean_normalised_score,
     success_difference,
     wilson_interval,
 )
@@ -20,7 +19,6 @@ __all__ = [
     "Score",
     "Series",
     "bootstrap_difference",
-    "mean_normalised_score",
     "render_report",
     "success_difference",
     "supervised_curves",

@@ -1,4 +1,4 @@
-"""Several runs in one figure: a colour for each setting, a line for each seed, scores before and after.
+"""Several runs in one figure: a color for each setting, a line for each seed, scores before and after.
 
 Runs are of one setting when their configs differ in nothing but the seed. A setting is named by what sets it apart.
 """
@@ -6,6 +6,7 @@ Runs are of one setting when their configs differ in nothing but the seed. A set
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,11 +16,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tars_jax.evaluation.curves import Curve, points_of, smooth
-from tars_jax.evaluation.statistics import wilson_interval
+from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.training.metrics import MetricsRow
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
 _COLUMNS = 3
+_LEGEND_WIDTH = 120  # characters of a line: a setting may differ from others in many fields
+_LEGEND_LINE = 0.17  # inches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Run:
 
     config: Mapping[str, Any]  # dotted field -> value
     metrics: Sequence[MetricsRow]
-    result: Mapping[str, Any]  # score_before, score_after, episodes, seed
+    result: Mapping[str, Any]  # score_before, score_after, episodes, seed; a score, where it has one
 
     @property
     def setting(self) -> tuple[tuple[str, Any], ...]:
@@ -64,41 +67,50 @@ def draw_comparison(runs: Sequence[Run], curves: Sequence[Curve], title: str) ->
         unused.set_axis_off()
     if len(settings) > 1:
         handles = [line for line in axes[0].get_lines() if not str(line.get_label()).startswith("_")]
-        figure.legend(handles=handles, loc="outside lower center", frameon=False)
+        names = [textwrap.fill(name, _LEGEND_WIDTH) for name in settings]
+        figure.set_figheight(figure.get_figheight() + _LEGEND_LINE * sum(name.count("\n") + 1 for name in names))
+        figure.legend(handles, names, loc="outside lower center", frameon=False, fontsize=8, alignment="left")
     return figure
 
 
 def _draw_scores(axes: Axes, settings: Mapping[str, Sequence[Run]]) -> None:
-    runs = [(colour, name, run) for colour, (name, group) in _coloured(settings) for run in group]
-    for number, (colour, name, run) in enumerate(runs):
+    runs = [(color, name, run) for color, (name, group) in _colored(settings) for run in group]
+    found = [Score.of_result(run.result) for _, _, run in runs]
+    by_return = all(score.measure == RETURN for score in found)
+    if not by_return:  # success is what all of them have
+        found = [Score.of_result({**run.result, "score": None}) for _, _, run in runs]
+    for number, ((color, name, _), score) in enumerate(zip(runs, found, strict=True)):
         offset = 0.12 * (number - (len(runs) - 1) / 2) / max(1, len(runs) / 4)
-        x, episodes = np.array([0, 1]) + offset, run.result["episodes"]
-        scores = np.array([run.result["score_before"], run.result["score_after"]])
-        intervals = np.array([wilson_interval(round(score * episodes), episodes) for score in scores])
-        errors = np.abs(intervals.T - scores)
+        x = np.array([0, 1]) + offset
+        scores = np.array([score.before.value, score.after.value])
+        errors = np.abs(np.array([score.before[1:], score.after[1:]]).T - scores)
         first = name not in [each for _, each, _ in runs[:number]]
-        axes.errorbar(x, scores, errors, color=colour, marker="o", markersize=4, linewidth=1.2, elinewidth=0.8)
-        axes.plot([], [], color=colour, label=name if first else f"_{number}")
+        axes.errorbar(x, scores, errors, color=color, marker="o", markersize=4, linewidth=1.2, elinewidth=0.8)
+        axes.plot([], [], color=color, label=name if first else f"_{number}")
     axes.set_xticks([0, 1], ["before", "after"])
     axes.set_xlim(-0.4, 1.4)
-    axes.set_ylim(0, 1)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    _finish(axes, "Held-out success", "95% intervals, one line a seed")
+    if not by_return:
+        axes.set_ylim(0, 1)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    title = "Held-out mean return" if by_return else "Held-out success"
+    _finish(axes, title, "95% intervals, one line a seed")
 
 
 def _draw_curve(axes: Axes, curve: Curve, settings: Mapping[str, Sequence[Run]]) -> None:
-    for colour, (_, group) in _coloured(settings):
+    for color, (_, group) in _colored(settings):
         for run in group:
             x, y = points_of(run.metrics, curve.series[0])
             if not x.size:  # of this run alone: others have rows for it
                 continue
-            axes.plot(x, y, color=colour, linewidth=0.6, alpha=0.3)
-            axes.plot(x, smooth(y, 2 * (len(y) // 20) + 1), color=colour, linewidth=1.4)
+            axes.plot(x, y, color=color, linewidth=0.6, alpha=0.3)
+            axes.plot(x, smooth(y, 2 * (len(y) // 20) + 1), color=color, linewidth=1.4)
     if curve.percent:
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if curve.whole:
+        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
     axes.set_xlabel(curve.x_label)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     _finish(axes, curve.title, curve.note)
 
 
@@ -110,5 +122,5 @@ def _finish(axes: Axes, title: str, note: str) -> None:
     axes.tick_params(labelsize=8)
 
 
-def _coloured(settings: Mapping[str, Sequence[Run]]) -> list[tuple[str, tuple[str, Sequence[Run]]]]:
+def _colored(settings: Mapping[str, Sequence[Run]]) -> list[tuple[str, tuple[str, Sequence[Run]]]]:
     return [(_COLOURS[number % len(_COLOURS)], item) for number, item in enumerate(settings.items())]

@@ -1,4 +1,4 @@
-"""Curves of a run as inline SVG, in colours and type of the page that they stand in."""
+"""Curves of a run as inline SVG, in colors and type of the page that they stand in."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ class Curve:
     note: str = ""  # how to read it
     x_label: str = "iteration"
     percent: bool = False  # values are fractions, drawn from 0 to 100%
+    whole: bool = False  # values are counts
     floor: float = -math.inf  # lower values are cut off
     bound: str = ""  # a number of the run's result that is drawn as a line
     bound_label: str = ""
@@ -56,7 +57,13 @@ def supervised_curves(stage: str, section: str) -> tuple[Curve, Curve]:
 DEFAULT_CURVES = (
     Curve(IMPROVEMENT, "Success", (Series("ppo", "success"),), "episodes of the batch that were solved", percent=True),
     Curve(IMPROVEMENT, "Reward", (Series("ppo", "reward"),), "per episode, with format and length shaping"),
-    Curve(IMPROVEMENT, "Distance", (Series("ppo", "distance"),), "the curriculum's: moves that an episode needs"),
+    Curve(
+        IMPROVEMENT,
+        "Distance",
+        (Series("ppo", "distance"),),
+        "the curriculum's: moves that an episode needs",
+        whole=True,
+    ),
     Curve(IMPROVEMENT, "Steps per episode", (Series("ppo", "episode_steps"),), "actions until it ends"),
     Curve(IMPROVEMENT, "Entropy", (Series("ppo", "entropy"),), "nats per action token"),
     Curve(IMPROVEMENT, "Think length", (Series("ppo", "think_tokens"),), "tokens of thought per step"),
@@ -104,7 +111,7 @@ DEFAULT_CURVES = (
     *supervised_curves("supervised", "Supervised start"),
 )
 
-# Matplotlib knows no CSS variables: it draws in these colours, and the page's names replace them in the SVG.
+# Matplotlib knows no CSS variables: it draws in these colors, and the page's names replace them in the SVG.
 _COLOURS = {
     "#010101": "var(--ink)",
     "#020202": "var(--muted)",
@@ -156,9 +163,9 @@ def _figure_html(
     counts = lines[0][3]
     first, last = _number(counts[0], curve.percent), _number(counts[-1], curve.percent)
     change = f'<span class="change">{first} → <b>{last}</b></span>' if len(counts) > 1 else f"<b>{last}</b>"
-    keys = [(colour, series.label) for colour, (series, *_) in zip(_SERIES, lines, strict=False) if len(lines) > 1]
+    keys = [(color, series.label) for color, (series, *_) in zip(_SERIES, lines, strict=False) if len(lines) > 1]
     legend = "".join(
-        f'<span class="key" style="--key: {_COLOURS[colour]}">{html.escape(label)}</span>' for colour, label in keys
+        f'<span class="key" style="--key: {_COLOURS[color]}">{html.escape(label)}</span>' for color, label in keys
     )
     if bound is not None:
         legend += f'<span class="key dashed">{html.escape(curve.bound_label)}, {_number(bound, curve.percent)}</span>'
@@ -180,11 +187,11 @@ def _svg(
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": f"curve {index}", "font.size": 7.5}):
         figure = Figure(figsize=_SIZE, dpi=100)
         axes = figure.add_axes((0.165, 0.17, 0.815, 0.79))
-        for colour, (_, x, y, smoothed) in zip(_SERIES, lines, strict=False):
+        for color, (_, x, y, smoothed) in zip(_SERIES, lines, strict=False):
             if len(x) > 40:
-                axes.plot(x, y, color=colour, linewidth=0.7, alpha=0.28)
-            axes.plot(x, smoothed, color=colour, linewidth=1.6, solid_capstyle="round", solid_joinstyle="round")
-            axes.plot(x[-1:], smoothed[-1:], "o", color=colour, markersize=3.5)
+                axes.plot(x, y, color=color, linewidth=0.7, alpha=0.28)
+            axes.plot(x, smoothed, color=color, linewidth=1.6, solid_capstyle="round", solid_joinstyle="round")
+            axes.plot(x[-1:], smoothed[-1:], "o", color=color, markersize=3.5)
         if bound is not None:
             axes.axhline(bound, color=_INK, linewidth=0.9, linestyle=(0, (3, 3)))
         _scale(axes, curve, lines, bound)
@@ -204,8 +211,9 @@ def _scale(axes: Any, curve: Curve, lines: list[tuple[Series, np.ndarray, np.nda
     low, high = low - missing / 2, high + missing / 2
     margin = 0.06 * (high - low)
     axes.set_ylim(low - margin, high + margin)
-    axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]) if curve.percent else MaxNLocator(4))
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    rounds = MaxNLocator(4, steps=[1, 2, 5, 10], integer=curve.whole, min_n_ticks=1)
+    axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]) if curve.percent else rounds)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     axes.set_xlabel(curve.x_label, color=_MUTED, labelpad=2, loc="right")
     axes.grid(axis="y", color=_LINE, linewidth=0.8)
     axes.tick_params(colors=_MUTED, length=0, pad=4)
@@ -224,8 +232,8 @@ def _inline(svg: str, title: str) -> str:
     svg = re.sub(r' id="[\w.]+_\d+"', "", svg)
     svg = re.sub(r"font: ([\d.]+)px '[^']*'(, [^;\"]*)?", r"font-size: \1px", svg)
     svg = re.sub(r"\n\s*", "\n", svg)
-    for colour, name in _COLOURS.items():
-        svg = svg.replace(colour, name)
+    for color, name in _COLOURS.items():
+        svg = svg.replace(color, name)
     size = re.search(r'viewBox="[^"]*"', svg)
     assert size is not None
     label = html.escape(title, quote=True)

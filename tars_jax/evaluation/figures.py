@@ -10,7 +10,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from tars_jax import InputError
-from tars_jax.trajectory import write_atomic
+from tars_jax.files import write_atomic
 
 _UNDATED = {"svg": "Date", "pdf": "CreationDate", "png": "Software"}  # formats, and what would differ between machines
 
@@ -23,7 +23,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     file = pathlib.Path(path)
     kind = file.suffix.removeprefix(".")
     if kind not in _UNDATED:
-        raise InputError(f"{file} is no name of a figure; it takes one that ends in .{', .'.join(_UNDATED)}.")
+        raise InputError(f"a figure's name must end in .{', .'.join(_UNDATED)}; got {file}")
     picture = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "tars_jax"}):  # of the ids in it
         figure.savefig(picture, format=kind, dpi=110, metadata={_UNDATED[kind]: None})

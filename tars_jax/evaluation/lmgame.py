@@ -21,7 +21,7 @@ def reported_score(trajectory: Trajectory, budget: int) -> float:
 
     Raises `InputError` for an episode of another collection.
     """
-    game = load_lmgame(trajectory.task["game"])
+    game = load_lmgame(trajectory.task["environment"])
     return game.reported(score_within(trajectory, min(budget, stalled_after(trajectory, game.patience))))
 
 

@@ -1,6 +1,6 @@
 """Scores that others report, to stand beside ours: carried over, never measured here.
 
-Source: the UI-TARS-2 report, tables 2 and 3. Its games are other implementations than ours, and its normalised scores
+Source: the UI-TARS-2 report, tables 2 and 3. Its games are other implementations than ours, and its normalized scores
 refer to a human player, ours to the reference player of each game: rows are to be read, not subtracted.
 """
 
@@ -26,7 +26,7 @@ GAMES15 = {
     "wood_blocks_3d": (4646.00, 1900.00, 2908.00, 1814.00, 1632.00),
     "yarn_untangle": (19.75, 4.30, 7.00, 5.05, 1.56),
 }
-GAMES15_MEAN = (100.00, 44.27, 59.77, 24.73, 21.61)  # normalised to the human player as 100
+GAMES15_MEAN = (100.00, 44.27, 59.77, 24.73, 21.61)  # normalized to the human player as 100
 
 # Of LMGame-Bench (table 3): score and its deviation for UI-TARS-2. 2048 is 10 log2 of the merged tiles, run by run, as
 # eval/configs/game_eval_config.yaml of lmgame-org/GamingAgent has it (`log2_times_10`): 117.1 is about 3,350 of them.
@@ -41,7 +41,7 @@ LMGAME = {
 }
 
 
-def normalised_to_human(game: str) -> tuple[float, ...]:
+def normalized_to_human(game: str) -> tuple[float, ...]:
     """A game's published scores as percentages of the human player's, one for each of GAMES15_AGENTS."""
     human = GAMES15[game][0]
     return tuple(100 * score / human for score in GAMES15[game])

@@ -6,6 +6,7 @@ the same run gives the same members.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -16,11 +17,11 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.evaluation.comparison import Run, draw_comparison
 from tars_jax.evaluation.curves import DEFAULT_CURVES
-from tars_jax.evaluation.private import Redactor
+from tars_jax.evaluation.redaction import Redactor
+from tars_jax.json_fields import read_object
 from tars_jax.training.metrics import METRICS_FILE, read_metrics
 from tars_jax.training.recorded_updates import UPDATES_FILE, RecordedUpdates, read_updates
-from tars_jax.training.run_directory import read_object
-from tars_jax.trajectory import encode_trajectory, load_trajectory
+from tars_jax.trajectory.files import encode_trajectory, load_trajectory
 
 CHECKPOINTS = ("none", "policy", "all")
 TRAJECTORIES = ("none", "updates", "all")
@@ -68,7 +69,7 @@ def members_of_run(run: pathlib.Path, root: pathlib.Path, *, checkpoint: str, tr
         LOCK: _lock_of(code.get("commit"), root),
     }
     if code.get("patch"):
-        members[PATCH] = code["patch"].encode()
+        members[PATCH] = code["patch"].encode(errors="surrogateescape")
     members |= {name: _json(redact.value(read_object(run / name))) for name in _RECORDS if (run / name).is_file()}
     for name in (name for name in _TEXTS if (run / name).is_file()):
         members[name] = redact.text((run / name).read_text(encoding="utf-8")).encode()
@@ -92,7 +93,7 @@ def _weights(run: pathlib.Path, checkpoint: str, updates: RecordedUpdates | None
         folders |= {file.parent for file in run.rglob("checkpoint.json")}
     for folder in folders:
         if not (folder / "checkpoint.json").is_file():
-            raise InputError(f"{run} has no weights in {folder}; it takes a run that has kept them.")
+            raise InputError(f"config.source must be a run that has kept its weights; got {run} without {folder}")
     return {
         path.relative_to(run).as_posix(): path for folder in folders for path in folder.rglob("*") if path.is_file()
     }
@@ -105,7 +106,7 @@ def _episodes(run: pathlib.Path, trajectories: str, updates: RecordedUpdates | N
     paths = sorted((run / "trajectories").rglob("*.trajectory"))
     if trajectories == "updates":
         if updates is None:
-            raise InputError(f"config.trajectories got 'updates', and {run} has no {UPDATES_FILE}; it takes 'all'.")
+            raise InputError(f"config.trajectories must be all, as {run} has no {UPDATES_FILE}; got updates")
         folder = run / "trajectories" / "ppo"
         paths = [folder / f"{index:08d}.trajectory" for batch in updates.episodes for index in batch]
     return {(name := path.relative_to(run).as_posix()): _publishable(path, name, redact) for path in paths}
@@ -136,12 +137,10 @@ def _figure(run: Run) -> bytes:
 
 
 def _lock_of(commit: str | None, root: pathlib.Path) -> bytes:
-    """The lock file of a commit; that of the working tree where git does not know it."""
+    """The lock file of a commit; that of the working tree where git does not know it, or is not there."""
     if commit:
-        command = ["git", "show", f"{commit}:{LOCK}"]
-        found = subprocess.run(command, cwd=root, capture_output=True, check=False)
-        if found.returncode == 0:
-            return found.stdout
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            return subprocess.run(["git", "show", f"{commit}:{LOCK}"], cwd=root, capture_output=True, check=True).stdout
     return (root / LOCK).read_bytes()
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tars_jax.evaluation.private import ADDRESS, ELSEWHERE
 from tars_jax.evaluation.publishing import LOCK, PATCH, Published
+from tars_jax.evaluation.redaction import ADDRESS, ELSEWHERE
 from tars_jax.training.recorded_updates import UPDATES_FILE
 
 _TELLING = ("jax", "jaxlib", "numpy", "flax", "optax", "orbax-checkpoint", "playwright")
@@ -21,7 +21,7 @@ _MEANINGS = {
     UPDATES_FILE: "the episodes that every update took, in order, and the SHA-256 of the weights after it",
     "report.html": "the run as one page, which opens offline",
     "figures": "curves",
-    "checkpoints": "states of policy, value model and optimisers",
+    "checkpoints": "states of policy, value model and optimizers",
     "trajectories": "episodes, token by token, with their screenshots",
 }
 

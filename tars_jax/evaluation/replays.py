@@ -43,8 +43,8 @@ def replays_html(before: Sequence[Trajectory], after: Sequence[Trajectory], coun
 
 def _task_title(trajectory: Trajectory, index: int) -> str:
     task = trajectory.task
-    game = str(task.get("game", ""))
-    if game.count("/") > 1:  # the folder of a synthesised game; benchmarks are COLLECTION/MEMBER
+    game = str(task.get("environment", ""))
+    if game.count("/") > 1:  # the folder of a synthesized game; benchmarks are COLLECTION/MEMBER
         game = game.rstrip("/").rpartition("/")[2]
     words = [game] if game else []
     options = task.get("options")
@@ -79,7 +79,7 @@ def outcome_badge(trajectory: Trajectory) -> tuple[str, str]:
     counted = f"{steps} step{'' if steps == 1 else 's'}"
     if trajectory.outcome is Outcome.FAILED:
         return "void", f"sandbox failed after {counted}, not counted"
-    if trajectory.solved:
+    if trajectory.succeeded:
         partial = "" if trajectory.reward == 1 else f", reward {trajectory.reward:.3g}"
         return "good", f"solved in {counted}{partial}"
     words = {

@@ -19,10 +19,11 @@ import tars_jax
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections
 from tars_jax.evaluation.replays import replays_html
-from tars_jax.evaluation.scores import Score, percent, points, scores_html
-from tars_jax.evaluation.statistics import wilson_interval
+from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, scores_html
+from tars_jax.evaluation.statistics import Estimate
+from tars_jax.files import write_atomic
 from tars_jax.training.metrics import MetricsRow
-from tars_jax.trajectory import Trajectory, write_atomic
+from tars_jax.trajectory import Trajectory
 
 REPORT_FILE = "report.html"
 OPTIONAL_FACTS = ("training_episodes", "environment_steps", "parameters")  # numbers shown in the headline if present
@@ -35,6 +36,8 @@ class Counted:
 
     did: str = "it solved"
     items: str = "held-out episodes"
+    rate: str = "success"
+    who: str = "agent"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +45,8 @@ class ReportData:
     """Everything that a report shows.
 
     `result` holds at least `score_before` and `score_after` (success rates, 0..1, each over `episodes` evaluation
-    episodes, or what else is `counted`), `minutes` and `seed`; whatever else is in it is listed.
+    episodes, or what else is `counted`), `minutes` and `seed`; whatever else is in it is listed. With a `score`
+    (`Score.to_json`) that is what the verdict is of, be it success or mean return.
     """
 
     title: str
@@ -62,12 +66,12 @@ class ReportData:
         for name in REQUIRED:
             value = self.result.get(name)
             if not _is_number(value):
-                raise InputError(f"result: field {name} is {value!r}, the report takes a number.")
+                raise InputError(f"result: field {name} must be a number; got {value!r}")
         for name in ("score_before", "score_after"):
             if not 0 <= self.result[name] <= 1:
-                raise InputError(f"result: field {name} is {self.result[name]!r}, it takes a success rate, 0..1.")
+                raise InputError(f"result: field {name} must be a success rate of 0 to 1; got {self.result[name]!r}")
         if self.result["episodes"] < 1:
-            raise InputError(f"result: field episodes is {self.result['episodes']!r}, it takes at least 1.")
+            raise InputError(f"result: field episodes must be at least 1; got {self.result['episodes']!r}")
 
 
 def write_report(run_path: str | os.PathLike[str], data: ReportData) -> pathlib.Path:
@@ -117,35 +121,38 @@ def verdict(result: Mapping[str, Any], counted: Counted = Counted()) -> tuple[st
     "unclear", and the sentence says that the run did not improve, or that the improvement is not shown.
     """
     n = int(result["episodes"])
-    before, after = (round(result[name] * n) for name in ("score_before", "score_after"))
-    score = Score("", (before, n), (after, n))
-    difference = score.change
-    scores = f"{counted.did} {percent(before / n)} of {n} {counted.items} before and {percent(after / n)} after"
-    interval = f"95% interval {points(difference.low)} to {points(difference.high)}"
-    change = f"{points(difference.value)} points ({interval})"
+    score = Score.of_result(result)
+    before, after = score.value(score.before.value), score.value(score.after.value)
+    if score.measure == RETURN:
+        scores = f"mean return {before} in {n} {counted.items} before and {after} after"
+    else:
+        scores = f"{counted.did} {before} of {n} {counted.items} before and {after} after"
+    value, low, high = map(score.difference, score.change)
+    change = f"{value}{score.unit} (95% interval {low} to {high})"
     if score.kind == "better":
-        return "better", f"The agent improved: {scores}, {change}."
+        return "better", f"The {counted.who} improved: {scores}, {change}."
     if score.kind == "worse":
-        return "worse", f"The agent got worse: {scores}, {change}."
+        return "worse", f"The {counted.who} got worse: {scores}, {change}."
     chance = f"{change}, which {n} {counted.items.split()[-1]} cannot tell from chance"
-    if difference.value > 0:
+    if score.change.value > 0:
         return "unclear", f"Improvement is not shown: {scores}, {chance}."
-    return "unclear", f"The run did not improve the agent: {scores}, {chance}."
+    return "unclear", f"The run did not improve the {counted.who}: {scores}, {chance}."
 
 
 def _headline_html(data: ReportData) -> str:
     kind, sentence = verdict(data.result, data.counted)
     n = int(data.result["episodes"])
+    measured = Score.of_result(data.result)
+    low, high = (0.0, 1.0) if measured.measure == SUCCESS else _range((*measured.before, *measured.after))
     rows = []
-    for side, label in (("before", "Before"), ("after", "After")):
-        score = data.result[f"score_{side}"]
-        low, high = wilson_interval(round(score * n), n)
-        interval = f"left: {percent(low)}; width: {percent(high - low)}"
+    for side, label, score in (("before", "Before", measured.before), ("after", "After", measured.after)):
+        left, dot, right = (percent((end - low) / (high - low)) for end in (score.low, score.value, score.high))
         rows.append(
-            f'<div class="score {side}"><span class="name">{label}</span><span class="value">{percent(score)}</span>'
-            f'<span class="track"><span class="interval" style="{interval}"></span>'
-            f'<span class="dot" style="left: {percent(score)}"></span></span>'
-            f'<span class="range">{100 * low:.0f} to {100 * high:.0f}%</span></div>'
+            f'<div class="score {side}"><span class="name">{label}</span>'
+            f'<span class="value">{measured.value(score.value)}</span><span class="track">'
+            f'<span class="interval" style="left: {left}; width: calc({right} - {left})"></span>'
+            f'<span class="dot" style="left: {dot}"></span></span>'
+            f'<span class="range">{_interval(measured, score)}</span></div>'
         )
     facts = [
         (data.counted.items, f"{n:,}"),
@@ -157,12 +164,30 @@ def _headline_html(data: ReportData) -> str:
             if _is_number(fact := data.result.get(name))
         ),
     ]
+    rate = data.counted.rate if measured.measure == SUCCESS else "mean return"
     items = "".join(f"<div><dt>{name}</dt><dd>{html.escape(value)}</dd></div>" for name, value in facts)
     return (
         f'<section class="headline {kind}"><p class="verdict">{html.escape(sentence)}</p>'
-        f'<div class="scores">{"".join(rows)}<p class="scale"><span>0%</span><span>success, with 95% intervals</span>'
-        f"<span>100%</span></p></div><dl>{items}</dl></section>"
+        f'<div class="scores">{"".join(rows)}<p class="scale"><span>{_end(measured, low)}</span>'
+        f"<span>{html.escape(rate)}, with 95% intervals</span><span>{_end(measured, high)}</span></p></div>"
+        f"<dl>{items}</dl></section>"
     )
+
+
+def _range(ends: Sequence[float]) -> tuple[float, float]:
+    """Of a scale that holds 0 and `ends`."""
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    return low, high if high > low else low + 1.0
+
+
+def _interval(measured: Score, side: Estimate) -> str:
+    if measured.measure == SUCCESS:
+        return f"{100 * side.low:.0f} to {100 * side.high:.0f}%"
+    return f"{measured.value(side.low)} to {measured.value(side.high)}"
+
+
+def _end(measured: Score, end: float) -> str:
+    return f"{100 * end:.0f}%" if measured.measure == SUCCESS else measured.value(end)
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

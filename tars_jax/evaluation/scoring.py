@@ -1,6 +1,6 @@
 """From evaluation episodes to scores: what an episode reached within a step budget, means, and how sure they are.
 
-Axes: N episodes of one game, G games, K resamples.
+Axes: N episodes of one game.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.evaluation.statistics import Estimate
+from tars_jax.evaluation.statistics import Estimate, bootstrap
 from tars_jax.trajectory import Trajectory
-
-RESAMPLES = 2000
 
 
 def score_within(trajectory: Trajectory, budget: int) -> float:
@@ -32,12 +30,11 @@ def estimate_mean(scores: Sequence[float], seed: int = 0) -> Estimate:
     """The mean of [N] scores, with the 95% interval of a percentile bootstrap. Raises InputError without any."""
     x = np.asarray(scores, np.float64)
     if not x.size:
-        raise InputError("a mean takes at least one score, got none.")
-    rng = np.random.default_rng(seed)
-    return _estimate(float(x.mean()), x[rng.integers(0, x.size, (RESAMPLES, x.size))].mean(1))
+        raise InputError("the scores of a mean must be at least one; got none")
+    return bootstrap(np.mean, x, seed=seed).estimate
 
 
-def normalise(
+def normalize(
     scores: Mapping[str, Sequence[float]], references: Mapping[str, Sequence[float]], seed: int = 0
 ) -> tuple[dict[str, Estimate], Estimate]:
     """100 * mean score / mean reference score of each game, and the mean of that over the games; not capped.
@@ -54,20 +51,18 @@ def normalise(
     for game, given in scores.items():
         x, y = np.asarray(given, np.float64), np.asarray(references[game], np.float64)
         if not x.size or x.size != y.size:
-            raise InputError(f"{game}: a score takes one of the reference beside it, got {x.size} and {y.size}.")
+            raise InputError(f"{game}: scores and those of the reference must be as many; got {x.size} and {y.size}")
         if not y.mean() > 0:
-            raise InputError(f"{game}: the reference player scored nothing, so there is no scale; it takes more steps")
-        rows = rng.integers(0, x.size, (RESAMPLES, x.size))
-        below = y[rows].mean(1)  # where a resample holds no score at all, the mean of all levels stands in
-        ratios = 100 * x[rows].mean(1) / np.where(below, below, y.mean())
-        games[game] = _estimate(float(100 * x.mean() / y.mean()), ratios)
+            raise InputError(f"{game}: the reference player must score more than 0, which more steps may give; got 0")
+
+        def ratio(x: np.ndarray, y: np.ndarray, axis: int, mean: float = y.mean()) -> np.ndarray:
+            below = y.mean(axis)  # where a resample holds no score at all, the mean of all levels stands in
+            return 100 * x.mean(axis) / np.where(below, below, mean)
+
+        games[game], ratios = bootstrap(ratio, x, y, paired=True, seed=rng)
         resampled.append(ratios)
-    return games, _estimate(float(np.mean([each.value for each in games.values()])), np.mean(resampled, 0))
-
-
-def _estimate(value: float, resampled: np.ndarray) -> Estimate:
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    return Estimate(float(value), float(low), float(high))
+    low, high = np.quantile(np.mean(resampled, 0), [0.025, 0.975])
+    return games, Estimate(float(np.mean([each.value for each in games.values()])), float(low), float(high))
 
 
 def _verdict(trajectory: Trajectory, budget: int) -> Mapping[str, float]:

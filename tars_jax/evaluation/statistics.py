@@ -1,15 +1,17 @@
-"""How sure a measured score is."""
+"""Confidence intervals of measured scores."""
 
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from tars_jax import InputError
+
+RESAMPLES = 2000
 
 
 class Estimate(NamedTuple):
@@ -34,14 +36,11 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[f
     """
     _check_confidence(confidence)
     if not 0 <= successes <= n:
-        raise InputError(f"successes got {successes}; of {n} episodes it takes 0 to {n}.")
+        raise InputError(f"successes must be 0 to {n}, the number of episodes; got {successes}")
     if n == 0:
         return 0.0, 1.0
-    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
-    p = successes / n
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return (0.0 if successes == 0 else centre - half), (1.0 if successes == n else centre + half)
+    interval = stats.binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def success_difference(before: tuple[int, int], after: tuple[int, int], confidence: float = 0.95) -> Estimate:
@@ -52,7 +51,7 @@ def success_difference(before: tuple[int, int], after: tuple[int, int], confiden
     Raises InputError where an evaluation holds none, or more successes than episodes.
     """
     if not (before[1] and after[1]):
-        raise InputError(f"a difference takes episodes on both sides, got {before[1]} and {after[1]}.")
+        raise InputError(f"a difference must have episodes on both sides; got {before[1]} and {after[1]}")
     p, q = before[0] / before[1], after[0] / after[1]
     p_low, p_high = wilson_interval(*before, confidence)
     q_low, q_high = wilson_interval(*after, confidence)
@@ -70,7 +69,7 @@ def bootstrap_difference(
     *,
     paired: bool = False,
     confidence: float = 0.95,
-    resamples: int = 2000,
+    resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Estimate:
     """Mean of `after` minus mean of `before`, with a percentile bootstrap interval, for scores of any distribution.
@@ -88,29 +87,49 @@ def bootstrap_difference(
     """
     _check_confidence(confidence)
     if resamples < 1:
-        raise InputError(f"resamples got {resamples}; it takes at least 1.")
-    rng = np.random.default_rng(seed)
+        raise InputError(f"resamples must be at least 1; got {resamples}")
     x, y = np.asarray(before, np.float64), np.asarray(after, np.float64)
     if not (x.size and y.size) or (paired and x.size != y.size):
         how = "equally many scores" if paired else "scores"
-        raise InputError(f"a difference takes {how} on both sides, got {x.size} and {y.size}.")
-    if paired:
-        means = _resampled_means(y - x, resamples, rng)
-    else:
-        means = _resampled_means(y, resamples, rng) - _resampled_means(x, resamples, rng)
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Estimate(float(y.mean() - x.mean()), float(low), float(high))
+        raise InputError(f"a difference must have {how} on both sides; got {x.size} and {y.size}")
+
+    def difference(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
+        return y.mean(axis) - x.mean(axis)
+
+    return bootstrap(difference, x, y, paired=paired, confidence=confidence, resamples=resamples, seed=seed).estimate
+
+
+class Bootstrap(NamedTuple):
+    estimate: Estimate
+    resampled: np.ndarray  # [K] values of the statistic
+
+
+def bootstrap(
+    statistic: Callable[..., np.ndarray],
+    *samples: np.ndarray,
+    paired: bool = False,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int | np.random.Generator = 0,
+) -> Bootstrap:
+    """The percentile bootstrap of `statistic(*samples, axis)` over K resamples of [N] scores each, none empty."""
+    # SciPy takes no sample of a single score; twice the same has the same resamples.
+    data = [np.repeat(sample, 2) if sample.size == 1 else sample for sample in samples]
+    found = stats.bootstrap(
+        data,
+        statistic,
+        n_resamples=resamples,
+        paired=paired,
+        confidence_level=confidence,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    )
+    low, high = found.confidence_interval
+    return Bootstrap(
+        Estimate(float(statistic(*samples, axis=-1)), float(low), float(high)), found.bootstrap_distribution
+    )
 
 
 def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
-        raise InputError(f"confidence got {confidence}; it takes a number between 0 and 1, such as 0.95.")
-
-
-def _resampled_means(x: np.ndarray, resamples: int, rng: np.random.Generator) -> np.ndarray:
-    return np.array([rng.choice(x, x.size).mean() for _ in range(resamples)])
-
-
-def mean_normalised_score(scores: Mapping[str, float], references: Mapping[str, float]) -> float:
-    """The mean over games of 100 * score / reference, not capped (UI-TARS-2, table 2: the reference is a human)."""
-    return statistics.fmean(100 * scores[game] / references[game] for game in references)
+        raise InputError(f"confidence must be a number between 0 and 1, such as 0.95; got {confidence}")

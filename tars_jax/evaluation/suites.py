@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.tasks.library import load_playable, playable_names
+from tars_jax.environment import Task
+from tars_jax.tasks.library import SUITES, has_levels, load_playable, playable_names
 from tars_jax.tasks.lmgame.catalog import ROM_GAMES, LMGame
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
-
-SUITES = {"games15": "games", "miniwob": "miniwob", "lmgame": "lmgame"}  # suite -> collection of tasks
 
 
 def suite_names(suite: str, chosen: Sequence[str]) -> tuple[str, ...]:
-    """The names in a suite, or those of them that are chosen.
+    """The names in a suite, or those of them that are chosen; games may also be folders that hold one.
 
     Raises `InputError` for a name that is not in it, and says so where one of it takes a ROM.
     """
@@ -24,9 +23,14 @@ def suite_names(suite: str, chosen: Sequence[str]) -> tuple[str, ...]:
     for name in chosen:
         if name in unplayed_names(suite):
             load_playable(name)
-        if name not in names:
-            raise InputError(f"config.names got {name!r}; {suite} has {', '.join(names)}")
-    return tuple(name for name in names if name in chosen) if chosen else names
+        if name not in names and not _is_folder(suite, name):
+            raise InputError(f"config.names must be of {suite}, {', '.join(names)}; got {name!r}")
+    folders = tuple(name for name in chosen if name not in names)
+    return tuple(name for name in names if name in chosen) + folders if chosen else names
+
+
+def _is_folder(suite: str, name: str) -> bool:
+    return SUITES[suite] == "games" and Path(name, "game.json").is_file()
 
 
 def unplayed_names(suite: str) -> tuple[str, ...]:
@@ -44,16 +48,8 @@ def suite_tasks(name: str, episodes: int, levels: Sequence[int], seed: int, max_
     if isinstance(playable, LMGame):
         runs = (playable.benchmark_task(seed + index) for index in range(episodes))
         return [dataclasses.replace(task, max_steps=max_steps) for task in runs]
-    turns = itertools.cycle([{"level": level} for level in levels] if _has_levels(name) else [{}])
+    turns = itertools.cycle([{"level": level} for level in levels] if has_levels(name) else [{}])
     return [
         sample_task(name, "eval", index, seed, options, max_steps)
         for index, options in zip(range(episodes), turns, strict=False)
     ]
-
-
-def _has_levels(name: str) -> bool:
-    try:
-        load_playable(name).check_options({"level": 1})
-    except InputError:
-        return False
-    return True

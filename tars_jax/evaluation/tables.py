@@ -14,7 +14,7 @@ def games_table(
     """Raw score of each game, the reference player's, the score with the reference as 100, and the uncapped mean.
 
     A game that is not in `normal` has no scale.
-    The columns to the right are the report's (table 2), normalised to its human player on its own games.
+    The columns to the right are the report's (table 2), normalized to its human player on its own games.
     """
     paper = published.GAMES15_AGENTS[1:]
     head = ("Game", "score", "reference", "reference = 100", *(f"{agent} (paper)" for agent in paper))
@@ -24,12 +24,19 @@ def games_table(
             shown(raw[game]),
             f"{references[game].value:.1f}",
             shown(normal[game]) if game in normal else "-",
-            *(f"{score:.1f}" for score in published.normalised_to_human(game)[1:]),
+            *_published(game),
         )
         for game in raw
     ]
     last = ("Mean, not capped", "", "", shown(mean), *(f"{score:.1f}" for score in published.GAMES15_MEAN[1:]))
     return markdown(head, [*rows, last])
+
+
+def _published(game: str) -> list[str]:
+    """Of a game of the report; a game of a user's own has no figures there."""
+    if game not in published.GAMES15:
+        return ["-"] * (len(published.GAMES15_AGENTS) - 1)
+    return [f"{score:.1f}" for score in published.normalized_to_human(game)[1:]]
 
 
 def lmgame_table(reported: Mapping[str, Estimate], raw: Mapping[str, Estimate], unplayed: Sequence[str] = ()) -> str:
@@ -48,7 +55,7 @@ def lmgame_table(reported: Mapping[str, Estimate], raw: Mapping[str, Estimate], 
 
 def success_table(rewards: Mapping[str, Estimate], successes: Mapping[str, tuple[int, int]]) -> str:
     """Mean reward and success of each task, and over all tasks."""
-    rows = [(name, f"{rewards[name].value:.2f}", share(*successes[name])) for name in rewards]
+    rows = [(name, shown(rewards[name], 2), share(*successes[name])) for name in rewards]
     solved, played = (sum(counts) for counts in zip(*successes.values(), strict=True))
     mean = sum(each.value for each in rewards.values()) / len(rewards)
     return markdown(("Task", "reward", "success"), [*rows, ("All", f"{mean:.2f}", share(solved, played))])
@@ -59,8 +66,9 @@ def budget_table(curve: Mapping[int, Estimate], unit: str) -> str:
     return markdown(("steps", unit), [(str(budget), shown(estimate)) for budget, estimate in curve.items()])
 
 
-def shown(estimate: Estimate) -> str:
-    return f"{estimate.value:.1f} [{estimate.low:.1f}, {estimate.high:.1f}]"
+def shown(estimate: Estimate, digits: int = 1) -> str:
+    value, low, high = (f"{number:.{digits}f}" for number in estimate)
+    return f"{value} [{low}, {high}]"
 
 
 def share(successes: int, episodes: int) -> str:

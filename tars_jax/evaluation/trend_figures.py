@@ -34,14 +34,14 @@ def draw_trend(result: Mapping[str, Any]) -> Figure:
 
 def _draw_curves(axes: Axes, name: str, result: Mapping[str, Any]) -> None:
     x = result["notes"].get("x")
-    for colour, (side, curves) in zip(_COLOURS, result["curves"].items(), strict=False):
+    for color, (side, curves) in zip(_COLOURS, result["curves"].items(), strict=False):
         if name not in curves:
             continue
         lines = np.asarray(curves[name], float)
         along = np.arange(1, lines.shape[1] + 1) if x is None else np.asarray(x)
         for line in lines:
-            axes.plot(along, line, color=colour, linewidth=0.6, alpha=0.35)
-        axes.plot(along, lines.mean(0), color=colour, linewidth=1.8, label=side)
+            axes.plot(along, line, color=color, linewidth=0.6, alpha=0.35)
+        axes.plot(along, lines.mean(0), color=color, linewidth=1.8, label=side)
     axes.set_xlabel(result["notes"].get("x_label", "update"))
     axes.legend(frameon=False, fontsize=8)
     _finish(axes, name.replace("_", " "))
@@ -50,17 +50,17 @@ def _draw_curves(axes: Axes, name: str, result: Mapping[str, Any]) -> None:
 def _draw_effects(axes: Axes, tests: list[Mapping[str, Any]]) -> None:
     """Each effect in units of the half width of all that is drawn of its test: tests have units of their own."""
     for row, test in enumerate(reversed(tests)):
-        effects, colour = np.asarray(test["effects"]), _OF_VERDICT[test["verdict"]]
+        effects, color = np.asarray(test["effects"]), _OF_VERDICT[test["verdict"]]
         ends = [*effects, test["above"], *(each for each in (test["low"], test["high"]) if np.isfinite(each))]
         scale = max(abs(end - test["above"]) for end in ends) or 1.0
 
         def place(value: Any, bound: float = test["above"], scale: float = scale) -> Any:
             return (np.asarray(value) - bound) / scale
 
-        axes.plot(place(effects), np.full(len(effects), row), "o", color=colour, alpha=0.4, markersize=4)
+        axes.plot(place(effects), np.full(len(effects), row), "o", color=color, alpha=0.4, markersize=4)
         if np.isfinite(test["low"]):
-            axes.plot(place([test["low"], test["high"]]), [row, row], color=colour, linewidth=2)
-        axes.plot(place(test["mean"]), row, "D", color=colour, markersize=6)
+            axes.plot(place([test["low"], test["high"]]), [row, row], color=color, linewidth=2)
+        axes.plot(place(test["mean"]), row, "D", color=color, markersize=6)
         words = f"{test['statement']}: {test['mean']:+.3g} [{test['low']:.3g}, {test['high']:.3g}]"
         axes.text(-1.05, row + 0.18, textwrap.fill(words, 62), fontsize=7, va="bottom")
     axes.axvline(0, color="0.4", linewidth=0.8, linestyle="--")

@@ -12,7 +12,7 @@ from tars_jax import InputError
 from tars_jax.inference.batching import bucket
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.pictures import Picture
+from tars_jax.inference.image_features import Picture
 from tars_jax.inference.sampling import OnToken, Refused, Sampling
 from tars_jax.inference.scheduler import Request, Stream, Window
 from tars_jax.model.config import ModelConfig
@@ -22,7 +22,7 @@ from tars_jax.model.positions import rope_positions
 def check_idle(window: Window) -> None:
     """Raises InputError for a window that cannot go on."""
     if window.request is not None or not window.open:
-        raise InputError("session: the last answer was not awaited to its end; it takes restart=True")
+        raise InputError("restart must be True after an answer that was not awaited to its end; got False")
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ class Admission:
         constraints: Constraints | None,
     ) -> None:
         self._model, self._config, self._image = model, config, image
-        self._constraints = constraints
+        self.constraints = constraints
 
     def request(
         self,
@@ -63,7 +63,7 @@ class Admission:
         budget = config.max_new_tokens if sampling.max_new_tokens is None else sampling.max_new_tokens
         with _at_fault("tokens"):
             new = self._new_tokens(window, tokens, budget)
-        with _at_fault("alternatives"):
+        with _at_fault("top_logprobs"):
             self._check_alternatives(sampling)
         self._check_penalties(sampling)
         self._check_biases(sampling)
@@ -79,7 +79,7 @@ class Admission:
         if not budget:
             # The last token waits to be read, since what comes after it is drawn from what it leads to.
             if is_image[-1]:
-                words = "session: the last token is one of an image, without an answer it takes a token of text"
+                words = "the last token must be one of text where no answer follows; got one of an image"
                 raise Refused(words, "tokens")
             new, positions, next_position, held = new[:-1], positions[:, :-1], next_position - 1, int(new[-1])
         own = sampling.seed is None
@@ -103,56 +103,57 @@ class Admission:
         """[T] int32 with what was pending."""
         new = np.asarray([*([] if window.pending is None else [window.pending]), *tokens])
         if not new.size:
-            raise InputError("session: there are no tokens to read, it takes one or more")
+            raise InputError("tokens must be one or more; got none")
         if new.dtype.kind not in "iu" or new.min() < 0 or new.max() >= self._model.vocabulary:
             raise InputError(
-                f"session: there are tokens from {new.min()} to {new.max()}, it takes whole numbers from 0 to "
-                f"{self._model.vocabulary - 1}"
+                f"tokens must be whole numbers from 0 to {self._model.vocabulary - 1}; got {new.min()} to {new.max()}"
             )
         longest = self._config.max_length
         if window.length + new.size + budget > longest:
             raise InputError(
-                f"engine.max_length: a window of {window.length + new.size} tokens and an answer of up to "
-                f"{budget} do not fit {longest}"
+                f"a window and its answer must be at most {longest} tokens (engine.max_length); "
+                f"got {window.length + new.size} and up to {budget}"
             )
         bucket(new.size, self._config.length_buckets)
         return new.astype(np.int32)
 
     def _check_alternatives(self, sampling: Sampling) -> None:
-        if sampling.alternatives > self._config.alternatives:
+        if sampling.top_logprobs > self._config.top_logprobs:
             raise InputError(
-                f"sampling.alternatives is {sampling.alternatives}, the engine takes 0 to {self._config.alternatives} "
-                "(engine.alternatives)"
+                f"sampling.top_logprobs must be 0 to {self._config.top_logprobs} (engine.top_logprobs); "
+                f"got {sampling.top_logprobs}"
             )
 
     def _check_penalties(self, sampling: Sampling) -> None:
         for name in ("frequency_penalty", "presence_penalty"):
             asked = getattr(sampling, name)
             if asked and not self._config.penalties:
-                raise Refused(f"sampling.{name} is {asked}, the engine takes 0 (engine.penalties is False)", name)
+                raise Refused(f"sampling.{name} must be 0, as engine.penalties is False; got {asked}", name)
 
     def _check_biases(self, sampling: Sampling) -> None:
         tokens, vocabulary = [token for token, _ in sampling.logit_bias], self._model.vocabulary
         if len(tokens) > self._config.biases:
             words = (
-                f"sampling.logit_bias has {len(tokens)} tokens, the engine takes {self._config.biases} (engine.biases)"
+                f"sampling.logit_bias must have at most {self._config.biases} tokens (engine.biases); got {len(tokens)}"
             )
             raise Refused(words, "logit_bias")
         if unknown := [token for token in tokens if not 0 <= token < vocabulary]:
-            words = f"sampling.logit_bias has token {unknown[0]}, it takes those from 0 to {vocabulary - 1}"
+            words = f"sampling.logit_bias must name tokens 0 to {vocabulary - 1}; got {unknown[0]}"
             raise Refused(words, "logit_bias")
 
     def _check_constraint(self, sampling: Sampling, budget: int) -> None:
         if sampling.constraint is None:
             return
         with _at_fault("constraint"):
-            if self._constraints is None:
-                raise InputError(f"sampling.constraint is {sampling.constraint!r}, and the engine has no constraints")
-            needed = self._constraints.shortest(sampling.constraint)
+            if self.constraints is None:
+                raise InputError(
+                    f"sampling.constraint must be None, as the engine has none; got {sampling.constraint!r}"
+                )
+            needed = self.constraints.shortest(sampling.constraint)
         if needed > budget:
             raise Refused(
-                f"sampling.max_new_tokens is {budget}, the shortest answer of constraint {sampling.constraint!r} takes "
-                f"{needed}",
+                f"sampling.max_new_tokens must be {needed} or more, the shortest answer of constraint "
+                f"{sampling.constraint!r}; got {budget}",
                 "max_new_tokens",
             )
 
@@ -161,4 +162,4 @@ def _check_named(is_image: np.ndarray, pictures: Sequence[Picture]) -> None:
     """Raises InputError unless there are as many image tokens as the pictures take."""
     if is_image.sum() != sum(picture.tokens for picture in pictures):
         each = ", ".join(sorted({str(picture.tokens) for picture in pictures})) or "0"
-        raise InputError(f"session: {is_image.sum()} image tokens for {len(pictures)} images of {each} tokens each")
+        raise InputError(f"images must have {each} image tokens each; got {is_image.sum()} for {len(pictures)} images")

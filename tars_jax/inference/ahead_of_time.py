@@ -1,4 +1,4 @@
-"""The decode step and the reading of new tokens, lowered for shapes alone.
+"""Prefill and decode step, lowered for shapes alone (ahead-of-time compilation).
 
 Axes: L layers, S slots, T new tokens of a slot, M cache length, K key-value heads, H head dimension, P image tokens in
 the bank of pictures, D width, F features of an image token that are added after the first layers.
@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax.sharding import Mesh, NamedSharding
 
 from tars_jax.inference.config import EngineConfig
-from tars_jax.inference.drawing import Drawing
-from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, make_slot_functions, state_shardings
+from tars_jax.inference.sampling_state import SamplingState
+from tars_jax.inference.slot_state import SlotState, state_shardings
+from tars_jax.inference.slots import Prefill, SlotFunctions, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import grouped_layers
 from tars_jax.model.policy import Inputs, parameter_shapes
@@ -44,7 +45,7 @@ def lower_extend(
     """
     functions, parameters, state = _held(model, slots, cache_length, mesh)
 
-    def new_tokens() -> Extension:
+    def new_tokens() -> Prefill:
         def zeros(*shape: int) -> jax.Array:
             return jnp.zeros(shape, jnp.int32)
 
@@ -53,16 +54,16 @@ def lower_extend(
             tokens=zeros(*read),
             positions=zeros(3, *read),
             segments=zeros(*read),
-            images=jnp.zeros((slots, 0, 1, 1, 3), jnp.uint8),
+            images=(),
             image_tokens=zeros(*read),
             image_features=jnp.zeros((1 + len(model.vision.deepstack), tokens, model.width), model.dtype),
         )
-        drawing = jax.tree.map(jnp.asarray, Drawing.fresh(slots))
+        sampling = jax.tree.map(jnp.asarray, SamplingState.fresh(slots))
         rows = zeros(slots)
-        return Extension(rows, inputs, zeros(*read), rows, rows, rows, rows, drawing)
+        return Prefill(rows, inputs, zeros(*read), rows, rows, rows, rows, sampling)
 
     whole = jax.tree.map(lambda leaf: _placed(leaf, array_sharding(mesh, leaf.shape)), jax.eval_shape(new_tokens))
-    jitted: Any = functions.extend
+    jitted: Any = functions.prefill
     return jitted.lower(parameters, state, whole), parameters, state
 
 

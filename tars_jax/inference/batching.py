@@ -13,10 +13,10 @@ import jax
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.inference.drawing import rows_of
 from tars_jax.inference.sampling import Likeliest, Written
+from tars_jax.inference.sampling_state import rows_of
 from tars_jax.inference.scheduler import Request
-from tars_jax.inference.slots import Drawn, Extension
+from tars_jax.inference.slots import Drawn, Prefill
 from tars_jax.model.policy import Inputs
 
 
@@ -34,7 +34,7 @@ def bucket(size: int, buckets: Sequence[int]) -> int:
     for each in buckets:
         if each >= size:
             return each
-    raise InputError(f"engine.length_buckets: {size} new tokens fit none of {tuple(buckets)}")
+    raise InputError(f"new tokens must be at most {max(buckets)}, the largest of engine.length_buckets; got {size}")
 
 
 def extension(
@@ -48,7 +48,7 @@ def extension(
     bank: jax.Array,
     starts: Mapping[str, int],
     biases: int = 0,
-) -> Extension:
+) -> Prefill:
     """One padded batch [R, T], on the host but for the pictures' features.
 
     Args:
@@ -75,13 +75,13 @@ def extension(
             seen = np.flatnonzero(request.tokens == image)
             image_tokens[row, seen] = np.concatenate([places[picture.key] for picture in request.pictures])
         columns[:, row] = size - 1, window.length + size, request.next_position, request.budget
-    return Extension(
+    return Prefill(
         slots=slots,
         inputs=Inputs(
             tokens=tokens,
             positions=positions,
             segments=(write_at < max_length).astype(np.int32),
-            images=np.zeros((rows, 0, 1, 1, 3), np.uint8),
+            images=(),
             image_tokens=image_tokens,
             image_features=bank,
         ),
@@ -90,7 +90,7 @@ def extension(
         length=columns[1],
         position=columns[2],
         budget=columns[3],
-        drawing=rows_of(
+        sampling=rows_of(
             {row: (each.sampling, each.seed, each.drawn) for row, each in batch.items()}, starts, rows, biases
         ),
     )
@@ -108,20 +108,20 @@ def rows_for(slots: Sequence[int], buckets: Sequence[int], every: int) -> np.nda
 
 
 def written(drawn: Drawn, answers: Sequence[Request | None], version: int) -> list[Written]:
-    """What was drawn for each row, up to where its slot was idle, with the alternatives that its answer asked for."""
+    """What was drawn for each row, up to where its slot was idle, with the top_logprobs that its answer asked for."""
     tokens, log_probs = (np.reshape(each, (len(each), -1)) for each in (drawn.tokens, drawn.log_probs))
-    asked = [0 if request is None else request.sampling.alternatives for request in answers]
+    asked = [0 if request is None else request.sampling.top_logprobs for request in answers]
     rows = zip(tokens.tolist(), log_probs.tolist(), (tokens >= 0).sum(1).tolist(), asked, strict=True)
     return [
-        Written(mine[:count], chances[:count], version, _likeliest(drawn, row, count, alternatives))
-        for row, (mine, chances, count, alternatives) in enumerate(rows)
+        Written(mine[:count], log_probs[:count], version, _likeliest(drawn, row, count, top_logprobs))
+        for row, (mine, log_probs, count, top_logprobs) in enumerate(rows)
     ]
 
 
-def _likeliest(drawn: Drawn, row: int, count: int, alternatives: int) -> list[Likeliest]:
-    if drawn.likeliest is None or not alternatives:
+def _likeliest(drawn: Drawn, row: int, count: int, top_logprobs: int) -> list[Likeliest]:
+    if drawn.likeliest is None or not top_logprobs:
         return []
-    tokens, log_probs = (np.atleast_2d(each[row])[:count, :alternatives].tolist() for each in drawn.likeliest)
+    tokens, log_probs = (np.atleast_2d(each[row])[:count, :top_logprobs].tolist() for each in drawn.likeliest)
     return [
         tuple((token, log_prob) for token, log_prob in zip(*pair, strict=True) if log_prob > -math.inf)
         for pair in zip(tokens, log_probs, strict=True)

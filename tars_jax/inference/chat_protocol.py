@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tars_jax.inference.images import ImageUrl
-from tars_jax.inference.turns import Message, Part
-from tars_jax.web.protocol import Fields, RequestError, is_text, shown
+from tars_jax.inference.chat_template import Message, Part
+from tars_jax.inference.data_urls import ImageUrl
+from tars_jax.inference.tool_calls import list_tools, parse_calls, parse_tool_choice, parse_tools, split_calls
+from tars_jax.json_fields import is_text, shown
+from tars_jax.web.protocol import Fields, RequestError
 
 ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
@@ -26,11 +28,12 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "modalities": (["text"],),
     "reasoning_effort": ("none",),
     "response_format": ({"type": "text"},),
-    "tools": ([],),
-    "tool_choice": ("none", "auto"),
     "verbosity": (),
     "web_search_options": (),
 }
+
+
+RoleAndParts = tuple[str, tuple[str | ImageUrl, ...]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,13 +45,15 @@ class ChatLimits:
     images: int = 64
     pixels: int = 4096 * 4096  # of one image
     vocabulary: int = 1 << 30
-    alternatives: int = 20  # that may be asked for beside each token
+    top_logprobs: int = 20  # that may be asked for beside each token
 
 
 @dataclasses.dataclass(frozen=True)
 class ChatRequest:
     model: str
-    messages: tuple[tuple[str, tuple[str | ImageUrl, ...]], ...]  # role, parts
+    messages: tuple[RoleAndParts, ...]
+    tools: bool  # whether the prompt lists any, so that calls of them are told apart from words
+    forced: tuple[dict[str, Any], ...]  # tools of which the answer must call one; none: it may say what it likes
     temperature: float
     top_p: float
     top_k: int
@@ -87,17 +92,24 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     """Reads the body of a chat completion; raises RequestError that names the field."""
     fields = Fields(body)
     messages = tuple(_message(message, f"messages[{index}]") for index, message in enumerate(_messages(fields)))
+    tools = parse_tools(fields) if fields.value("tool_choice") != "none" else ()
+    forced = parse_tool_choice(fields, tools)
+    fields.ignore(("tools",))
+    if tools:
+        messages = _with_tools(messages, list_tools(tools))
     images = sum(isinstance(part, ImageUrl) for _, parts in messages for part in parts)
     if images > limits.images:
-        raise RequestError(f"messages hold {images} images; it takes at most {limits.images}", "messages")
+        raise RequestError(f"messages must hold at most {limits.images} images; got {images}", "messages")
     log_probs = fields.flag("logprobs")
-    top_log_probs = fields.integer("top_logprobs", 0, 0, limits.alternatives) or 0
+    top_log_probs = fields.integer("top_logprobs", 0, 0, limits.top_logprobs) or 0
     if top_log_probs and not log_probs:
         raise fields.error("top_logprobs", "0 without logprobs")
     stream = fields.flag("stream")
     request = ChatRequest(
         model=fields.text("model"),
         messages=messages,
+        tools=bool(tools),
+        forced=forced,
         temperature=fields.number("temperature", 1.0, 0.0, 2.0),
         top_p=_top_p(fields),
         top_k=fields.integer("top_k", 0, 0, limits.vocabulary) or 0,
@@ -117,7 +129,7 @@ def parse_chat(body: Any, limits: ChatLimits) -> ChatRequest:
     for name, values in NEUTRAL.items():
         value = fields.value(name)
         if value is not None and value not in values:
-            raise fields.error(name, " or ".join(["null", *map(shown, values)]) + ": this server does not do that")
+            raise fields.error(name, " or ".join(["null", *map(shown, values)]) + ", as this server does nothing else")
     fields.ignore(WITHOUT_EFFECT)
     fields.done()
     return request
@@ -130,18 +142,30 @@ def _messages(fields: Fields) -> list[Any]:
     return messages
 
 
-def _message(value: Any, path: str) -> tuple[str, tuple[str | ImageUrl, ...]]:
+def _with_tools(messages: tuple[RoleAndParts, ...], listed: str) -> tuple[RoleAndParts, ...]:
+    """The list behind the words of a system message that the conversation begins with, or as one."""
+    role, parts = messages[0]
+    if role != "system":
+        return (("system", (listed,)), *messages)
+    return ((role, (*parts, f"\n\n{listed}")), *messages[1:])
+
+
+def _message(value: Any, path: str) -> RoleAndParts:
     fields = Fields(value, path)
     role = fields.text("role")
     if role not in ROLES:
         raise fields.error("role", "one of " + ", ".join(ROLES))
-    if fields.value("tool_calls"):
-        raise fields.error("tool_calls", "null: the policy's calls stand in its text")
+    if fields.value("tool_calls") and role != "assistant":
+        raise fields.error("tool_calls", "null in a message that is not the assistant's")
+    calls = parse_calls(fields)
     content = fields.value("content")
-    if is_text(content):
-        parts: tuple[str | ImageUrl, ...] = (content,)
+    if calls and content in (None, "", []):
+        parts: tuple[str | ImageUrl, ...] = (calls,)
+    elif is_text(content):
+        parts = (f"{content}\n{calls}" if calls else content,)
     elif isinstance(content, list) and content:
         parts = tuple(_part(part, f"{path}.content[{index}]", role) for index, part in enumerate(content))
+        parts += (f"\n{calls}",) if calls else ()
     else:
         raise fields.error("content", "text or an array of parts")
     fields.ignore(("name", "tool_call_id", "refusal", "audio", "function_call", "annotations"))
@@ -218,8 +242,14 @@ def usage_field(prompt: int, completion: int) -> dict[str, Any]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def completion_choice(index: int, text: str, finish: str, log_probs: dict[str, Any] | None) -> dict[str, Any]:
-    message = {"role": "assistant", "content": text, "refusal": None}
+def completion_choice(
+    index: int, text: str, finish: str, log_probs: dict[str, Any] | None, tools: bool = False
+) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+    words, calls = split_calls(text) if tools else (text, [])
+    if calls:
+        message |= {"content": words or None, "tool_calls": calls}
+        finish = "tool_calls" if finish == "stop" else finish
     return {"index": index, "message": message, "logprobs": log_probs, "finish_reason": finish}
 
 
@@ -227,6 +257,16 @@ def chunk_choice(
     index: int, delta: dict[str, Any], log_probs: dict[str, Any] | None = None, finish: str | None = None
 ) -> dict[str, Any]:
     return {"index": index, "delta": delta, "logprobs": log_probs, "finish_reason": finish}
+
+
+def call_deltas(place: int, call: dict[str, Any]) -> list[dict[str, Any]]:
+    """The deltas of a call, the answer's `place`-th: first its name, then its arguments."""
+    function = call["function"]
+    begun = {**call, "index": place, "function": {**function, "arguments": ""}}
+    return [
+        {"tool_calls": [begun]},
+        {"tool_calls": [{"index": place, "function": {"arguments": function["arguments"]}}]},
+    ]
 
 
 def stop_sequences(fields: Fields, most: int = 4) -> tuple[str, ...]:

@@ -21,70 +21,14 @@ import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from tars_jax import InputError
+from tars_jax.inference.chat_template import Message, TurnFormat
 from tars_jax.inference.engine import Engine
-from tars_jax.inference.sampling import Refused, Sampled, Sampling
-from tars_jax.inference.turns import Message, TurnFormat
-
-
-class PolicyUnavailable(RuntimeError):
-    """The policy cannot be reached, or has lost the session: a failure of the infrastructure, never a reward."""
-
-
-class Declined(Refused):
-    """The policy takes no further turn of this conversation, though it does of others. `reason` is
-    context_length_exceeded, body_too_large or content_filter."""
-
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(message, "messages")
-        self.reason = reason
-
-
-@dataclasses.dataclass(frozen=True)
-class Reply:
-    """An answer to messages."""
-
-    text: str
-    finish: str  # stop, or length: the budget ran out
-
-
-class ClientSession(Protocol):
-    """A live context: the agent loop's `PolicySession`, and how to sample if not as the policy's owner has set."""
-
-    async def respond(
-        self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
-    ) -> Sampled:
-        """Reads tokens and images (uint8 [height, width, 3]), after what the context holds or in a new one; answers.
-
-        Raises InputError for what the policy refuses, which is Declined where it is a matter of this conversation
-        alone; PolicyUnavailable when it does not answer. After an error, or when waiting was given up, the session
-        goes on with restart=True.
-        """
-        ...
-
-
-class PolicyClient(Protocol):
-    """A policy. `exact`: what sessions return is what the policy sampled, with its own log-probabilities."""
-
-    @property
-    def exact(self) -> bool: ...
-
-    @property
-    def told(self) -> Mapping[str, Any]:
-        """What our server says of its policy (GET /v1/rl/policy); empty at any other."""
-        ...
-
-    def session(self, seed: int) -> AbstractAsyncContextManager[ClientSession]:
-        """A live context with a random stream of its own, closed at the end of the block."""
-        ...
-
-    async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
-        """One answer to a conversation. Raises as `ClientSession.respond` does."""
-        ...
+from tars_jax.inference.http_client import open_http_client
+from tars_jax.inference.policy_client import ClientSession, PolicyClient, Reply, require_turns
+from tars_jax.inference.sampling import Sampling
 
 
 class LocalClient:
@@ -109,7 +53,7 @@ class LocalClient:
             sampling = dataclasses.replace(sampling, max_new_tokens=budget)
         async with self._engine.session(secrets.randbits(32)) as session:
             sampled = await session.respond(prompt.tokens, prompt.images, restart=True, sampling=sampling)
-        return Reply(turns.codec.decode(sampled.tokens).removesuffix(turns.end), sampled.finish)
+        return Reply(turns.codec.decode(sampled.tokens).removesuffix(turns.chat.end), sampled.finish)
 
 
 @contextlib.asynccontextmanager
@@ -135,18 +79,10 @@ async def open_client(
     """
     if target == "local":
         if engine is None:
-            raise InputError('client: the target "local" takes an engine')
+            raise InputError('client.engine must be given with the target "local"; got None')
         yield LocalClient(engine, turns)
         return
     if not target.startswith(("http://", "https://")):
-        raise InputError(f'client: the target is {target!r}, it takes "local" or an address that begins with http')
-    from tars_jax.inference.http_client import open_http_client
-
+        raise InputError(f'client.target must be "local" or an address that begins with http; got {target!r}')
     async with open_http_client(target, turns, model, api_key, patience) as client:
         yield client
-
-
-def require_turns(turns: TurnFormat | None, what: str) -> TurnFormat:
-    if turns is None:
-        raise InputError(f"client.turns: {what} takes the form in which messages stand in tokens")
-    return turns

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
 
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
+from tars_jax.rules import Rule, at_least, check_fields, one_of
 
 WEIGHTS = ("float", "w4a8")
-LAYERS = ("auto", "apart", "together")
+LAYERS = ("auto", "unstacked", "stacked")
 FEW_LAYERS = 16  # that "auto" holds apart
 
 
@@ -30,7 +33,7 @@ class EngineConfig:
     max_sessions: int = 1024  # open at once; those without a slot wait in host memory
     max_queue: int = 1024  # requests that wait for their turn
     weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
-    alternatives: int = 0  # the most that a request may ask to have recorded beside each token (`Sampling`)
+    top_logprobs: int = 0  # the most that a request may ask to have recorded beside each token (`Sampling`)
     penalties: bool = False  # whether a request may ask for them (`Sampling`): each slot counts its answer's tokens
     biases: int = 0  # the most tokens whose logits a request may raise or lower (`Sampling.logit_bias`)
     layers: str = (
@@ -38,27 +41,26 @@ class EngineConfig:
     )
     record_routes: bool = False  # the experts of each token, in `Sampled.routes`
 
+    RULES: ClassVar[Mapping[str, Rule]] = {
+        "weights": one_of(*WEIGHTS),
+        "layers": one_of(*LAYERS),
+        **dict.fromkeys(("slots", "max_length", "max_new_tokens", "chunk"), at_least(1)),
+        **dict.fromkeys(("picture_tokens", "max_sessions", "max_queue"), at_least(1)),
+        **dict.fromkeys(("top_logprobs", "biases"), at_least(0)),
+    }
+
     def __post_init__(self) -> None:
-        if self.weights not in WEIGHTS:
-            raise InputError(f"engine.weights is {self.weights!r}, it takes {' or '.join(WEIGHTS)}")
-        if self.layers not in LAYERS:
-            raise InputError(f"engine.layers is {self.layers!r}, it takes {', '.join(LAYERS)}")
-        for name in ("slots", "max_length", "max_new_tokens", "chunk", "picture_tokens", "max_sessions", "max_queue"):
-            if getattr(self, name) < 1:
-                raise InputError(f"engine.{name} is {getattr(self, name)}, it takes 1 or more")
-        for name in ("alternatives", "biases"):
-            if getattr(self, name) < 0:
-                raise InputError(f"engine.{name} is {getattr(self, name)}, it takes 0 or more")
+        check_fields(self, self.RULES, "engine")
         for name in ("row_buckets", "length_buckets", "picture_buckets"):
             buckets = getattr(self, name)
             if not buckets or min(buckets) < 1 or list(buckets) != sorted(buckets):
-                raise InputError(f"engine.{name} is {buckets!r}, it takes sizes of 1 or more in ascending order")
+                raise InputError(f"engine.{name} must be sizes of 1 or more in ascending order; got {buckets!r}")
         if any(not 1 <= rows < self.slots for rows in self.decode_buckets):
-            raise InputError(f"engine.decode_buckets is {self.decode_buckets!r}, it takes sizes of 1 to slots - 1")
+            raise InputError(f"engine.decode_buckets must be sizes of 1 to slots - 1; got {self.decode_buckets!r}")
 
     def groups(self, model: ModelConfig) -> tuple[int, ...]:
         """How many layers of a model are held together in each array (`tars_jax.model.decoder`)."""
-        apart = self.layers == "apart" or (self.layers == "auto" and model.depth <= FEW_LAYERS)
+        apart = self.layers == "unstacked" or (self.layers == "auto" and model.depth <= FEW_LAYERS)
         return (1,) * model.depth if apart else model.layer_runs
 
 

@@ -21,7 +21,9 @@ import outlines_core
 from tars_jax import InputError
 
 FREE = 0
+BEGINNING = b"\x00"  # best not matched by patterns
 NEVER = np.iinfo(np.int32).max  # a distance: no answer ends from here
+ROOM = (1024, 128)  # states and classes of a table that grows
 
 
 @flax.struct.dataclass
@@ -46,7 +48,7 @@ class Constraints:
         """Fewest tokens of an answer. Raises InputError when there is no constraint of this name."""
         if name not in self.start:
             known = ", ".join(sorted(self.start)) or "none: the engine has no constraints"
-            raise InputError(f"constraint is {name!r}, it takes one of {known}")
+            raise InputError(f"constraint must be one of {known}; got {name!r}")
         return int(self.distance[self.start[name]])
 
 
@@ -63,27 +65,69 @@ def compile_constraints(
 
     Raises InputError for a pattern that is none, or that no sequence of tokens matches.
     """
-    spelled: dict[bytes, list[int]] = {}
-    for token, written in tokens.items():
-        if written and token != stop:
-            spelled.setdefault(written, []).append(token)
-    known = outlines_core.Vocabulary(stop, spelled)
+    return extend_constraints(unconstrained(vocabulary), patterns, Spelling.of(tokens, stop, vocabulary))
 
-    everything = np.arange(vocabulary)
-    rows, start, ends = [_Row(everything, np.full(vocabulary, FREE))], dict[str, int](), [FREE]
+
+def unconstrained(vocabulary: int) -> Constraints:
+    """The table that knows freedom alone."""
+    return Constraints(np.zeros(vocabulary, np.int32), np.full((1, 1), FREE, np.int32), np.zeros(1, np.int32), {})
+
+
+class Spelling(NamedTuple):
+    """The tokens of a vocabulary, as patterns are compiled over them."""
+
+    known: Any  # outlines_core's
+    stop: int
+    vocabulary: int
+
+    @classmethod
+    def of(cls, tokens: Mapping[int, bytes], stop: int, vocabulary: int) -> Spelling:
+        """Arguments as `compile_constraints` has them."""
+        spelled: dict[bytes, list[int]] = {}
+        for token, written in tokens.items():
+            if written and token != stop:
+                spelled.setdefault(written, []).append(token)
+        # The automaton is built for matches that begin anywhere, whose states multiply where a pattern matches a part
+        # of itself: behind a byte that patterns are free of, there is one beginning.
+        spelled.setdefault(BEGINNING, []).append(vocabulary)
+        return cls(outlines_core.Vocabulary(stop, spelled), stop, vocabulary)
+
+
+def extend_constraints(constraints: Constraints, patterns: Mapping[str, str], spelling: Spelling) -> Constraints:
+    """The same table with more patterns behind it: states keep their numbers, so that answers under way go on.
+
+    Raises InputError as `compile_constraints` does.
+    """
+    first = len(constraints.next_state)
+    rows, start, ends = list[_Row](), dict(constraints.start), np.flatnonzero(constraints.distance == 0).tolist()
     for name, pattern in patterns.items():
-        of_pattern, start[name] = _rows(name, pattern, known, stop, len(rows))
+        of_pattern, start[name] = _rows(name, pattern, spelling, first + len(rows))
         rows += of_pattern
-        ends.append(len(rows) - 1)
-    token_class = _classes(rows, vocabulary)
-    next_state = np.full((len(rows), 1 + token_class.max()), -1, np.int32)
-    for state, row in enumerate(rows):
+        ends.append(first + len(rows) - 1)
+    token_class = _classes(constraints.token_class, rows, first + len(rows))
+    _, representative = np.unique(token_class, return_index=True)
+    before = constraints.next_state[:, constraints.token_class[representative]]
+    next_state = np.concatenate([before, np.full((len(rows), len(representative)), -1, np.int32)])
+    for state, row in enumerate(rows, start=first):
         next_state[state, token_class[row.tokens]] = row.targets
     distance = _distances(next_state, ends)
-    for name, state in start.items():
-        if distance[state] == NEVER:
-            raise InputError(f"constraint {name}: the vocabulary has no tokens that match the pattern")
+    for name in patterns:
+        if distance[start[name]] == NEVER:
+            raise InputError(
+                f"constraint {name} must have a pattern that tokens of the vocabulary match; got one that none match"
+            )
     return Constraints(token_class, next_state, distance, start)
+
+
+def with_room(constraints: Constraints) -> Constraints:
+    """The same with room in its table, so that programs are the same while it grows: powers of two, `ROOM` at least."""
+    table = constraints.next_state
+    states, classes = (1 << (max(size, least) - 1).bit_length() for size, least in zip(table.shape, ROOM, strict=True))
+    padding = (0, states - table.shape[0]), (0, classes - table.shape[1])
+    return constraints.replace(  # type: ignore[attr-defined]
+        next_state=np.pad(table, padding, constant_values=-1),
+        distance=np.pad(constraints.distance, padding[0], constant_values=NEVER),
+    )
 
 
 class _Row(NamedTuple):
@@ -93,34 +137,37 @@ class _Row(NamedTuple):
     targets: np.ndarray
 
 
-def _rows(name: str, pattern: str, known: Any, stop: int, first: int) -> tuple[list[_Row], int]:
+def _rows(name: str, pattern: str, spelling: Spelling, first: int) -> tuple[list[_Row], int]:
     """Of all states, numbered from `first` on, with the end as last one; and the state that an answer begins in."""
+    stop, beginning = spelling.stop, spelling.vocabulary
     try:
-        index = outlines_core.Index(pattern, known)
+        index = outlines_core.Index(rf"\x00(?:{pattern})", spelling.known)
     except ValueError as error:
         raise InputError(f"constraint {name}: {error}") from error
     transitions = index.get_transitions()
-    final = set(index.get_final_states())
+    start = transitions.pop(index.get_initial_state())[beginning]
+    final, apart = set(index.get_final_states()), (stop, beginning)
     targets = {target for row in transitions.values() for target in row.values()}
-    states = sorted({index.get_initial_state(), *final, *transitions, *targets})
+    states = sorted({start, *final, *transitions, *targets})
     number = {state: place for place, state in enumerate(states, start=first)}
     rows = []
     for state in states:
-        onward = {token: number[target] for token, target in transitions.get(state, {}).items() if token != stop}
+        onward = {token: number[target] for token, target in transitions.get(state, {}).items() if token not in apart}
         if state in final:
             onward[stop] = first + len(states)
         rows.append(_Row(np.array(list(onward), np.int64), np.array(list(onward.values()), np.int64)))
-    return [*rows, _Row(np.empty(0, np.int64), np.empty(0, np.int64))], number[index.get_initial_state()]
+    return [*rows, _Row(np.empty(0, np.int64), np.empty(0, np.int64))], number[start]
 
 
-def _classes(rows: Sequence[_Row], vocabulary: int) -> np.ndarray:
-    """[V] int32 from 0 on: one class, split by each state into those that lead from it to one state and the others.
+def _classes(before: np.ndarray, rows: Sequence[_Row], states: int) -> np.ndarray:
+    """[V] int32 from 0 on: the classes before, split by each state into those that lead from it to one state and the
+    others.
 
     A table of all states and tokens would take gigabytes for the vocabularies of open models.
     """
-    found, fresh = np.zeros(vocabulary, np.int64), 1
+    found, fresh = before.astype(np.int64), int(before.max()) + 1
     for tokens, targets in rows:
-        together, part = np.unique(found[tokens] * len(rows) + targets, return_inverse=True)
+        together, part = np.unique(found[tokens] * states + targets, return_inverse=True)
         found[tokens] = fresh + part
         fresh += together.size
     return np.unique(found, return_inverse=True)[1].astype(np.int32)

@@ -1,4 +1,4 @@
-"""All that an engine has on its device, and all that it has done there.
+"""The device side of an engine: its arrays there, and the programs that it runs.
 
 Axes: R rows of a batch, T new tokens of a row, Q image tokens of a picture.
 """
@@ -19,12 +19,15 @@ from flax.core import FrozenDict
 from tars_jax.inference.batching import extension, rows_for
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.pictures import PictureBank
+from tars_jax.inference.held_weights import check_finite, make_hold_fn
+from tars_jax.inference.image_features import ImageFeatureCache
 from tars_jax.inference.scheduler import Move, Request
-from tars_jax.inference.slots import Drawn, SlotState, copy, make_hold_fn, make_slot_functions, put, take
+from tars_jax.inference.slot_moves import copy, put, take
+from tars_jax.inference.slot_state import SlotState
+from tars_jax.inference.slots import Drawn, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
-from tars_jax.model.quantisation import is_quantised, quantise_on_mesh
+from tars_jax.model.quantization import is_quantized, quantize_on_mesh
 from tars_jax.model.sharding import mesh_of
 
 
@@ -46,21 +49,20 @@ class Device:
     ) -> None:
         """On the mesh that `parameters` lie on, which are not kept."""
         self._model, self._config, self._image = model, config, image
-        quantised = config.weights == "w4a8"
+        quantized = config.weights == "w4a8"
         self.functions = make_slot_functions(
             model,
             stop=stop,
             chunk=config.chunk,
             base_seed=seed,
-            quantised=quantised,
+            quantized=quantized,
             record_routes=config.record_routes,
-            alternatives=config.alternatives,
+            top_logprobs=config.top_logprobs,
         )
-        self._starts = {} if constraints is None else dict(constraints.start)
-        # Names are no business of a program, which is known by everything in its arguments that is no array.
-        self._constraints = (
-            None if constraints is None else jax.device_put(dataclasses.replace(constraints, start=FrozenDict()))
-        )
+        self._starts: dict[str, int] = {}
+        self._constraints: Constraints | None = None
+        if constraints is not None:
+            self.set_constraints(constraints)
         self._mesh = mesh_of(parameters)
         groups = config.groups(model)
         self._hold = make_hold_fn(groups, self._mesh)
@@ -69,16 +71,26 @@ class Device:
             model, *slots, self._mesh, groups, penalties=config.penalties, biases=config.biases
         )
         room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
-        self.bank = PictureBank(model, room, config.picture_buckets, quantised=quantised, mesh=self._mesh)
+        self.bank = ImageFeatureCache(model, room, config.picture_buckets, quantized=quantized, mesh=self._mesh)
 
     def on_mesh(self) -> contextlib.AbstractContextManager[object]:
         """A mesh belongs to a thread; the caller's is not this one's."""
         return contextlib.nullcontext() if self._mesh is None else jax.set_mesh(self._mesh)
 
+    def set_constraints(self, constraints: Constraints) -> None:
+        """May be called while another thread reads and decodes: a table comes before the names of its states."""
+        # Names are no business of a program, which is known by everything in its arguments that is no array.
+        self._constraints = jax.device_put(dataclasses.replace(constraints, start=FrozenDict()))
+        self._starts = dict(constraints.start)
+
     def hold(self, parameters: Parameters) -> Parameters:
-        """A copy as the programs take it: the learner may donate its own. An engine of w4a8 quantises what is not."""
-        if self._config.weights == "w4a8" and not is_quantised(parameters):
-            parameters = quantise_on_mesh(self._model, parameters)
+        """A copy as the programs take it: the learner may donate its own. An engine of w4a8 quantizes what is not.
+
+        Raises InputError that names the leaves with values that are not finite.
+        """
+        check_finite(parameters)
+        if self._config.weights == "w4a8" and not is_quantized(parameters):
+            parameters = quantize_on_mesh(self._model, parameters)
         return self._hold(parameters)
 
     def read(
@@ -104,7 +116,7 @@ class Device:
             starts=self._starts,
             biases=self._config.biases,
         )
-        self._state, record = self.functions.extend(parameters, self._state, new, self._constraints)
+        self._state, record = self.functions.prefill(parameters, self._state, new, self._constraints)
         drawn: Drawn = jax.device_get(record)
         return drawn
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -23,9 +24,9 @@ from tars_jax import InputError
 from tars_jax.inference.admission import Admission, check_idle
 from tars_jax.inference.batching import Chunk, bucket, rows_for, written
 from tars_jax.inference.config import EngineConfig, EngineStatistics
-from tars_jax.inference.constraint import Constraints
+from tars_jax.inference.constraint import Constraints, with_room
 from tars_jax.inference.device import Device
-from tars_jax.inference.sampling import Busy, OnToken, Sampled, Sampling, Written
+from tars_jax.inference.sampling import Busy, NotFinite, OnToken, Sampled, Sampling, Written
 from tars_jax.inference.scheduler import Move, Request, Scheduler, Window
 from tars_jax.inference.session import Session
 from tars_jax.inference.slots import Drawn
@@ -53,13 +54,16 @@ class Engine:
     ) -> None:
         """`span(name)` is entered around what the thread does on the device: `read` and `decode`."""
         if model.image_token != image:
-            raise InputError(f"model.image_token is {model.image_token}, the tokenizer's image token is {image}")
-        if config.alternatives > model.vocabulary:
-            raise InputError(f"engine.alternatives is {config.alternatives}, the vocabulary has {model.vocabulary}")
+            raise InputError(f"model.image_token must be {image}, the tokenizer's; got {model.image_token}")
+        if config.top_logprobs > model.vocabulary:
+            raise InputError(
+                f"engine.top_logprobs must be at most {model.vocabulary}, the vocabulary; got {config.top_logprobs}"
+            )
         self.model, self.config, self._stop = model, config, stop
         self._device = Device(model, parameters, config, image=image, stop=stop, seed=seed, constraints=constraints)
         self._admission = Admission(model, config, image, constraints)
-        self._under_way: Chunk | None = None
+        self._constraints = constraints
+        self._in_flight: Chunk | None = None
         self._working = threading.Lock()  # around everything that uses the device, but for `hold`
         self._wake = threading.Condition()  # around everything below
         self._scheduler = Scheduler(config.slots, config.max_queue)
@@ -90,7 +94,7 @@ class Engine:
 
     @property
     def stopped(self) -> bool:
-        """Whether it answers nobody any more: it was closed, or its thread has met with an accident."""
+        """Whether it answers nobody any more: it was closed, or its thread raised an exception."""
         return self._stopped is not None
 
     @property
@@ -101,12 +105,27 @@ class Engine:
     def set_weights(self, parameters: Parameters, version: int) -> None:
         """Hands over new weights without stopping anybody. They are copied: the learner may donate its own.
 
-        An engine of w4a8 quantises them, unless they are quantised already.
+        An engine of w4a8 quantizes them, unless they are quantized already.
+
+        Raises InputError for weights with NaN or infinity, and goes on with those that it has.
         """
         with self._device.on_mesh():
             copied = self._device.hold(parameters)
         with self._wake:
             self._weights = (copied, version, next(self._generation))
+
+    @property
+    def constraints(self) -> Constraints | None:
+        return self._constraints
+
+    def set_constraints(self, constraints: Constraints) -> None:
+        """Constraints that begin with those that answers under way are sampled with (`extend_constraints`).
+
+        Programs are compiled anew where the table's shape is another one; it grows by powers of two.
+        """
+        with self._device.on_mesh():
+            self._device.set_constraints(with_room(constraints))
+        self._admission.constraints = self._constraints = constraints
 
     def warm_up(
         self,
@@ -150,7 +169,7 @@ class Engine:
         """Raises Busy when too many are open."""
         with self._wake:
             if session not in self._sessions and len(self._sessions) >= self.config.max_sessions:
-                raise Busy(f"engine.max_sessions: all {self.config.max_sessions} sessions are open, it takes no more")
+                raise Busy(f"engine.max_sessions: all {self.config.max_sessions} sessions are open")
             self._sessions.add(session)
 
     def close(self, session: Session) -> None:
@@ -195,7 +214,7 @@ class Engine:
             if self._stopped is not None:
                 raise RuntimeError("the engine has stopped") from self._stopped
             if session not in self._sessions:
-                raise InputError("session: it is not open, it takes `async with engine.session(seed) as session`")
+                raise InputError("the session is not open; `async with engine.session(seed) as session` opens it")
             if request.tokens.size:
                 self._scheduler.add(request)
             else:
@@ -249,9 +268,9 @@ class Engine:
             with self._span("read"):
                 self._begin(weights, batch)
         with self._span("decode"):
-            more = self._go_on(weights)
+            more = self._decode_next_chunk(weights)
             self._read_back()
-            self._under_way = more
+            self._in_flight = more
 
     def _begin(self, weights: tuple[Parameters, int, int], batch: Sequence[Request]) -> None:
         """Reads the new tokens of a batch, and writes the first token of each answer."""
@@ -260,7 +279,7 @@ class Engine:
         slots = rows_for(list(by_slot), self.config.row_buckets, self.config.slots)
         length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
         pictures = [picture for request in batch for picture in request.pictures]
-        places = self._device.bank.show(parameters, generation, pictures)
+        places = self._device.bank.get_or_encode(parameters, generation, pictures)
         first = self._device.read(parameters, by_slot, slots, length, places)
         answers = [by_slot.get(slot) for slot in slots.tolist()]
         drawn = written(first, answers, version)
@@ -272,10 +291,10 @@ class Engine:
                 request.routes.append(np.asarray(first.routes[row, : request.tokens.size]))
             self._write(request, drawn[row])
 
-    def _go_on(self, weights: tuple[Parameters, int, int]) -> Chunk | None:
+    def _decode_next_chunk(self, weights: tuple[Parameters, int, int]) -> Chunk | None:
         """Has a chunk decoded of every answer that goes on behind the one under way, as far as the host can know."""
         parameters, version, _ = weights
-        before = {} if self._under_way is None else self._under_way.answers
+        before = {} if self._in_flight is None else self._in_flight.answers
         with self._wake:
             answers = {
                 slot: request
@@ -289,7 +308,7 @@ class Engine:
 
     def _read_back(self) -> None:
         """Waits for the chunk under way, and writes what was drawn to its answers but those that have ended since."""
-        chunk, self._under_way = self._under_way, None
+        chunk, self._in_flight = self._in_flight, None
         if chunk is None:
             return
         drawn: Drawn = jax.device_get(chunk.record)
@@ -303,11 +322,14 @@ class Engine:
             self._write(request, mine)
 
     def _write(self, request: Request, drawn: Written) -> None:
-        """Adds what was drawn to an answer, up to its end. What its caller's functions raise ends this answer alone."""
+        """Adds what was drawn to an answer, up to its end. What its caller's functions raise ends this answer alone; so
+        does a distribution that is none."""
         if request.budget == 0:
             self._finish(request, 0, "length")
             return
         try:
+            if not all(map(math.isfinite, drawn.log_probs)):
+                raise NotFinite(f"weights of version {drawn.version} overflow here: their logits are not finite")
             end = request.write(drawn, self._stop)
         except Exception as error:
             with self._wake:

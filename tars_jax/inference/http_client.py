@@ -10,21 +10,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import httpx
 import jax
 import numpy as np
 from safetensors.flax import save
 
 from tars_jax import InputError
-from tars_jax.inference.client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
-from tars_jax.inference.http_connection import Connection, check_address
-from tars_jax.inference.images import encode_image
+from tars_jax.inference.chat_template import Message, Part, TurnFormat
+from tars_jax.inference.data_urls import encode_image
+from tars_jax.inference.http_connection import Connection, bearer, check_address, open_connection
+from tars_jax.inference.policy_client import ClientSession, PolicyClient, PolicyUnavailable, Reply, require_turns
 from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
-from tars_jax.inference.turns import Message, Part, TurnFormat
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
-from tars_jax.web.connections import Connections, Received
-from tars_jax.web.door import is_loopback
+from tars_jax.web.connections import Connections
 
 INLINE_PIXELS = 1 << 16  # more are packed in a thread
 CLOSING_SECONDS = 5.0
@@ -35,35 +33,18 @@ async def open_http_client(
     target: str, turns: TurnFormat | None, model: str, api_key: str, patience: float
 ) -> AsyncIterator[PolicyClient]:
     """Our server's client if there is one at `target` (with or without its /v1), else a plain endpoint's."""
-    if not api_key.isascii() or not api_key.isprintable():
-        raise InputError("client.api_key takes printable ASCII")  # as all that a header holds; a key is not shown
-    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    headers = bearer(api_key)
     target = target.rstrip("/")
     check_address(target)
     base = target.removesuffix("/v1")
-    outside = not is_loopback(urllib.parse.urlsplit(target).hostname or "")  # HTTP_PROXY and the like are for others
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    timeout = httpx.Timeout(patience, connect=10)
     async with contextlib.AsyncExitStack() as stack:
-        http = await stack.enter_async_context(
-            httpx.AsyncClient(headers=headers, limits=limits, timeout=timeout, trust_env=outside)
-        )
-
-        async def request(method: str, path: str, body: bytes | None) -> Received:
-            kind = {"Content-Type": "application/json"}
-            try:
-                found = await http.request(method, base + path, content=body, headers=kind)
-            except httpx.HTTPError as error:
-                raise ConnectionError(f"{type(error).__name__} {error}") from error
-            return Received(found.status_code, found.headers, found.content)
-
-        somewhere = Connection(request, base, patience)
+        somewhere = await stack.enter_async_context(open_connection(base, headers, patience))
         policy = await somewhere.policy(ours=not model)
         if policy is not None:
             connections = await stack.enter_async_context(Connections(base, headers))
             yield ServerClient(Connection(connections.request, base, patience), policy)
         elif not model:
-            raise InputError(f"client.model: {target} is none of our servers; it takes the name of a model there")
+            raise InputError(f"client.model must name a model of {target}, which is none of our servers; got nothing")
         else:
             # Where the path says it, it is the place of chat/completions, whatever its last part is.
             place = "/v1" if base != target or not urllib.parse.urlsplit(target).path else ""
@@ -120,7 +101,7 @@ class _ServerSession:
     ) -> Sampled:
         body = {
             "tokens": list(map(int, tokens)),
-            "images": await _encoded(images),
+            "images": await encoded_images(images),
             "restart": restart,
             **_sampling_fields(sampling, "max_new_tokens"),
         }
@@ -197,7 +178,7 @@ async def _chat(
 async def _content(parts: Sequence[Part]) -> Any:
     if all(isinstance(part, str) for part in parts):
         return "".join(map(str, parts))
-    urls = iter(await _encoded([part for part in parts if not isinstance(part, str)]))
+    urls = iter(await encoded_images([part for part in parts if not isinstance(part, str)]))
     return [
         {"type": "text", "text": part}
         if isinstance(part, str)
@@ -206,7 +187,7 @@ async def _content(parts: Sequence[Part]) -> Any:
     ]
 
 
-async def _encoded(images: Sequence[np.ndarray]) -> list[str]:
+async def encoded_images(images: Sequence[np.ndarray]) -> list[str]:
     if sum(image.size for image in images) > INLINE_PIXELS:
         return await asyncio.to_thread(lambda: [encode_image(image) for image in images])
     return [encode_image(image) for image in images]
@@ -214,13 +195,13 @@ async def _encoded(images: Sequence[np.ndarray]) -> list[str]:
 
 def _sampling_fields(sampling: Sampling | None, budget: str) -> dict[str, Any]:
     """What differs from the defaults. Raises InputError for `until`, which is a function of this process, and for
-    `alternatives`, which the answers of clients have no place for."""
+    `top_logprobs`, which the answers of clients have no place for."""
     if sampling is None:
         return {}
     if sampling.until is not None:
-        raise InputError("client.sampling: until cannot be sent to a server")
-    if sampling.alternatives:
-        raise InputError("client.sampling: alternatives come from an engine alone; a server takes 0")
+        raise InputError("client.sampling.until must be None, as it cannot be sent to a server; got a function")
+    if sampling.top_logprobs:
+        raise InputError(f"client.sampling.top_logprobs must be 0 for a server; got {sampling.top_logprobs}")
     plain = Sampling()
     names = {"max_new_tokens": budget}
     found = {

@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import json
 import urllib.parse
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import httpx
 
 from tars_jax import InputError
-from tars_jax.inference.client import Declined, PolicyUnavailable
+from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Refused
 from tars_jax.web.connections import Received
 from tars_jax.web.protocol import to_json
+from tars_jax.web.request_limits import is_loopback
 
 GATEWAY_STATUSES = (502, 503, 504)  # of a proxy whose server is away
 
@@ -30,15 +31,41 @@ def check_address(target: str) -> None:
     """Raises InputError unless paths can be put behind it."""
     try:
         parts = urllib.parse.urlsplit(target)
-        wrong = "" if parts.hostname else "it names no host"
+        wrong = "" if parts.hostname else "no host"
         if parts.query or parts.fragment:
-            wrong = "it takes one without ? and #, since paths are put behind it"
+            wrong = "? or #, and paths are put behind it"
         parts.port  # noqa: B018 - it raises for one beyond 65535
         httpx.URL(target)
     except (ValueError, httpx.InvalidURL) as error:
         wrong = str(error)
     if wrong:
-        raise InputError(f"client.target: {target} is no address: {wrong}")
+        raise InputError(f"client.target must be an address; got {target}: {wrong}")
+
+
+@contextlib.asynccontextmanager
+async def open_connection(base: str, headers: Mapping[str, str], patience: float) -> AsyncIterator[Connection]:
+    """To any server; `patience` is that of `Connection`."""
+    outside = not is_loopback(urllib.parse.urlsplit(base).hostname or "")  # HTTP_PROXY and the like are for others
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    timeout = httpx.Timeout(patience, connect=10)
+    async with httpx.AsyncClient(headers=headers, limits=limits, timeout=timeout, trust_env=outside) as http:
+
+        async def request(method: str, path: str, body: bytes | None) -> Received:
+            kind = {"Content-Type": "application/json"}
+            try:
+                found = await http.request(method, base + path, content=body, headers=kind)
+            except httpx.HTTPError as error:
+                raise ConnectionError(f"{type(error).__name__} {error}") from error
+            return Received(found.status_code, found.headers, found.content)
+
+        yield Connection(request, base, patience)
+
+
+def bearer(api_key: str) -> dict[str, str]:
+    """The headers of a key. Raises InputError for one that a header cannot hold; it is not shown."""
+    if not api_key.isascii() or not api_key.isprintable():
+        raise InputError("client.api_key must be printable ASCII; got other characters")
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
 
 
 class Connection:
@@ -57,7 +84,7 @@ class Connection:
         received = await self._exchange("GET", "/v1/rl/policy", None)
         found = _object(received.body)
         if received.status == 401:
-            raise InputError(f"client.api_key: {self._base} does not take it")
+            raise InputError(f"client.api_key must be one that {self._base} accepts; got another")
         if ours and received.status in GATEWAY_STATUSES:
             raise PolicyUnavailable(f"{self._base}: {_words(received)}")
         return found if received.status == 200 and "version" in found else None

@@ -47,6 +47,10 @@ class Busy(InputError):
     """The engine takes no more at the moment; the same request may succeed later."""
 
 
+class NotFinite(RuntimeError):
+    """What the policy computed for one answer is no distribution. Its window cannot go on; other answers do."""
+
+
 class Refused(InputError):
     """A request that cannot be served. `field` is at fault: an argument of `Session.respond`, or one of `Sampling`."""
 
@@ -85,7 +89,7 @@ class Sampling:
     presence_penalty: float = 0.0  # taken once from the logit of each token that the answer holds already
     logit_bias: tuple[tuple[int, float], ...] = ()  # tokens, and what is added to their logits
     constraint: str | None = None  # name of a constraint that the engine was built with
-    alternatives: int = 0  # so many of the likeliest tokens are recorded beside each one; EngineConfig bounds it
+    top_logprobs: int = 0  # so many of the likeliest tokens are recorded beside each one; EngineConfig bounds it
     until: Until | None = None  # of the tokens so far: how many of them to keep when the answer has ended, else None
 
     def __post_init__(self) -> None:
@@ -96,7 +100,7 @@ class Sampling:
             check(name, getattr(self, name), abs(getattr(self, name)) <= 2, "-2 to 2")
         biases = [added for _, added in self.logit_bias]
         check("logit_bias", self.logit_bias, all(abs(added) <= 100 for added in biases), "tokens with -100 to 100 each")
-        check("alternatives", self.alternatives, self.alternatives >= 0, "0 or more")
+        check("top_logprobs", self.top_logprobs, self.top_logprobs >= 0, "0 or more")
         check("max_new_tokens", self.max_new_tokens, (self.max_new_tokens or 0) >= 0, "0 or more")
 
 
@@ -105,10 +109,10 @@ def seed_of(seed: int, index: int) -> int:
     return seed % 2**32 if index == 0 else int(np.random.SeedSequence((seed % 2**32, index)).generate_state(1)[0])
 
 
-def check(field: str, got: Any, right: bool, takes: str) -> None:
+def check(field: str, got: Any, right: bool, wanted: str) -> None:
     """Raises InputError unless `right`; NaN compares with nothing, so it is never right."""
     if not right:
-        raise InputError(f"sampling.{field} is {got!r}, it takes {takes}")
+        raise InputError(f"sampling.{field} must be {wanted}; got {got!r}")
 
 
 def until_text(stops: Sequence[str], decode: Decode) -> Until:
@@ -123,7 +127,7 @@ def until_text(stops: Sequence[str], decode: Decode) -> Until:
             characters that are not complete.
     """
     if not stops or any(not stop for stop in stops):
-        raise InputError(f"sampling.until: stop sequences are {list(stops)!r}, it takes one or more that are not empty")
+        raise InputError(f"sampling.until must be one or more stop sequences, none of them empty; got {list(stops)!r}")
     longest = max(len(stop.encode()) for stop in stops)
 
     def until(tokens: Sequence[int]) -> int | None:

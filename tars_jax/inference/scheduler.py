@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.inference.pictures import Picture
+from tars_jax.inference.image_features import Picture
 from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampling, Token, Written
 
 
@@ -134,7 +134,7 @@ class Request:
             tuple(self.versions[:kept]),
             reason,
             routes,
-            tuple(self.likeliest[:kept]) if self.sampling.alternatives else (),
+            tuple(self.likeliest[:kept]) if self.sampling.top_logprobs else (),
         )
 
 
@@ -167,7 +167,7 @@ class Scheduler:
     def add(self, request: Request) -> None:
         """Raises Busy when the queue is full."""
         if len(self.queue) >= self._max_queue:
-            raise Busy(f"engine.max_queue: {self._max_queue} requests wait already, it takes no more")
+            raise Busy(f"engine.max_queue: {self._max_queue} requests wait already")
         request.window.request = request
         request.window.asked = next(self._clock)
         self.queue.append(request)

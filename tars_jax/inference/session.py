@@ -4,15 +4,45 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from concurrent.futures import Future
+from typing import Protocol, Self
 
 import numpy as np
 
 from tars_jax.inference.sampling import OnToken, Sampled, Sampling
 from tars_jax.inference.scheduler import Stream, Window
 
-if TYPE_CHECKING:
-    from tars_jax.inference.engine import Engine
+
+class SessionOwner(Protocol):
+    """What a session asks of the engine that it is a session of."""
+
+    def open(self, session: Session) -> None:
+        """Raises Busy when too many are open."""
+        ...
+
+    def close(self, session: Session) -> None: ...
+
+    def fork(self, session: Session, seed: int) -> Session: ...
+
+    def give_up(self, window: Window) -> None:
+        """Nobody waits for its answer any longer."""
+        ...
+
+    def submit(
+        self,
+        session: Session,
+        tokens: Sequence[int],
+        images: Sequence[np.ndarray],
+        *,
+        restart: bool,
+        sampling: Sampling | None = None,
+        on_token: OnToken | None = None,
+    ) -> tuple[Window, Future[Sampled]]:
+        """Queues new tokens for a session's window, or for a new one that takes its place.
+
+        The answer is on its way or, after an exception, nothing has changed.
+        """
+        ...
 
 
 class Session:
@@ -21,7 +51,7 @@ class Session:
     Use as an async context manager, or close it: until then its window takes a slot, or host memory.
     """
 
-    def __init__(self, engine: Engine, seed: int, window: Window) -> None:
+    def __init__(self, engine: SessionOwner, seed: int, window: Window) -> None:
         self._engine, self._window, self._stream = engine, window, Stream(seed & 0xFFFFFFFF)
 
     async def __aenter__(self) -> Self:

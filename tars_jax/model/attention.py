@@ -5,10 +5,10 @@ dimension, Q queries of a key-value head, S slots of a cache (here its rows), W 
 
 Dense attention holds scores [B, N, T, M], of packed rows about the half of them, with a live cache those of some new
 tokens at a time. The others never hold them, and take packed rows. Splash attention (TPU) walks over blocks, leaves out
-those above the diagonal, and takes T a multiple of 128; on the way back one kernel gives all gradients, five products
-instead of seven, and a part of the queries' gradient for each block of keys, which are summed. cuDNN's flash attention
-(GPU, from Hopper on) takes each run of equal segments as a sequence of its own, in bfloat16, and a bounded number of
-them in a row.
+those above the diagonal, and needs T a multiple of 128; in its backward pass one kernel gives all gradients, five
+products instead of seven, and a part of the queries' gradient for each block of keys, which are summed. cuDNN's flash
+attention (GPU, from Hopper on) treats each segment as a sequence of its own, in bfloat16, and a bounded number of them
+in a row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512
 
 
 @flax.struct.dataclass
-class Runs:
+class SegmentSpans:
     """Where each run of equal segments of a row begins and how long it is; -1 for runs that there are not."""
 
     starts: jax.Array  # [B, W + 1] int32
@@ -51,7 +51,7 @@ class Visible:
 
     mask: jax.Array | None = None  # [B, T, T]; nobody sees a later index
     segments: jax.Array | None = None  # [B, T]: itself and what is before it in its own segment
-    runs: Runs | None = None  # the same, as sequences
+    runs: SegmentSpans | None = None  # the same, as sequences
 
 
 def within_segments(segments: jax.Array, backend: str) -> Visible:
@@ -59,7 +59,8 @@ def within_segments(segments: jax.Array, backend: str) -> Visible:
     if backend == "splash":
         return Visible(segments=segments)
     if backend == "cudnn":
-        return Visible(runs=find_runs(segments, most_windows(backend, segments.shape[1]) + 1))  # padding is a run, too
+        most = most_windows(backend, segments.shape[1]) + 1  # padding is a span, too
+        return Visible(runs=find_segment_spans(segments, most))
     time = jnp.arange(segments.shape[1])
     return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]))
 
@@ -70,7 +71,7 @@ def most_windows(backend: str, row_length: int) -> int:
     return min(max(row_length // CUDNN_TOKENS, fewest), most) if backend == "cudnn" else row_length
 
 
-def find_runs(segments: jax.Array, most: int) -> Runs:
+def find_segment_spans(segments: jax.Array, most: int) -> SegmentSpans:
     """[B, T] to the first `most` runs of each row."""
     length = segments.shape[1]
     begins = jnp.concatenate([jnp.ones_like(segments[:, :1]), segments[:, 1:] != segments[:, :-1]], axis=1) > 0
@@ -78,7 +79,7 @@ def find_runs(segments: jax.Array, most: int) -> Runs:
     places = jnp.pad(places, ((0, 0), (0, most + 1)), constant_values=length)
     starts = jnp.sort(places, axis=1)[:, : most + 1].astype(jnp.int32)
     lengths = jnp.where(starts[:, :-1] < length, starts[:, 1:] - starts[:, :-1], -1)
-    return Runs(jnp.where(starts < length, starts, -1), lengths, begins.sum(1) <= most)
+    return SegmentSpans(jnp.where(starts < length, starts, -1), lengths, begins.sum(1) <= most)
 
 
 def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Array:
@@ -167,9 +168,9 @@ def _masked_attention(q: jax.Array, keys: jax.Array, values: jax.Array, order: O
     return (y / weights.sum(axis=-1, keepdims=True)).astype(values.dtype)
 
 
-def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: Runs) -> jax.Array:
+def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: SegmentSpans) -> jax.Array:
     if q.dtype == jnp.float32:
-        raise InputError("execution.attention: 'cudnn' takes model.dtype bfloat16, got float32")
+        raise InputError("model.dtype must be bfloat16 with execution.attention=cudnn; got float32")
     # jax.nn.dot_product_attention reaches the same kernels, but with a mask: all T * T scores and their gradient.
     from jax._src.cudnn import fused_attention_stablehlo as fused
 
@@ -192,7 +193,9 @@ def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: Runs) -> jax.Array:
 def _splash(q: jax.Array, k: jax.Array, v: jax.Array, segments: jax.Array) -> jax.Array:
     length, heads, head_dim = q.shape[1:]
     if length % SPLASH_UNIT:
-        raise InputError(f"execution.attention: 'splash' takes rows of a multiple of {SPLASH_UNIT}, got {length}")
+        raise InputError(
+            f"with execution.attention=splash a row must be a multiple of {SPLASH_UNIT} tokens; got {length}"
+        )
 
     def side(most: int) -> int:
         return next(size for size in SPLASH_SIDES if size <= most and length % size == 0)

@@ -23,27 +23,38 @@ import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 
-from tars_jax.model.assignments import Runs, Weights
 from tars_jax.model.execution import EXPERTS_OUT
+from tars_jax.model.expert_groups import ExpertGroups, Weights
+
+BUCKETS = (16, 512)  # rows: smallest and largest
 
 Carry = TypeVar("Carry")
 Buckets = tuple[int, ...]  # rows of each kind, the largest first
 Hidden = tuple[jax.Array, jax.Array]  # a, b of all runs, [R + C, F] each; C of the smallest
-Residuals = tuple[jax.Array, jax.Array, Runs, Weights, Hidden]
+Residuals = tuple[jax.Array, jax.Array, ExpertGroups, Weights, Hidden]
+
+
+def bucket_sizes(mean_load: int) -> tuple[int, ...]:
+    """Half of an expert's even share, a product of many rows, a quarter of that, and a quarter of it again, of which
+    little stays empty; powers of 2, the largest first.
+    """
+    smallest, largest = BUCKETS
+    sizes = {min(max(1 << (mean_load // part - 1).bit_length(), smallest), largest) for part in (2, 8, 32)}
+    return tuple(sorted(sizes, reverse=True))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def bucketed(x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, buckets: Buckets) -> jax.Array:
+def bucketed(x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, buckets: Buckets) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
     return _forward(x, gates, runs, weights, buckets, None)[0]
 
 
-def _swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
+def swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
     return nn.silu(a) * b
 
 
 def _forward(
-    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, buckets: Buckets, hidden: Hidden | None
+    x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, buckets: Buckets, hidden: Hidden | None
 ) -> tuple[jax.Array, Hidden | None]:
     """The sum, and `hidden` filled in where it is given."""
     top_k = gates.shape[1]
@@ -55,7 +66,7 @@ def _forward(
         inputs = _take(x, rows // top_k)
         a = jnp.einsum("CD,DF->CF", inputs, kernels.gate)
         b = jnp.einsum("CD,DF->CF", inputs, kernels.up)
-        outputs = jnp.einsum("CF,FD->CD", _swiglu(a, b), kernels.down) * _take(gates.ravel(), rows)[:, None]
+        outputs = jnp.einsum("CF,FD->CD", swiglu(a, b), kernels.down) * _take(gates.ravel(), rows)[:, None]
         if hidden is not None:  # rows beyond the run are overwritten by the next
             hidden = _put(hidden[0], a, start), _put(hidden[1], b, start)
         return y.at[rows // top_k].add(outputs, mode="drop"), hidden
@@ -70,7 +81,7 @@ def _forward(
 
 
 def _forward_for_gradient(
-    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, buckets: Buckets
+    x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, buckets: Buckets
 ) -> tuple[jax.Array, Residuals]:
     empty = jnp.zeros((gates.size + buckets[-1], weights.gate.shape[-1]), x.dtype)
     y, hidden = _forward(x, gates, runs, weights, buckets, (empty, empty))
@@ -89,7 +100,7 @@ def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[ja
         inputs, dout = _take(x, rows // top_k), _take(dy, rows // top_k)
         gate = _take(gates.ravel(), rows)[:, None]
         a, b = (jax.lax.dynamic_slice_in_dim(each, start, rows.size) for each in (all_a, all_b))
-        h, pull = jax.vjp(_swiglu, a, b)
+        h, pull = jax.vjp(swiglu, a, b)
         dh = jnp.einsum("CD,FD->CF", dout, kernels.down)
         da, db = pull(gate * dh)
         product = functools.partial(jnp.einsum, preferred_element_type=jnp.float32)
@@ -117,7 +128,7 @@ def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[ja
 bucketed.defvjp(_forward_for_gradient, _backward)
 
 
-def _borders(runs: Runs) -> tuple[jax.Array, jax.Array]:
+def _borders(runs: ExpertGroups) -> tuple[jax.Array, jax.Array]:
     """[E] first place of each run, and the one after its last."""
     end = jnp.cumsum(runs.sizes)
     return end - runs.sizes, end

@@ -43,7 +43,7 @@ ORDERS = {"rows": Order("SKMH", "SKMH"), "products": Order("SKHM", "SKMH")}
 
 @flax.struct.dataclass
 class Cache:
-    """Keys and values of a group. It travels in the carry of the layer scan, so a donated cache is never copied."""
+    """Keys and values of a group. It is in the carry of the layer scan, so a donated cache is never copied."""
 
     keys: jax.Array  # [L, ...] in its order
     values: jax.Array  # [L, ...]
@@ -83,7 +83,11 @@ class Cache:
     ) -> Self:
         """With k and v [B, T, K, H] of a layer at columns [B, T] of slots [B], or of all slots in their order; a column
         of M or more drops them.
+
+        What is not finite is written as 0: a weight of 0, which whoever comes after gives to what a slot held before
+        it, makes no 0 of a NaN. The token itself has it in its own hidden state, so its answer says so.
         """
+        k, v = (jnp.where(jnp.isfinite(new), new, 0) for new in (k, v))
 
         def put(axes: str, leaf: jax.Array, new: jax.Array) -> jax.Array:
             def write(leaf: jax.Array, columns: jax.Array, new: jax.Array, first: jax.Array | None = None) -> jax.Array:

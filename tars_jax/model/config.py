@@ -11,6 +11,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.model.execution import EXECUTION, Execution
+from tars_jax.model.image_size import MAX_PIXELS, MIN_PIXELS
 from tars_jax.model.yarn import Yarn
 
 DTYPES = ("float32", "bfloat16")  # of parameters and activations
@@ -19,7 +20,7 @@ DTYPES = ("float32", "bfloat16")  # of parameters and activations
 def require_dtype(dtype: str, where: str = "dtype") -> None:
     """Raises InputError that begins with `where` for a type that no model is computed or kept in."""
     if dtype not in DTYPES:
-        raise InputError(f"{where} got {dtype!r}; it takes one of {', '.join(DTYPES)}")
+        raise InputError(f"{where} must be one of {', '.join(DTYPES)}; got {dtype!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,30 +42,34 @@ class VisionConfig:
     deepstack: tuple[int, ...] = ()  # blocks whose output is added after decoder layers 0, 1, ... at image tokens
     pixel_mean: tuple[float, float, float] = (0.5, 0.5, 0.5)  # of red, green, blue in 0..1
     pixel_std: tuple[float, float, float] = (0.5, 0.5, 0.5)
-    min_pixels: int = 56 * 56  # of an image as it is read (`preprocessing.fit`)
-    max_pixels: int = 28 * 28 * 1280
+    min_pixels: int = MIN_PIXELS  # of an image as it is read (`preprocessing.fit`)
+    max_pixels: int = MAX_PIXELS
 
     def __post_init__(self) -> None:
         _require_sizes(self, "vision.", ("patch", "merge", "temporal", "width", "depth", "heads", "mlp_width"))
         if self.grid < 0:
-            raise InputError(f"vision.grid must be 0 or more, got {self.grid}")
+            raise InputError(f"vision.grid must be 0 or more; got {self.grid}")
         if self.width % (4 * self.heads):
-            raise InputError(f"vision.width {self.width} must be a multiple of 4 * vision.heads {self.heads}")
+            raise InputError(
+                f"vision.width must be a multiple of {4 * self.heads}, four times vision.heads; got {self.width}"
+            )
         if self.window % (self.patch * self.merge):
-            raise InputError(f"vision.window {self.window} must be a multiple of {self.patch * self.merge} pixels")
+            raise InputError(f"vision.window must be a multiple of {self.patch * self.merge} pixels; got {self.window}")
         if not 0 < self.min_pixels <= self.max_pixels:
-            raise InputError(f"vision.min_pixels {self.min_pixels} must be 1 to vision.max_pixels {self.max_pixels}")
+            raise InputError(
+                f"vision.min_pixels must be 1 to {self.max_pixels}, which is vision.max_pixels; got {self.min_pixels}"
+            )
         for name in ("whole_image_blocks", "deepstack"):
             if any(not 0 <= block < self.depth for block in getattr(self, name)):
-                raise InputError(f"vision.{name} takes blocks 0 to {self.depth - 1}, got {getattr(self, name)}")
+                raise InputError(f"vision.{name} must be blocks 0 to {self.depth - 1}; got {getattr(self, name)}")
         if len(set(self.deepstack)) < len(self.deepstack):
-            raise InputError(f"vision.deepstack takes each block once, got {self.deepstack}")
+            raise InputError(f"vision.deepstack must name a block once at most; got {self.deepstack}")
 
     def token_grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of decoder tokens for an image; raises InputError when the size does not divide."""
         unit = self.patch * self.merge
         if height % unit or width % unit:
-            raise InputError(f"image size {height}x{width} must be a multiple of {unit} pixels on both sides")
+            raise InputError(f"both sides of an image must be multiples of {unit} pixels; got {height}x{width}")
         return height // unit, width // unit
 
 
@@ -103,24 +108,30 @@ class ModelConfig:
     def __post_init__(self) -> None:
         _require_sizes(self, "", ("vocabulary", "width", "depth", "query_heads", "kv_heads", "head_dim"))
         if len(self.rope_sections) != 3 or min(self.rope_sections) < 0:
-            raise InputError(f"rope_sections takes three numbers of 0 or more, got {self.rope_sections}")
+            raise InputError(f"rope_sections must be three numbers of 0 or more; got {self.rope_sections}")
         if sum(self.rope_sections) * 2 != self.head_dim:
-            raise InputError(f"rope_sections {self.rope_sections} must sum to half of head_dim {self.head_dim}")
+            raise InputError(
+                f"rope_sections must sum to {self.head_dim // 2}, half of head_dim; got {self.rope_sections}"
+            )
         if self.query_heads % self.kv_heads:
-            raise InputError(f"query_heads {self.query_heads} must be a multiple of kv_heads {self.kv_heads}")
+            raise InputError(
+                f"query_heads must be a multiple of {self.kv_heads}, which is kv_heads; got {self.query_heads}"
+            )
         if self.experts and not 1 <= self.experts_per_token <= self.experts:
-            raise InputError(f"experts_per_token must be 1 to {self.experts}, got {self.experts_per_token}")
+            raise InputError(f"experts_per_token must be 1 to {self.experts}; got {self.experts_per_token}")
         if self.experts:
             _require_sizes(self, "", ("experts", "expert_width"))
         dense = self.dense_layers
         if not set(dense) < set(range(self.depth)) or list(dense) != sorted(set(dense)) or (dense and not self.experts):
-            raise InputError(f"dense_layers takes some of layers 0 to {self.depth - 1} with experts, got {dense}")
+            raise InputError(f"dense_layers must be some of layers 0 to {self.depth - 1} with experts; got {dense}")
         if bool(self.experts) == bool(self.mlp_width) and not dense:
-            raise InputError(f"one of experts and mlp_width must be 0, got {self.experts} and {self.mlp_width}")
+            raise InputError(f"one of experts and mlp_width must be 0; got {self.experts} and {self.mlp_width}")
         if dense and not self.mlp_width:
-            raise InputError(f"dense_layers {dense} need mlp_width, got 0")
+            raise InputError("mlp_width must be 1 or more where there are dense_layers; got 0")
         if len(self.vision.deepstack) > self.depth:
-            raise InputError(f"vision.deepstack {self.vision.deepstack} needs as many decoder layers, got {self.depth}")
+            raise InputError(
+                f"vision.deepstack must have no more blocks than {self.depth} layers; got {self.vision.deepstack}"
+            )
         require_dtype(self.dtype, "model.dtype")
 
     @property
@@ -152,7 +163,7 @@ def _require_sizes(config: Any, prefix: str, names: tuple[str, ...]) -> None:
     """Raises InputError that names the field which is no whole number of 1 or more."""
     for name in names:
         if not isinstance(size := getattr(config, name), int) or size < 1:
-            raise InputError(f"{prefix}{name} must be a whole number of 1 or more, got {size!r}")
+            raise InputError(f"{prefix}{name} must be a whole number of 1 or more; got {size!r}")
 
 
 def config_to_json(config: ModelConfig) -> dict[str, Any]:

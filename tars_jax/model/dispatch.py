@@ -1,4 +1,4 @@
-"""Experts on several devices: tokens travel to the devices that hold their experts, and back (all-to-all).
+"""Experts on several devices: tokens are sent to the devices that hold their experts, and back (all-to-all).
 
 Axes: G tokens of one device, K experts of a token, A = G * K assignments, D width, E experts of one device, N devices
 along the mesh axis `expert`, C rows that one device may send to another.
@@ -23,8 +23,8 @@ import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
 from jax.sharding import PartitionSpec
 
-from tars_jax.model.assignments import Weights
 from tars_jax.model.execution import EXPERTS_OUT
+from tars_jax.model.expert_groups import Weights
 from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import AXIS_RULES
 
@@ -60,7 +60,7 @@ def dispatched(
 
 
 def _laid_out(kernel: Any, axes: tuple[str | None, ...]) -> Any:
-    """Specs of a kernel, or of the integers and scales of a quantised one, which are 1 along what a scale spans."""
+    """Specs of a kernel, or of the integers and scales of a quantized one, which are 1 along what a scale spans."""
 
     def leaf(array: jax.Array) -> PartitionSpec:
         return PartitionSpec(*(axis if size > 1 else None for axis, size in zip(axes, array.shape, strict=True)))

@@ -29,7 +29,7 @@ def _keeps(*names: str) -> Callable[..., bool]:
     return policy
 
 
-# What a decoder layer keeps for the way back; everything else is computed again. None keeps everything; "products"
+# What a decoder layer keeps for the backward pass; everything else is computed again. None keeps everything; "products"
 # what comes out of products with kernels, attention's and the experts'; "host" a layer's input, which the others have
 # on the chip, and its attention, both in the memory of the host, but for cuDNN's.
 REMAT = {
@@ -50,8 +50,8 @@ REMAT = {
 }
 ATTENTION = ("auto", "dense", "splash", "cudnn")
 EXPERTS = ("auto", "buckets", "ragged", "megablox", "tokamax", "hopper")
-TRAVEL = ("tokens", "kernels")
-PRODUCTS = ("auto", "plain", "turned")
+EXPERT_COMMUNICATION = ("all_to_all", "weight_gather")
+PRODUCTS = ("auto", "plain", "transposed")
 CACHE = ("auto", "rows", "products")
 HOPPER, HOPPER_UNIT = "9.0", 128  # the one compute capability that has its instructions; what widths are multiples of
 
@@ -65,7 +65,7 @@ class Execution:
     experts: str = "auto"
     products: str = "auto"  # of activations with kernels: how the gradients of kernels are written
     cache: str = "auto"  # how an engine's keys and values lie: `tars_jax.model.cache`
-    travel: str = "tokens"  # what goes to the other on a mesh: tokens to experts, or kernels of experts to tokens
+    expert_communication: str = "all_to_all"  # or weight_gather: experts go to the tokens
     capacity: float | None = None  # room for tokens between two expert shards, over an even share; None drops no token
     unroll: int = 1  # decoder layers in one turn of the loop over them: more take longer to compile and less to run
     head_chunk: int = 64  # tokens of a row whose logits the learner holds at a time
@@ -75,18 +75,18 @@ class Execution:
             ("remat", tuple(REMAT)),
             ("attention", ATTENTION),
             ("experts", EXPERTS),
-            ("travel", TRAVEL),
+            ("expert_communication", EXPERT_COMMUNICATION),
             ("products", PRODUCTS),
             ("cache", CACHE),
         ):
             if getattr(self, name) not in known:
-                raise InputError(f"execution.{name} takes one of {', '.join(known)}, got {getattr(self, name)!r}")
+                raise InputError(f"execution.{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
         if self.capacity is not None and not 0 < self.capacity < math.inf:
-            raise InputError(f"execution.capacity must be positive, or None to drop nothing, got {self.capacity}")
+            raise InputError(f"execution.capacity must be positive, or None to drop nothing; got {self.capacity}")
         if self.unroll < 1:
-            raise InputError(f"execution.unroll must be at least 1 layer, got {self.unroll}")
+            raise InputError(f"execution.unroll must be at least 1 layer; got {self.unroll}")
         if self.head_chunk < 1:
-            raise InputError(f"execution.head_chunk must be at least 1 token, got {self.head_chunk}")
+            raise InputError(f"execution.head_chunk must be at least 1 token; got {self.head_chunk}")
 
     @property
     def attention_backend(self) -> str:
@@ -109,7 +109,7 @@ class Execution:
         """What "auto" means on this platform."""
         if self.products != "auto":
             return self.products
-        return "turned" if jax.default_backend() == "cpu" else "plain"
+        return "transposed" if jax.default_backend() == "cpu" else "plain"
 
     @property
     def cache_order(self) -> str:

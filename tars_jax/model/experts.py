@@ -16,9 +16,9 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from tars_jax.model.assignments import Weights
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.dispatch import can_dispatch, dispatched
+from tars_jax.model.expert_groups import Weights
 from tars_jax.model.gathered import can_gather, gathered
 from tars_jax.model.grouped import grouped
 from tars_jax.model.products import dot_general
@@ -73,7 +73,7 @@ class Experts(nn.Module):
         shape, valid = x.shape, valid.ravel()
         x = x.reshape(-1, config.width)
 
-        # fp32 softmax over all experts, then the best K, renormalised (Qwen3-MoE).
+        # fp32 softmax over all experts, then the best K, renormalized (Qwen3-MoE).
         probabilities = jax.nn.softmax(x.astype(jnp.float32) @ router, axis=-1)
         gates, chosen = jax.lax.top_k(probabilities, top_k)
         if routes is not None:
@@ -92,7 +92,7 @@ class Experts(nn.Module):
         execution, dropped = config.execution, jnp.float32(0)
         if x.shape[0] <= FEW_TOKENS:
             y = all_experts(x, gates, chosen, weights)
-        elif execution.travel == "tokens" and can_dispatch(x.shape[0], weights):
+        elif execution.expert_communication == "all_to_all" and can_dispatch(x.shape[0], weights):
             y, lost = dispatched(x, gates, chosen, weights, config.experts_backend, execution.capacity)
             dropped = lost / jnp.maximum(counts.sum(), 1)
         elif can_gather(x.shape[0], weights):

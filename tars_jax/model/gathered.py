@@ -1,10 +1,10 @@
-"""Experts on several devices, the other way round from `dispatch`: kernels travel to the tokens, and no token moves.
+"""Experts on several devices by all-gather of their kernels (weight_gather): no token moves, unlike in `dispatch`.
 
 Axes: G tokens of one device, K experts of a token, D width, E experts, F expert width.
 
 Each device gathers the kernels of a layer, uses them on its own tokens and forgets them; gradients are summed and
-scattered on the way back. A layer's kernels are 3 E D F numbers, its tokens K G D, there and back: with 32768 tokens a
-device and 128 experts of 1536, kernels are less, and they need no capacity. The gathers stand here in the open, one
+scattered in the backward pass. A layer's kernels are 3 E D F numbers, its tokens K G D, there and back: with 32768
+tokens a device and 128 experts of 1536, kernels are less, and they need no capacity. The gathers are written out, one
 mesh axis after the other: left to the compiler, they become all-reduces of whole kernels, twice the bytes.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from jax.sharding import PartitionSpec
 
-from tars_jax.model.assignments import Weights
+from tars_jax.model.expert_groups import Weights
 from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import AXIS_RULES
 
@@ -24,7 +24,7 @@ BATCH, EXPERT, FSDP, TENSOR = AXIS_RULES["batch"], "expert", "fsdp", "tensor"
 
 
 def can_gather(num_tokens: int, weights: Weights) -> bool:
-    """Whether there is a mesh of several devices, and its axes divide what lies on them. Not for quantised kernels,
+    """Whether there is a mesh of several devices, and its axes divide what lies on them. Not for quantized kernels,
     whose scales are not gathered as they are."""
     mesh = jax.sharding.get_abstract_mesh()
     if mesh.empty or mesh.size == 1 or not isinstance(weights.gate, jax.Array):

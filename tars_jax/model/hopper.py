@@ -16,7 +16,7 @@ from tars_jax import InputError
 from tars_jax.model.execution import HOPPER_UNIT, fits_hopper
 
 # Sides of a tile, and how many of the inner dimension are under way, as much as shared memory holds; a wider outer one
-# where it fits. Two neighbours of the outer dimension are computed one after the other and share what they read.
+# where it fits. Two neighbors of the outer dimension are computed one after the other and share what they read.
 ROWS, INNER = 128, 64
 WIDE, NARROW = (192, 4), (128, 5)
 NEIGHBOURS = 2
@@ -46,7 +46,7 @@ def _backward(kept: Any, gradient: jax.Array) -> tuple[jax.Array, jax.Array, Non
         rows,
         gradient,
         group_sizes=sizes,
-        **_tiles(gradient.shape[1]),
+        **tile_sizes(gradient.shape[1]),
     )
     return _product(gradient, kernels, sizes, transposed=True), of_kernels, None
 
@@ -59,26 +59,26 @@ def _product(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, *, transpose
 
     if rows.dtype != kernels.dtype or not fits_hopper(kernels.dtype.name, *kernels.shape[1:]):
         raise InputError(
-            "execution.experts: 'hopper' takes model.dtype bfloat16 and widths that are multiples of "
-            f"{HOPPER_UNIT}, got {kernels.dtype} and {kernels.shape[1]}x{kernels.shape[2]}"
+            "with execution.experts=hopper model.dtype must be bfloat16, and widths multiples of "
+            f"{HOPPER_UNIT}; got {kernels.dtype} and {kernels.shape[1]}x{kernels.shape[2]}"
         )
     y: jax.Array = ragged_dot(
         rows,
         kernels,
         group_sizes=sizes,
         transpose_rhs=transposed,
-        **_tiles(kernels.shape[1 if transposed else 2]),
+        **tile_sizes(kernels.shape[1 if transposed else 2]),
     )
     return y
 
 
-def _tiles(outer: int) -> dict[str, Any]:
+def tile_sizes(outer: int) -> dict[str, Any]:
     side, steps = WIDE if outer % (NEIGHBOURS * WIDE[0]) == 0 else NARROW
-    neighbours = NEIGHBOURS if outer % (NEIGHBOURS * side) == 0 else 1
+    neighbors = NEIGHBOURS if outer % (NEIGHBOURS * side) == 0 else 1
     return {
         "block_m": ROWS,
         "block_n": side,
         "block_k": INNER,
         "max_concurrent_steps": steps,
-        "grid_block_n": neighbours,
+        "grid_block_n": neighbors,
     }

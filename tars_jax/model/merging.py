@@ -48,12 +48,12 @@ def merge_weights(agents: int, common: Listed = (), groups: Mapping[str, Listed]
     an unknown group, and fewer than two agents.
     """
     if agents < 2:
-        raise InputError(f"checkpoints: got {agents}, merging takes two or more.")
+        raise InputError(f"checkpoints must be two or more; got {agents}")
     checked = _checked("weights", agents, common) if len(common) else (1 / agents,) * agents
     own = {}
     for group, weights in (groups or {}).items():
         if group not in GROUPS:
-            raise InputError(f"groups: unknown group {group!r}; it takes {', '.join(GROUPS)}.")
+            raise InputError(f"groups must be of {', '.join(GROUPS)}; got {group!r}")
         if len(weights):
             own[group] = _checked(f"groups.{group}", agents, weights)
     return MergeWeights(checked, own)
@@ -61,13 +61,13 @@ def merge_weights(agents: int, common: Listed = (), groups: Mapping[str, Listed]
 
 def _checked(field: str, agents: int, weights: Listed) -> tuple[float, ...]:
     if len(weights) != agents:
-        raise InputError(f"{field}: got {len(weights)} weights for {agents} checkpoints; it takes one for each.")
+        raise InputError(f"{field} must be {agents} weights, one for each checkpoint; got {len(weights)}")
     if any(isinstance(weight, bool) or not isinstance(weight, numbers.Real) for weight in weights):
-        raise InputError(f"{field}: got {tuple(weights)}; it takes numbers.")
+        raise InputError(f"{field} must be numbers; got {tuple(weights)}")
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights):
-        raise InputError(f"{field}: got {tuple(weights)}; it takes numbers of 0 or more.")
+        raise InputError(f"{field} must be numbers of 0 or more; got {tuple(weights)}")
     if abs(sum(weights) - 1) > TOLERANCE:
-        raise InputError(f"{field}: {tuple(weights)} sum to {sum(weights):g}; they must sum to 1.")
+        raise InputError(f"{field} must sum to 1; got {tuple(weights)}, whose sum is {sum(weights):g}")
     return tuple(float(weight) for weight in weights)
 
 
@@ -90,10 +90,10 @@ def require_mergeable(names: Sequence[str], leaves: Sequence[Mapping[str, str]],
             raise InputError(f"{name}: cannot be merged: {'; '.join(differences[:4])}{more}.")
     for path, kind in leaves[0].items():
         if not jnp.issubdtype(kind.partition("[")[0], jnp.floating):
-            raise InputError(f"{names[0]}: {path} is {kind}; merging takes floating point (merge, then quantise).")
+            raise InputError(f"{names[0]}: {path} must be of floating point (merge, then quantize); got {kind}")
     for group in weights.groups:
         if not any(GROUPS[group].search(path) for path in leaves[0]):
-            raise InputError(f"groups.{group}: {names[0]} has no such parameters; it takes no weights of their own.")
+            raise InputError(f"groups.{group} must be left out, as {names[0]} has no such parameters; got weights")
 
 
 def interpolate(

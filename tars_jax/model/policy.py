@@ -1,7 +1,7 @@
 """The policy and the value model: screenshots and text in; logits, values, router statistics out.
 
-Axes: B rows, T tokens, I images of a row, Q decoder tokens of an image, D width, V vocabulary, M cache length,
-F features that are added to an image token after the first layers, P image tokens encoded beforehand, L layers
+Axes: B rows, T tokens, I images of one size in a row, Q decoder tokens of an image, D width, V vocabulary, M cache
+length, F features that are added to an image token after the first layers, P image tokens encoded beforehand, L layers
 with experts, K experts of a token.
 """
 
@@ -40,8 +40,8 @@ class Inputs:
     tokens: Array  # [B, T] int32
     positions: Array  # [3, B, T] int32: time, row, column
     segments: Array  # [B, T] int32: which window of the row a token belongs to, from 1; 0 is padding
-    images: Array  # [B, I, height, width, 3] uint8; a tuple of such where there are several sizes
-    image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens (size after size), -1 for text
+    images: tuple[Array, ...]  # of each size [B, I, height, width, 3] uint8
+    image_tokens: Array  # [B, T] int32: index into the row's I * Q image tokens, size after size; -1 for text
     # From `encode_images`, in place of images: [1 + F, B, I * Q, D], or [1 + F, P, D], whose P the image_tokens of all
     # rows index.
     image_features: Array | None = None
@@ -142,11 +142,10 @@ def _features(config: ModelConfig, inputs: Inputs) -> jax.Array | None:
     if encoded is not None and encoded.ndim == 3:
         return encoded[:, jnp.maximum(inputs.image_tokens, 0)]
     if encoded is None:
-        sizes = inputs.images if isinstance(inputs.images, tuple) else (inputs.images,)
-        if not any(images.shape[1] for images in sizes):
+        if not inputs.images:
             return None
         encoder = _encoder(config)
-        encoded = jnp.concatenate([_encode_rows(encoder, images) for images in sizes if images.shape[1]], axis=2)
+        encoded = jnp.concatenate([_encode_rows(encoder, images) for images in inputs.images], axis=2)
     # Each row takes from its own images; the compiler would bring the images of all rows together for it.
     gather = mapped(_gather, ((None, "batch", None, None), ("batch", None)), (None, "batch", None, None))
     return gather(encoded, inputs.image_tokens)
@@ -194,8 +193,8 @@ def encode_images(config: ModelConfig, parameters: Parameters, images: Array) ->
     """Screenshots uint8 [I, height, width, 3] to the features [1 + F, I, Q, D] that stand at their image tokens.
 
     Joined over images, they are what `Inputs.image_features` takes. They depend on the parameters of `vision` alone: a
-    learner that does not train these may compute them once (`tars_jax.training.gallery`), the gradients of all others
-    are the same.
+    learner that does not train these may compute them once (`tars_jax.training.frozen_image_features`), the gradients
+    of all others are the same.
     """
     encoded: Any = PolicyVision(config).apply({"params": {"vision": parameters["vision"]}}, images)
     return encoded
@@ -208,7 +207,7 @@ def dummy_inputs(config: ModelConfig, tokens: int = 2) -> Inputs:
         tokens=jnp.zeros((1, tokens), jnp.int32),
         positions=jnp.zeros((3, 1, tokens), jnp.int32),
         segments=jnp.ones((1, tokens), jnp.int32),
-        images=jnp.zeros((1, 1, side, side, 3), jnp.uint8),
+        images=(jnp.zeros((1, 1, side, side, 3), jnp.uint8),),
         image_tokens=jnp.full((1, tokens), -1, jnp.int32),
     )
 

@@ -43,9 +43,10 @@ def rope_positions(
             rows, columns = next(grids, (0, 0))
             count = rows * columns
             if not count:
-                raise InputError(f"the image at token {index} is one more than the {len(grid)} grids")
+                raise InputError(f"images must be as many as grids ({len(grid)}); got another one at token {index}")
             if index + count > flags.size or not flags[index : index + count].all():
-                raise InputError(f"an image takes {count} image tokens in a row, the one at {index} has fewer")
+                got = int(np.append(flags[index:], False).argmin())
+                raise InputError(f"the image at token {index} must be {count} image tokens in a row; got {got}")
             image = np.stack([np.zeros(count), *np.divmod(np.arange(count), columns)])
             positions[:, index : index + count] = position + image
             position += max(rows, columns)
@@ -55,7 +56,7 @@ def rope_positions(
             position += 1
             index += 1
     if each and next(grids, None) is not None:
-        raise InputError(f"there are {len(grid)} grids and fewer images")
+        raise InputError(f"images must be as many as grids ({len(grid)}); got fewer")
     return positions, position
 
 

@@ -1,8 +1,8 @@
 """Products of activations with kernels, and a gradient that processors compute fast.
 
-The gradient of a kernel sums over all tokens, so one of x and dy has to be turned round in memory. XLA on CPU does that
-a column at a time, and computes anew whatever the column is made of. Its own choice is dy, however wide. "turned" takes
-the narrower of the two. Elsewhere layouts are the compiler's affair ("plain").
+The gradient of a kernel sums over all tokens, so one of x and dy has to be transposed in memory. XLA on CPU does that
+a column at a time, and computes anew whatever the column is made of. Its own choice is dy, however wide. "transposed"
+transposes the narrower of the two. Elsewhere layouts are the compiler's affair ("plain").
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tars_jax.model.execution import Execution
 
 def dot_general(execution: Execution) -> flax.typing.DotGeneralT | None:
     """For layers of flax; None is jax's own."""
-    return _turned if execution.products_backend == "turned" else None
+    return _dot_general if execution.products_backend == "transposed" else None
 
 
 def product(execution: Execution, x: jax.Array, kernel: jax.Array) -> jax.Array:
     """[..., D] and [D, F] to [..., F]."""
-    return _product(x, kernel, 1) if execution.products_backend == "turned" else x @ kernel
+    return _product(x, kernel, 1) if execution.products_backend == "transposed" else x @ kernel
 
 
-def _turned(lhs: jax.Array, rhs: jax.Array, dimension_numbers: Any, precision: Any = None) -> jax.Array:
+def _dot_general(lhs: jax.Array, rhs: jax.Array, dimension_numbers: Any, precision: Any = None) -> jax.Array:
     """The last axes of activations with the first of a kernel."""
     return _product(lhs, rhs, len(dimension_numbers[0][0]))
 

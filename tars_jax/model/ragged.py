@@ -20,8 +20,8 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.experimental.pallas.ops.tpu import megablox
 
 from tars_jax import InputError
-from tars_jax.model.assignments import Runs, Weights
 from tars_jax.model.execution import EXPERTS_OUT
+from tars_jax.model.expert_groups import ExpertGroups, Weights
 
 RaggedDot = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
 MEGABLOX_ROWS = 512  # of a block
@@ -30,7 +30,7 @@ MEGABLOX_UNIT = 128  # what a block is a multiple of: the lanes of a TPU
 
 
 def ragged(
-    x: jax.Array, gates: jax.Array, runs: Runs, weights: Weights, dot: RaggedDot, *, sparse: bool = False
+    x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, dot: RaggedDot, *, sparse: bool = False
 ) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts.
 
@@ -48,7 +48,7 @@ def ragged(
 
     rows = erased(_moved(x, runs.order, places, top_k))
     a, b = (checkpoint_name(erased(dot(rows, kernels, sizes)), EXPERTS_OUT) for kernels in (weights.gate, weights.up))
-    # Gates weigh the hidden values, not the results, so the way back needs no results.
+    # Gates weigh the hidden values, not the results, so the backward pass needs no results.
     y = erased(dot(gate * nn.silu(a) * b, weights.down, sizes))
     return _moved(y, places, runs.order, 1).reshape(-1, top_k, x.shape[1]).sum(1)
 

@@ -64,22 +64,20 @@ PARAMETER_RULES: tuple[tuple[str, tuple[str | None, ...]], ...] = (
 def make_mesh(shape: Mapping[str, int], devices: list[jax.Device] | None = None) -> Mesh:
     """A mesh over all devices; axes that `shape` leaves out are 1. Raises InputError when the product does not fit."""
     if unknown := set(shape) - set(MESH_AXES):
-        raise InputError(f"mesh: unknown axis {sorted(unknown)[0]!r}; it takes {', '.join(MESH_AXES)}")
+        raise InputError(f"an axis of mesh must be one of {', '.join(MESH_AXES)}; got {sorted(unknown)[0]!r}")
     sizes = tuple(shape.get(axis, 1) for axis in MESH_AXES)
     if any(type(size) is not int or size < 1 for size in sizes):
-        raise InputError(f"mesh: {dict(zip(MESH_AXES, sizes, strict=True))}: each axis takes 1 device or more")
+        raise InputError(f"each axis of mesh must be 1 device or more; got {dict(zip(MESH_AXES, sizes, strict=True))}")
     available = jax.device_count() if devices is None else len(devices)
     if math.prod(sizes) != available:
-        raise InputError(
-            f"mesh: {dict(zip(MESH_AXES, sizes, strict=True))} needs {math.prod(sizes)} devices, there are {available}"
-        )
-    # A mesh axis may take a part of a side of the grid, so that e.g. two neighbours share a row of a batch.
+        raise InputError(f"mesh must be of {available} devices; got {dict(zip(MESH_AXES, sizes, strict=True))}")
+    # A mesh axis may take a part of a side of the grid, so that e.g. two neighbors share a row of a batch.
     placed = mesh_utils.create_device_mesh(sizes, devices, allow_split_physical_axes=True)
     return Mesh(placed, MESH_AXES, axis_types=(AxisType.Auto,) * len(MESH_AXES))
 
 
 def _axes(path: str) -> tuple[str | None, ...]:
-    """Logical axes of a parameter; integers and scales of a quantised kernel have those of the kernel.
+    """Logical axes of a parameter; integers and scales of a quantized kernel have those of the kernel.
 
     Groups of layers lie as all layers in one do.
     """

@@ -57,7 +57,7 @@ _BYTE_OF = {chr(byte): byte for byte in _PRINTABLE} | {chr(256 + place): byte fo
 
 
 class Tokenizer:
-    """Text to ids and back, exactly so for any text; an open tokenizer may normalise its text first, as Qwen's do."""
+    """Text to ids and back, exactly so for any text; an open tokenizer may normalize its text first, as Qwen's do."""
 
     def __init__(self, tokenizer: _Tokenizer) -> None:
         self._tokenizer = tokenizer

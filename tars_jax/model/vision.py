@@ -21,19 +21,19 @@ from tars_jax.model.preprocessing import patches
 from tars_jax.model.sharding import constrain
 
 
-def _coordinates(rows: int, columns: int, merge: int) -> np.ndarray:
+def patch_coordinates(rows: int, columns: int, merge: int) -> np.ndarray:
     """Row and column [2, P] of each patch in the order of `patches`."""
     grid = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"))
     return einops.rearrange(grid, "two (h mh) (w mw) -> two (h w mh mw)", mh=merge, mw=merge)
 
 
-def _interpolation(size: int, grid: int) -> np.ndarray:
+def grid_interpolation(size: int, grid: int) -> np.ndarray:
     """[size, grid] weights that read a learned line of `grid` entries at `size` points, corners aligned."""
     at = np.linspace(0, grid - 1, size)
     return np.maximum(0.0, 1.0 - np.abs(at[:, None] - np.arange(grid))).astype(np.float32)
 
 
-def _windows(row: np.ndarray, column: np.ndarray, side: int) -> np.ndarray:
+def windows_of(row: np.ndarray, column: np.ndarray, side: int) -> np.ndarray:
     """[W, S] patches of each window of side x side patches, in order; -1 fills up the windows at the edges."""
     _, window = np.unique(np.stack([row // side, column // side]), axis=1, return_inverse=True)
     members = [np.flatnonzero(window.ravel() == number) for number in range(window.max() + 1)]
@@ -43,7 +43,7 @@ def _windows(row: np.ndarray, column: np.ndarray, side: int) -> np.ndarray:
     return table
 
 
-def _attend(q: jax.Array, k: jax.Array, v: jax.Array, windows: np.ndarray | None) -> jax.Array:
+def windowed_attention(q: jax.Array, k: jax.Array, v: jax.Array, windows: np.ndarray | None) -> jax.Array:
     """Attention [I, P, N, H] over the whole image, or within each window of `windows` [W, S]."""
     if windows is None:
         return jax.nn.dot_product_attention(q, k, v)
@@ -71,7 +71,7 @@ class VisionBlock(nn.Module):
         y = norm(name="attention_norm")(x)
         qkv = dense(3 * config.width, name="qkv")(y)
         q, k, v = einops.rearrange(qkv, "i p (three n h) -> three i p n h", three=3, n=config.heads, h=head_dim)
-        y = _attend(rotate(q, cosine, sine), rotate(k, cosine, sine), v, windows)
+        y = windowed_attention(rotate(q, cosine, sine), rotate(k, cosine, sine), v, windows)
         x = x + dense(config.width, name="attention_out")(einops.rearrange(y, "i p n h -> i p (n h)"))
         y = norm(name="mlp_norm")(x)
         if config.gated:
@@ -95,20 +95,20 @@ class VisionEncoder(nn.Module):
     config: VisionConfig
     out_width: int
     dtype: str = "float32"
-    remat: bool = False  # blocks are computed again on the way back: attention of one block at a time is in memory
+    remat: bool = False  # blocks are computed again in the backward pass: attention of one block at a time is in memory
 
     @nn.compact
     def __call__(self, images: jax.Array) -> jax.Array:
         config = self.config
         token_rows, token_columns = config.token_grid(images.shape[1], images.shape[2])
         rows, columns = token_rows * config.merge, token_columns * config.merge
-        row, column = _coordinates(rows, columns, config.merge)
+        row, column = patch_coordinates(rows, columns, config.merge)
         embed = nn.Dense(config.width, use_bias=not config.gated, dtype=self.dtype, name="patch_embed")
         x = embed(patches(images, config))
         if config.grid:
             grid = self.param("position", nn.initializers.normal(0.5), (config.grid, config.grid, config.width))
             learned = jnp.einsum(
-                "hs,wt,stD->hwD", _interpolation(rows, config.grid), _interpolation(columns, config.grid), grid
+                "hs,wt,stD->hwD", grid_interpolation(rows, config.grid), grid_interpolation(columns, config.grid), grid
             )
             x = x + learned[row, column].astype(x.dtype)
 
@@ -118,7 +118,7 @@ class VisionEncoder(nn.Module):
         angle = np.concatenate([row[:, None] * frequency, column[:, None] * frequency], axis=-1)[None]
         cosine, sine = jnp.asarray(np.cos(angle), jnp.float32), jnp.asarray(np.sin(angle), jnp.float32)
 
-        windows = _windows(row, column, config.window // config.patch) if config.window else None
+        windows = windows_of(row, column, config.window // config.patch) if config.window else None
         block = nn.remat(VisionBlock, static_argnums=(4,)) if self.remat else VisionBlock
         deepstack = []
         for layer in range(config.depth):
@@ -130,10 +130,10 @@ class VisionEncoder(nn.Module):
         return jnp.stack([self._merge("merge", x, norm_first=True), *deepstack])
 
     def _merge(self, name: str, x: jax.Array, norm_first: bool) -> jax.Array:
-        """Patches [I, P, D] to decoder tokens [I, Q, out_width]: norm and concatenation of neighbours, then an MLP."""
-        norm, neighbours = _norm(self.config)(dtype=self.dtype, name=f"{name}_norm"), self.config.merge**2
+        """Patches [I, P, D] to decoder tokens [I, Q, out_width]: norm and concatenation of neighbors, then an MLP."""
+        norm, neighbors = _norm(self.config)(dtype=self.dtype, name=f"{name}_norm"), self.config.merge**2
         x = norm(x) if norm_first else x
-        x = einops.rearrange(x, "i (q m) d -> i q (m d)", m=neighbours)
+        x = einops.rearrange(x, "i (q m) d -> i q (m d)", m=neighbors)
         x = x if norm_first else norm(x)
-        hidden = nn.Dense(neighbours * self.config.width, dtype=self.dtype, name=f"{name}_in")(x)
+        hidden = nn.Dense(neighbors * self.config.width, dtype=self.dtype, name=f"{name}_in")(x)
         return nn.Dense(self.out_width, dtype=self.dtype, name=f"{name}_out")(nn.gelu(hidden, approximate=False))

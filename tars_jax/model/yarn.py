@@ -1,6 +1,6 @@
-"""YaRN: a model that was trained on short contexts turns slower with positions, so that longer ones look familiar.
+"""YaRN: rotary frequencies scaled down, so that a model reads longer contexts than it was trained on.
 
-Of the frequencies of M-RoPE, the fast ones stay, which tell neighbours apart; the slow ones, which would not come round
+Of the frequencies of M-RoPE, the fast ones stay, which tell neighbors apart; the slow ones, which would not come round
 once within the trained length, are divided by the factor; between both there is a ramp. Attention grows a little
 sharper. (Peng et al. 2023, arXiv 2309.00071; the numbers are those of transformers' `_compute_yarn_parameters`.)
 """
@@ -28,10 +28,10 @@ class Yarn:
 
     def __post_init__(self) -> None:
         if self.factor < 1:
-            raise InputError(f"rope_scaling.factor must be 1 or more, got {self.factor}")
+            raise InputError(f"rope_scaling.factor must be 1 or more; got {self.factor}")
         for name in ("trained_positions", "attention_factor", "beta_fast", "beta_slow"):
             if not getattr(self, name) > 0:
-                raise InputError(f"rope_scaling.{name} must be more than 0, got {getattr(self, name)}")
+                raise InputError(f"rope_scaling.{name} must be more than 0; got {getattr(self, name)}")
 
     def slowdown(self, head_dim: int, theta: float) -> np.ndarray:
         """What the frequencies theta^(-2i / head_dim) are multiplied with, float32 [head_dim / 2]."""

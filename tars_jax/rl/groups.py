@@ -17,11 +17,11 @@ def group_advantages(
     eps: float = 1e-6,
     *,
     mask: ArrayLike | None = None,
-    normalise: bool = True,
+    normalize: bool = True,
 ) -> jax.Array:
     """Outcome rewards of one task's trajectories, relative to each other: GRPO's replacement for a critic.
 
-        A_i = (r_i - mean(r)) / (std(r) + eps)      or, not normalised,      A_i = r_i - mean(r)
+        A_i = (r_i - mean(r)) / (std(r) + eps)      or, not normalized,      A_i = r_i - mean(r)
 
     Division by the standard deviation makes rare successes and rare failures count more; Dr. GRPO leaves it out.
     A group of one has nothing to compare with: mean 0 and std 1 stand in, so its advantage is its reward.
@@ -34,7 +34,7 @@ def group_advantages(
       ddof: 1 for the sample standard deviation, 0 for the population's.
       eps: keeps a group of equal rewards at exactly 0.
       mask: [G] true at members; None for all. What stands elsewhere is never read and may be NaN.
-      normalise: whether to divide by the standard deviation.
+      normalize: whether to divide by the standard deviation.
 
     Returns:
       [G] float32 advantages, one per trajectory; 0 outside the mask.
@@ -47,7 +47,7 @@ def group_advantages(
     d = jnp.where(member, d - d.sum() / jnp.maximum(num, 1), 0)
     std = jnp.sqrt(jnp.square(d).sum() / jnp.maximum(num - ddof, 1))
     alone = num == 1
-    return jnp.where(alone, r, d) / (jnp.where(alone, 1.0, std) + eps if normalise else 1.0)
+    return jnp.where(alone, r, d) / (jnp.where(alone, 1.0, std) + eps if normalize else 1.0)
 
 
 def informative_group(rewards: ArrayLike, mask: ArrayLike | None = None) -> jax.Array:

@@ -23,12 +23,12 @@ MAX_LOG_RATIO = 20.0
 class PolicyLoss:
     """The clipped surrogate of one trajectory, per token, with what its curves need. Outside the mask all is 0."""
 
-    loss: jax.Array  # [T] to be minimised; differentiable
+    loss: jax.Array  # [T] to be minimized; differentiable
     ratio: jax.Array  # [T] pi / pi_prox; 0 outside the mask
     clipped_low: jax.Array  # [T] bool: advantage < 0 and ratio < 1 - clip_low; no gradient
     clipped_high: jax.Array  # [T] bool: advantage > 0 and ratio > 1 + clip_high; no gradient
     clipped_dual: jax.Array  # [T] bool: advantage < 0 and ratio > dual_clip; no gradient
-    importance: jax.Array  # [T] pi_prox / pi_behaviour, which multiplied the loss; 1 for plain PPO
+    importance: jax.Array  # [T] pi_prox / pi_behavior, which multiplied the loss; 1 for plain PPO
 
 
 def ppo_policy_loss(
@@ -40,22 +40,22 @@ def ppo_policy_loss(
     clip_low: float = 0.2,
     clip_high: float = 0.28,
     dual_clip: float | None = None,
-    behaviour_log_probs: ArrayLike | None = None,
+    behavior_log_probs: ArrayLike | None = None,
     max_importance: float | None = None,
 ) -> PolicyLoss:
     """PPO with clip-higher, plain or decoupled from the policy that sampled.
 
         rho_t  = pi(token_t) / pi_prox(token_t)
         loss_t = -w_t min(rho_t A_t, clip(rho_t, 1 - clip_low, 1 + clip_high) A_t)
-        w_t    = min(pi_prox(token_t) / pi_behaviour(token_t), max_importance)
+        w_t    = min(pi_prox(token_t) / pi_behavior(token_t), max_importance)
 
     Plain PPO has w_t = 1 and pi_prox = pi_old, the policy that sampled. The decoupled objective keeps the two apart:
     the ratio is clipped around a recent, recomputed pi_prox, and w_t, through which no gradient flows, corrects for the
-    behaviour policy. That has two readings, which may hold at once:
+    behavior policy. That has two readings, which may hold at once:
 
-    - stale data: pi_behaviour is an older version of the weights (AReaL);
+    - stale data: pi_behavior is an older version of the weights (AReaL);
     - truncated importance sampling: the weights are the same, but the engine that sampled computes them otherwise than
-      the learner, by quantisation or other kernels. Then w_t = min(pi_learner / pi_engine, C), C = `max_importance`.
+      the learner, by quantization or other kernels. Then w_t = min(pi_learner / pi_engine, C), C = `max_importance`.
 
     Dual clip bounds the loss of a negative advantage: the objective is at least dual_clip A_t where A_t < 0.
 
@@ -71,8 +71,8 @@ def ppo_policy_loss(
       clip_low: how far the ratio may fall below 1.
       clip_high: how far the ratio may rise above 1.
       dual_clip: above 1, or None for no bound.
-      behaviour_log_probs: [T] log-probabilities recorded at sampling, or None for plain PPO.
-      max_importance: truncates w_t from above, or None. Needs `behaviour_log_probs`.
+      behavior_log_probs: [T] log-probabilities recorded at sampling, or None for plain PPO.
+      max_importance: truncates w_t from above, or None. Needs `behavior_log_probs`.
 
     Returns:
       `PolicyLoss`, every field [T].
@@ -91,11 +91,11 @@ def ppo_policy_loss(
         clipped_dual = (a < 0) & (ratio > dual_clip)
 
     importance = mask.astype(ratio.dtype)
-    if behaviour_log_probs is not None:
-        chex.assert_equal_shape([behaviour_log_probs, mask])
-        behaviour = jax.lax.stop_gradient(jnp.where(mask, behaviour_log_probs, 0.0))
+    if behavior_log_probs is not None:
+        chex.assert_equal_shape([behavior_log_probs, mask])
+        behavior = jax.lax.stop_gradient(jnp.where(mask, behavior_log_probs, 0.0))
         importance = importance * jnp.minimum(
-            _bounded_exp(old - behaviour), jnp.inf if max_importance is None else max_importance
+            _bounded_exp(old - behavior), jnp.inf if max_importance is None else max_importance
         )
 
     return PolicyLoss(

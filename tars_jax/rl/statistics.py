@@ -47,7 +47,7 @@ def token_std(values: ArrayLike, mask: ArrayLike) -> jax.Array:
       A scalar; 0 for an empty mask, and exactly 0 where all values are equal.
     """
     chex.assert_equal_shape([values, mask])
-    variance = token_mean(jnp.square(_centred(values, jnp.asarray(mask, bool))), mask)
+    variance = token_mean(jnp.square(_centered(values, jnp.asarray(mask, bool))), mask)
     # The root has no finite gradient at 0.
     return jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1)), 0)
 
@@ -66,7 +66,7 @@ def whiten(values: ArrayLike, mask: ArrayLike, eps: float = 1e-6) -> jax.Array:
       The same shape; 0 outside the mask, and everywhere if all values are equal.
     """
     chex.assert_equal_shape([values, mask])
-    return _centred(values, jnp.asarray(mask, bool)) / (token_std(values, mask) + eps)
+    return _centered(values, jnp.asarray(mask, bool)) / (token_std(values, mask) + eps)
 
 
 def sequence_mean(values: ArrayLike, mask: ArrayLike) -> jax.Array:
@@ -104,8 +104,8 @@ def explained_variance(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | 
     chex.assert_equal_shape([returns, values])
     mask = jnp.ones(jnp.shape(returns), bool) if mask is None else jnp.asarray(mask, bool)
     chex.assert_equal_shape([returns, mask])
-    variance = token_mean(jnp.square(_centred(returns, mask)), mask)
-    error = token_mean(jnp.square(_centred(jnp.where(mask, returns, 0) - jnp.where(mask, values, 0), mask)), mask)
+    variance = token_mean(jnp.square(_centered(returns, mask)), mask)
+    error = token_mean(jnp.square(_centered(jnp.where(mask, returns, 0) - jnp.where(mask, values, 0), mask)), mask)
     return jnp.where(variance > 0, 1 - error / jnp.where(variance > 0, variance, 1), 0.0)
 
 
@@ -128,12 +128,12 @@ def correlation(returns: ArrayLike, values: ArrayLike, mask: ArrayLike | None = 
     chex.assert_equal_shape([returns, values])
     mask = jnp.ones(jnp.shape(returns), bool) if mask is None else jnp.asarray(mask, bool)
     chex.assert_equal_shape([returns, mask])
-    r, v = _centred(returns, mask), _centred(values, mask)
+    r, v = _centered(returns, mask), _centered(values, mask)
     product = jnp.sqrt(token_mean(r * r, mask)) * jnp.sqrt(token_mean(v * v, mask))
     return jnp.where(product > 0, token_mean(r * v, mask) / jnp.where(product > 0, product, 1), 0.0)
 
 
-def _centred(x: ArrayLike, mask: jax.Array) -> jax.Array:
+def _centered(x: ArrayLike, mask: jax.Array) -> jax.Array:
     """Minus its mean, 0 outside the mask. Measured from the maximum first, so that equal numbers are exact zeros."""
     x = jnp.where(mask, x, 0.0)
     highest = jax.lax.stop_gradient(jnp.where(mask, x, -jnp.inf).max(initial=-jnp.inf))

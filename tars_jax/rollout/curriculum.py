@@ -1,7 +1,8 @@
 """Curricula: which options the next training task has, by the success of recent episodes.
 
 Group n of the stream asks for `options(n)` once, when its first episode starts; the pool remembers the task from then
-on. What a curriculum has seen is its state, which goes into the checkpoint with the weights.
+on. What a curriculum has seen is its state, which goes into the checkpoint with the weights. `options` is called from
+the rollouts' thread, the rest from the learner's.
 """
 
 from __future__ import annotations
@@ -10,29 +11,14 @@ import collections
 import dataclasses
 import itertools
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tars_jax import InputError
 from tars_jax.trajectory import Trajectory
-
-
-class Curriculum(Protocol):
-    """Picks tasks. `options` is called from the rollouts' thread, the rest from the learner's."""
-
-    def options(self, index: int) -> dict[str, Any]:
-        """Options of training task `index`; a function of the index, the seed and what was seen."""
-        ...
-
-    def saw(self, trajectories: Sequence[Trajectory]) -> bool:
-        """Counts the episodes of an update; True when that changed which tasks are picked."""
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """All that was seen, as JSON."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +33,10 @@ class CurriculumConfig:
     def __post_init__(self) -> None:
         stages, nearest = tuple(self.stages), self.nearest
         if not stages or any(after <= before for before, after in itertools.pairwise(stages)):
-            raise InputError(f"curriculum.stages is {stages}, it takes one distance or more, each beyond the last one.")
+            raise InputError(f"curriculum.stages must be one distance or more, each beyond the last one; got {stages}")
         if not 1 <= nearest <= stages[0]:
             raise InputError(
-                f"curriculum.nearest is {nearest}, it takes 1 to the first of curriculum.stages, {stages[0]}."
+                f"curriculum.nearest must be 1 to the first of curriculum.stages, {stages[0]}; got {nearest}"
             )
 
 
@@ -72,9 +58,9 @@ class StagedCurriculum:
         distance = int(np.random.default_rng((self._seed, index)).integers(self._config.nearest, self.distance + 1))
         return {"distance": [distance, distance]}
 
-    def saw(self, trajectories: Sequence[Trajectory]) -> bool:
+    def update(self, trajectories: Sequence[Trajectory]) -> bool:
         """Counts finished episodes; True when that began a new stage."""
-        self._recent.extend(float(trajectory.solved) for trajectory in trajectories)
+        self._recent.extend(float(trajectory.succeeded) for trajectory in trajectories)
         full = len(self._recent) == self._config.recent
         if full and np.mean(self._recent) >= self._config.promote_at and self._stage + 1 < len(self._config.stages):
             self._stage += 1
@@ -99,21 +85,26 @@ class FrontierCurriculum:
         *,
         recent: int = 32,
         floor: float = 0.05,
+        kind_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] = operator.itemgetter("options"),
     ) -> None:
-        """`kinds` are options of tasks, each of another kind; `recent` episodes of each kind count."""
+        """`kinds` are options of tasks, or what else `kind_of` finds in a task's record, each of another kind; `recent`
+        episodes of each kind count."""
         self._kinds, self._seed, self._floor = [dict(kind) for kind in kinds], seed, floor
+        self._kind_of = kind_of
         seen = state["recent"] if state else [[] for _ in kinds]
         self._recent: list[collections.deque[float]] = [collections.deque(each, maxlen=recent) for each in seen]
         self._number = {_key(kind): number for number, kind in enumerate(self._kinds)}
         self.shares = self._shares()
 
     def options(self, index: int) -> dict[str, Any]:
+        """Options of training task `index`; a function of the index, the seed and what was seen."""
         return self._kinds[int(np.random.default_rng((self._seed, index)).choice(len(self._kinds), p=self.shares))]
 
-    def saw(self, trajectories: Sequence[Trajectory]) -> bool:
+    def update(self, trajectories: Sequence[Trajectory]) -> bool:
+        """Counts the episodes of an update; True when that changed which tasks are picked."""
         before = self.shares
         for trajectory in trajectories:
-            self._recent[self._number[_key(trajectory.task["options"])]].append(float(trajectory.solved))
+            self._recent[self._number[_key(self._kind_of(trajectory.task))]].append(float(trajectory.succeeded))
         self.shares = self._shares()
         return bool((self.shares != before).any())
 

@@ -1,4 +1,4 @@
-"""What stands before each answer, as tables: the prompt of every number of remaining steps, and written answers.
+"""Prompts as tables for a compiled program: one for every number of remaining steps, and the players' answers.
 
 Axes: B budgets (row b: b + 1 steps are left), P tokens of the longest prompt, W words, C calls, K tokens of the
 longest entry, N tokens of an answer.
@@ -9,6 +9,7 @@ Made on the host by the writer that the agent loop has, so that both paths read 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.agent.grammar import format_response
+from tars_jax.agent.observations import Shown
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
 from tars_jax.envs.on_device.game import Game, Plan
@@ -42,7 +44,8 @@ class Prompts:
 def make_prompts(writer: PromptWriter, instruction: str, steps: int, *, image: int, grid: tuple[int, int]) -> Prompts:
     """The prompts of an episode of so many steps; `image` is the image token, `grid` its rows and columns."""
     head = writer.preamble(instruction, "")
-    rows = [head + writer.observation(left, first=True) for left in range(1, steps + 1)]
+    shown = Shown(image_tokens=math.prod(grid))
+    rows = [head + writer.observation(left, first=True, shown=shown) for left in range(1, steps + 1)]
     width = max(map(len, rows))
     shape = (steps, width)
     tokens, segments = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
@@ -86,7 +89,7 @@ def make_sayings(writer: PromptWriter, game: Game) -> Sayings:
     calls = [_after_thought(writer, game.words[0], call) for call in game.calls]
     every = Response("".join(game.words), (game.calls[0],))
     if writer.response(format_response(every)) != [*opening, *itertools.chain(*parts), *calls[0]]:
-        raise InputError(f"words: the tokenizer joins some of {game.words!r}; it takes words that it cuts apart")
+        raise InputError(f"words must be such that the tokenizer joins none; got {game.words!r}")
     width = max(map(len, (*parts, *calls, opening)))
 
     def table(rows: Sequence[Sequence[int]]) -> np.ndarray:

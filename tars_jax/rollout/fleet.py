@@ -1,13 +1,13 @@
-"""Workers on many machines: Ray actors hold the browsers, the head holds the pool and the learner.
+"""Workers on many machines: Ray actors hold environments and browsers, the head holds the pool and the learner.
 
-    head    Fleet (a crew)  -- episode(assignment, player) -->  host: browsers, pages          one actor a machine
+    head    Fleet           -- episode(assignment, player) -->  host: browsers, pages          one actor a machine
                 pool        <--    trajectory and spans    --
     host    RaySessions     -- open, respond, close        -->  policy: an engine              one actor an accelerator
     learner RayPolicy       -- set_weights                 -->
 
-The worker's loop and the episode are those of one machine (crew.py, workers.py); only the seat is somewhere else. A
-host that dies loses the episodes it was playing: their numbers are claimed again first, Ray starts the host again, and
-until it is back its seats claim nothing. Needs the extra tars_jax[ray].
+The worker's loop and the episode are those of one machine (rollout_workers.py, episode_runner.py); only the runner is
+somewhere else. A host that dies loses the episodes it was playing: their numbers are claimed again first, Ray starts
+the host again, and until it is back its runners claim nothing. Needs the extra tars_jax[ray].
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from typing import Any, Self
 from tars_jax import GaveUp
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.envs.registry import EnvironmentResources
+from tars_jax.judges import Judge
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.cluster import connect, require_ray
-from tars_jax.rollout.crew import Crew, Record, Seat
-from tars_jax.rollout.players import Player, SeatLost
+from tars_jax.rollout.episode_runner import EnvironmentRunner, page_resources
+from tars_jax.rollout.players import EpisodeRunnerLost, Player
+from tars_jax.rollout.ray_policy import connect, require_ray
+from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment
-from tars_jax.rollout.workers import page_seats
 from tars_jax.sandbox.browser import BrowserConfig, SandboxFailure
 from tars_jax.sandbox.browser.service import browsers
-from tars_jax.trajectory import Trajectory, decode_trajectory, encode_trajectory
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.files import decode_trajectory, encode_trajectory
 
 RETRY_SECONDS = 0.5
 log = logging.getLogger(__name__)
@@ -44,19 +47,24 @@ _HOST_ENVIRONMENT = {
 
 @dataclasses.dataclass(frozen=True)
 class FleetConfig:
-    hosts: int = 2  # actors with a browser manager each
-    pages: int = 4  # of each host, each a seat
+    hosts: int = 2  # actors, with a browser manager each where environments need browsers
+    pages: int = 4  # of each host: its runners, each with a page at most
     cpus: float = 1  # that Ray reserves for a host
     patience: float = 600.0  # seconds that hosts may take to come up, and that one may stay away later
     address: str | None = None  # of a Ray cluster; None: the one that is connected, else one on this machine
 
 
 class _Host:
-    """The actor: a browser manager and its pages."""
+    """The actor: runners, and a browser manager for their pages where they need any."""
 
-    def __init__(self, browser: BrowserConfig, writer: PromptWriter, agent: AgentConfig, pages: int) -> None:
-        self._manager = browsers(browser)
-        self._seats = page_seats(self._manager, browser, writer, agent, pages)
+    def __init__(
+        self, browser: BrowserConfig | None, writer: PromptWriter, agent: AgentConfig, pages: int, judge: Judge | None
+    ) -> None:
+        self._manager, resources = None, EnvironmentResources()
+        if browser is not None:
+            self._manager = browsers(browser)
+            resources = page_resources(self._manager, browser, pages)
+        self._runners = [EnvironmentRunner(resources, writer, agent, judge) for _ in range(pages)]
         self._free = [asyncio.Lock() for _ in range(pages)]
         self._starting = asyncio.Lock()
         self._started = False
@@ -65,27 +73,30 @@ class _Host:
         """Starts the browsers unless they run; the process's number."""
         async with self._starting:
             if not self._started:
-                await self._manager.start()
+                if self._manager is not None:
+                    await self._manager.start()
                 self._started = True
         return os.getpid()
 
     async def episode(
-        self, seat: int, assignment: Assignment, player: Player
+        self, runner: int, assignment: Assignment, player: Player
     ) -> tuple[bytes, list[tuple[str, float, float]]]:
         """The trajectory as a file's bytes, and the spans of its making."""
         await self.start()
         spans: list[tuple[str, float, float]] = []
-        async with self._free[seat]:  # an episode that was cancelled may still be leaving
-            trajectory = await self._seats[seat].episode(
+        async with self._free[runner]:  # an episode that was cancelled may still be leaving
+            trajectory = await self._runners[runner].episode(
                 assignment, player, lambda name, start, end: spans.append((name, start, end))
             )
         return encode_trajectory(trajectory), spans
 
     async def stop(self) -> None:
-        await self._manager.close()
+        await asyncio.gather(*(runner.close() for runner in self._runners))
+        if self._manager is not None:
+            await self._manager.close()
 
 
-class _RemoteSeat:
+class _RemoteRunner:
     """One page of a host, seen from the head."""
 
     def __init__(self, ray: Any, host: Any, number: int, patience: float, players: dict[int, Any]) -> None:
@@ -101,7 +112,7 @@ class _RemoteSeat:
                 self._away = False
             except (self._ray.exceptions.RayActorError, SandboxFailure) as error:
                 if time.monotonic() > deadline:
-                    raise SeatLost(f"a host stayed away for {self._patience:.0f} seconds") from error
+                    raise EpisodeRunnerLost(f"a host stayed away for {self._patience:.0f} seconds") from error
                 await asyncio.sleep(RETRY_SECONDS)
 
     async def episode(self, assignment: Assignment, player: Player, record: Record) -> Trajectory:
@@ -117,30 +128,34 @@ class _RemoteSeat:
             if isinstance(error, self._ray.exceptions.RayTaskError):  # of an actor that the host called: the policy's
                 raise
             self._away = True
-            raise SeatLost(str(error)) from error
+            raise EpisodeRunnerLost(str(error)) from error
         except SandboxFailure as failure:  # the host came back, and its browsers did not
             self._away = True
-            raise SeatLost(str(failure)) from failure
+            raise EpisodeRunnerLost(str(failure)) from failure
         for span in spans:
             record(*span)
         return decode_trajectory(data)
 
 
-class Fleet(Crew):
+class Fleet(RolloutWorkers):
     """Hosts on the machines of a Ray cluster. The same `play` and `streaming` as on one machine."""
 
     def __init__(
         self,
-        browser: BrowserConfig,
+        browser: BrowserConfig | None,
         writer: PromptWriter,
         agent: AgentConfig,
         config: FleetConfig,
         activity: Activity | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        """`browser` is of each host. Raises InputError where Ray is not installed."""
+        """`browser` is of each host; None where no environment needs one. `judge` as `Rollouts` has it.
+
+        Raises InputError where Ray is not installed.
+        """
         self._ray = require_ray()
         super().__init__(activity)
-        self._arguments = browser, writer, agent, config.pages
+        self._arguments = browser, writer, agent, config.pages, judge
         self._config = config
         self._hosts: list[Any] = []
 
@@ -151,9 +166,9 @@ class Fleet(Crew):
     @property
     def infrastructure(self) -> dict[str, Any]:
         """Counts of what was lost."""
-        return {"hosts": len(self._hosts), "seats_lost": self.seats_lost}
+        return {"hosts": len(self._hosts), "runners_lost": self.runners_lost}
 
-    async def _open(self) -> Sequence[Seat]:
+    async def _open(self) -> Sequence[EpisodeRunner]:
         needed, free = self._config.hosts * self._config.cpus, self._ray.available_resources().get("CPU", 0.0)
         if needed > free:  # a cluster may grow; where it does not, nothing else would be said
             log.warning("the fleet waits for %g CPUs of the Ray cluster, which has %g free", needed, free)
@@ -173,12 +188,12 @@ class Fleet(Crew):
                 self._ray.kill(host)
             self._hosts = []
             raise GaveUp(
-                f"The fleet waited {self._config.patience:g} seconds for its hosts: they take {needed:g} CPUs, and the "
+                f"The fleet waited {self._config.patience:g} seconds for its hosts: they need {needed:g} CPUs, and the "
                 f"Ray cluster had {free:g} free."
             ) from error
         players: dict[int, Any] = {}
         return [
-            _RemoteSeat(self._ray, host, number, self._config.patience, players)
+            _RemoteRunner(self._ray, host, number, self._config.patience, players)
             for host in self._hosts
             for number in range(self._config.pages)
         ]

@@ -1,4 +1,4 @@
-"""Asking a policy for its verdict on many trajectories at once."""
+"""A policy as judge: its verdicts on many trajectories at once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from PIL import Image
 from tars_jax.agent.judging import Question, judged_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, Sampling
+from tars_jax.model.preprocessing import upright
 from tars_jax.trajectory import Trajectory
 
 
@@ -46,4 +47,4 @@ def judge(
 
 def _pixels(screenshot: bytes) -> np.ndarray:
     """[H, W, 3] uint8."""
-    return np.asarray(Image.open(io.BytesIO(screenshot)).convert("RGB"))
+    return np.asarray(upright(Image.open(io.BytesIO(screenshot))).convert("RGB"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.trajectory import write_atomic
+from tars_jax.files import write_atomic
 
 Batches = list[list[int]]  # numbers of episodes, one list for each batch
 
@@ -71,25 +71,27 @@ def read_ledger(ledger: Mapping[str, Any] | None) -> tuple[Batches, Batches]:
         return [], []
     tasks = ledger.get("tasks", {})
     if not isinstance(tasks, dict) or not all(group.isdecimal() for group in tasks):
-        raise InputError(f"the pool's ledger: field tasks is {tasks!r:.60}, it takes an object of groups and tasks.")
+        raise InputError(f"the pool's ledger: field tasks must be an object of groups and tasks; got {tasks!r:.60}")
     consumed = _batches("consumed", ledger.get("consumed"))
     filtered = _batches("filtered", ledger.get("filtered", [[] for _ in consumed]))
     if len(filtered) != len(consumed):
         raise InputError(
-            f"the pool's ledger: field filtered has {len(filtered)} lists, it takes {len(consumed)}, as consumed has."
+            f"the pool's ledger: field filtered must have {len(consumed)} lists, as consumed has; got {len(filtered)}"
         )
     seen = collections.Counter(index for batch in consumed + filtered for index in batch)
     twice = next((index for index, count in seen.items() if count > 1), None)
     if twice is not None:
-        raise InputError(f"the pool's ledger: fields consumed and filtered name task {twice} twice.")
+        raise InputError(
+            f"the pool's ledger: fields consumed and filtered must name a task once; got task {twice} twice"
+        )
     return consumed, filtered
 
 
 def _batches(field: str, batches: Any) -> Batches:
     if not isinstance(batches, list) or not all(isinstance(batch, list) for batch in batches):
-        raise InputError(f"the pool's ledger: field {field} is {batches!r:.60}, it takes a list of lists of numbers.")
+        raise InputError(f"the pool's ledger: field {field} must be a list of lists of numbers; got {batches!r:.60}")
     if not all(type(index) is int and index >= 0 for batch in batches for index in batch):
-        raise InputError(f"the pool's ledger: field {field} holds something that is no task number.")
+        raise InputError(f"the pool's ledger: field {field} must hold numbers of tasks, 0 or more; got {batches!r:.60}")
     return [list(batch) for batch in batches]
 
 

@@ -20,12 +20,13 @@ import jax.numpy as jnp
 from tars_jax.envs.on_device.game import Game, State
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import FREE, Constraints
-from tars_jax.inference.drawing import Drawing
-from tars_jax.inference.slots import Extension, SlotState, make_slot_functions
+from tars_jax.inference.sampling_state import SamplingState
+from tars_jax.inference.slot_state import SlotState
+from tars_jax.inference.slots import Prefill, make_slot_functions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters
+from tars_jax.rollout.device_action_parser import DeviceActionParser
 from tars_jax.rollout.device_prompts import EMPTY, Prompts, Sayings
-from tars_jax.rollout.reading import Reading
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +35,7 @@ class PlayConfig:
 
     steps: int  # S, the step budget
     max_new_tokens: int  # N
-    quantised: bool = False  # the parameters are those of `tars_jax.model.quantisation.quantise`
+    quantized: bool = False  # the parameters are those of `tars_jax.model.quantization.quantize`
     max_malformed: int = 2  # this many unreadable answers in a row end the episode, as in the agent loop
 
 
@@ -47,7 +48,7 @@ class Scene:
     stop: int = flax.struct.field(pytree_node=False)  # the token that ends an answer
     prompts: Prompts
     sayings: Sayings
-    reading: Reading
+    parser: DeviceActionParser
 
 
 class Turn(NamedTuple):
@@ -74,7 +75,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
     game, prompts, config = scene.game, scene.prompts, scene.config
     size, answer_length = prompts.tokens.shape[1], config.max_new_tokens
     if len(prompts.tokens) != config.steps:
-        raise ValueError(f"{len(prompts.tokens)} prompts for {config.steps} steps")
+        raise ValueError(f"prompts must be {config.steps}, one for each step; got {len(prompts.tokens)}")
     num_episodes = level_keys.shape[0]
     each_step = jax.vmap(game.step)
 
@@ -96,7 +97,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
             tokens=row(prompts.tokens),
             positions=jnp.moveaxis(row(prompts.positions), 1, 0),
             segments=row(prompts.segments),
-            images=images[:, None],
+            images=(images[:, None],),
             image_tokens=row(prompts.image_tokens),
         )
         turn = Turn(
@@ -109,7 +110,7 @@ def play(scene: Scene, level_keys: jax.Array, memory: Memory, respond: Respond) 
         )
         memory, tokens, log_probs = respond(carry.memory, turn)
         tokens = jnp.where(carry.alive[:, None], tokens, EMPTY)
-        read = jax.vmap(scene.reading)(jnp.where(tokens == scene.stop, EMPTY, tokens))
+        read = jax.vmap(scene.parser)(jnp.where(tokens == scene.stop, EMPTY, tokens))
         states, rewards, done = each_step(carry.states, read.act)
         acts = carry.alive & read.valid
         states = jax.tree.map(lambda new, old: _where(acts, new, old), states, carry.states)
@@ -173,7 +174,7 @@ def rollout(
     room = size + answer_length
     # A cache of one group of layers: a scan over them compiles once, and parameters need no regrouping.
     functions = make_slot_functions(
-        model, stop=scene.stop, chunk=max(answer_length - 1, 1), base_seed=0, quantised=scene.config.quantised
+        model, stop=scene.stop, chunk=max(answer_length - 1, 1), base_seed=0, quantized=scene.config.quantized
     )
     slots = jnp.arange(num_episodes)
     first_state = FREE if constraints is None else next(iter(constraints.start.values()))
@@ -181,14 +182,14 @@ def rollout(
     def respond(state: SlotState, turn: Turn) -> tuple[SlotState, jax.Array, jax.Array]:
         start = size - turn.length[:, None]
         place = jnp.arange(size) - start
-        nobody = jax.tree.map(jnp.asarray, Drawing.fresh(num_episodes))
-        drawing = dataclasses.replace(
+        nobody = jax.tree.map(jnp.asarray, SamplingState.fresh(num_episodes))
+        sampling = dataclasses.replace(
             nobody,
             seed=jax.random.bits(jax.random.fold_in(key, turn.number), (num_episodes,), jnp.uint32),
             temperature=jnp.full(num_episodes, temperature, jnp.float32),
             state=jnp.full(num_episodes, first_state, jnp.int32),
         )
-        new = Extension(
+        new = Prefill(
             slots=slots,
             inputs=turn.inputs,
             write_at=jnp.where(place >= 0, place, room),
@@ -196,9 +197,9 @@ def rollout(
             length=turn.length,
             position=turn.position,
             budget=jnp.where(turn.alive, answer_length, 0),
-            drawing=drawing,
+            sampling=sampling,
         )
-        state, first = functions.extend(parameters, state, new, constraints)
+        state, first = functions.prefill(parameters, state, new, constraints)
         state, rest = functions.decode(parameters, state, slots, constraints)
         tokens = jnp.concatenate([first.tokens[:, None], rest.tokens[:, : answer_length - 1]], 1)
         log_probs = jnp.concatenate([first.log_probs[:, None], rest.log_probs[:, : answer_length - 1]], 1)

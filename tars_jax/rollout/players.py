@@ -4,40 +4,45 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 import numpy as np
 
-from tars_jax.agent import Action, Click, Drag, Hotkey, Point, Response, action_from_call, format_response
-from tars_jax.agent.loop import Environment, PolicySession, Transition
+from tars_jax import InputError
+from tars_jax.agent import Action, Response, action_from_call, format_response
+from tars_jax.agent.chance import random_action
+from tars_jax.agent.loop import Acts, PolicySession
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.envs.registry import load_environment
 from tars_jax.inference import Sampled
-from tars_jax.tasks.library import load_playable
-from tars_jax.tasks.task import Task
+from tars_jax.tasks.games.moves import Move
 
 
 @dataclasses.dataclass
-class Watched:
+class PrivilegedEnvironment:
     """An environment whose last state a reference player may read; policies see screenshots only."""
 
-    environment: Environment
-    info: dict[str, Any]
+    environment: Acts
+    observation: Observation  # the last one
+    space: ActionSpace
     member: int = 0  # which episode of its group
 
     async def step(self, actions: Sequence[Any]) -> Transition:
         transition = await self.environment.step(actions)
-        self.info = transition.frame.info
+        self.observation = transition.observation
         return transition
 
 
-class SeatLost(Exception):
+class EpisodeRunnerLost(Exception):
     """What played an episode is gone, and the episode with it: a host, or the policy. It is played again."""
 
 
-Player = Callable[[Watched, Task], AbstractAsyncContextManager[PolicySession]]
+Player = Callable[[PrivilegedEnvironment, Task], AbstractAsyncContextManager[PolicySession]]
 
 
 class Sessions(Protocol):
@@ -49,8 +54,8 @@ class Sessions(Protocol):
 def engine_player(engine: Sessions, seed: int) -> Player:
     """Samples from the engine; the random stream depends on `seed`, the task and the member of its group alone."""
 
-    def session(watched: Watched, task: Task) -> AbstractAsyncContextManager[PolicySession]:
-        return engine.session(task.seed * 1_000_003 + seed + watched.member * 7_368_787)
+    def session(privileged: PrivilegedEnvironment, task: Task) -> AbstractAsyncContextManager[PolicySession]:
+        return engine.session(task.seed * 1_000_003 + seed + privileged.member * 7_368_787)
 
     return session
 
@@ -59,8 +64,8 @@ def resized_player(player: Player, resize: Callable[[np.ndarray], np.ndarray]) -
     """The same player, which sees every screenshot as `resize` makes it."""
 
     @contextlib.asynccontextmanager
-    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
-        async with player(watched, task) as inner:
+    async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        async with player(privileged, task) as inner:
             yield _ResizedSession(inner, resize)
 
     return session
@@ -75,53 +80,67 @@ class _ResizedSession:
         return await self.session.respond(tokens, [self.resize(image) for image in images], restart=restart)
 
 
-class _ReferenceSession:
-    def __init__(self, watched: Watched, task: Task, writer: PromptWriter, grammar: str, skill: float) -> None:
-        self._watched, self._writer, self._grammar, self._skill = watched, writer, grammar, skill
-        self._play = load_playable(task.game).reference
+class Demonstrator(Protocol):
+    """Says what to do next in an episode; `skill` is the probability of a good move."""
+
+    def __call__(self, observation: Observation, rng: random.Random, skill: float) -> Move | Awaitable[Move]: ...
+
+
+class DemonstratorSession:
+    """What a demonstrator does, written as a policy would have written it."""
+
+    def __init__(
+        self,
+        demonstrator: Demonstrator,
+        privileged: PrivilegedEnvironment,
+        task: Task,
+        writer: PromptWriter,
+        grammar: str,
+        skill: float,
+    ) -> None:
+        self._demonstrator, self._privileged, self._skill = demonstrator, privileged, skill
+        self._writer, self._grammar = writer, grammar
         self._rng = random.Random(task.seed)
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
-        move = self._play(self._watched.info["state"], self._rng, self._skill)
-        action = action_from_call(move.function, move.parameters)
+        said = self._demonstrator(self._privileged.observation, self._rng, self._skill)
+        move = await said if inspect.isawaitable(said) else said
+        action = action_from_call(move.function, move.parameters, space=self._privileged.space)
         return _written(self._writer, self._grammar, move.thought, action)
 
 
 def reference_player(writer: PromptWriter, grammar: str, skill: float) -> Player:
-    """A scripted player; with probability 1 - `skill` a move is any legal one."""
+    """The scripted player of each task's environment; with probability 1 - `skill` a move is any legal one."""
 
     @contextlib.asynccontextmanager
-    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
-        yield _ReferenceSession(watched, task, writer, grammar, skill)
+    async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        spec = load_environment(task.environment, task.options)
+        reference = spec.reference
+        if reference is None:
+            raise InputError(f"{spec.name} must have a reference player to be shown how; got none")
+
+        def play(observation: Observation, rng: random.Random, skill: float) -> Move:
+            return reference(observation.info["state"], rng, skill)
+
+        yield DemonstratorSession(play, privileged, task, writer, grammar, skill)
 
     return session
 
 
 class _RandomSession:
-    def __init__(self, task: Task, writer: PromptWriter, grammar: str) -> None:
-        self._writer, self._grammar, self._rng = writer, grammar, random.Random(task.seed)
+    def __init__(self, space: ActionSpace, task: Task, writer: PromptWriter, grammar: str) -> None:
+        self._space, self._writer, self._grammar, self._rng = space, writer, grammar, random.Random(task.seed)
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
-        rng = self._rng
-        first, second = (Point(rng.randint(0, 1000), rng.randint(0, 1000)) for _ in range(2))
-        kind = rng.choices(("click", "drag", "key"), (3, 1, 1))[0]
-        action: Action
-        match kind:
-            case "click":
-                action = Click(first)
-            case "drag":
-                action = Drag(first, second)
-            case _:
-                action = Hotkey((rng.choice(("up", "right", "down", "left")),))
-        return _written(self._writer, self._grammar, "", action)
+        return _written(self._writer, self._grammar, "", random_action(self._space, self._rng))
 
 
 def random_player(writer: PromptWriter, grammar: str) -> Player:
-    """Clicks, drags and arrow keys anywhere, three to one to one: what no skill at all earns."""
+    """What no skill at all earns."""
 
     @contextlib.asynccontextmanager
-    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
-        yield _RandomSession(task, writer, grammar)
+    async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        yield _RandomSession(privileged.space, task, writer, grammar)
 
     return session
 

@@ -34,9 +34,9 @@ from typing import Any
 import numpy as np
 
 from tars_jax.rollout.ledger import read_kept, trajectory_path, write_arrivals
-from tars_jax.rollout.pool_config import PoolConfig
-from tars_jax.rollout.share import WHOLE
-from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory
+from tars_jax.rollout.pool_config import WHOLE, PoolConfig
+from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory.files import load_trajectory, save_trajectory
 
 MOST_FILTERED = 9  # verl's max_num_gen_batches of 10 counts the batch itself
 
@@ -170,6 +170,11 @@ class RolloutPool:
         """How many trajectories wait to be taken, or for the rest of their group."""
         with self.changed:
             return len(self._ready)
+
+    def arrived(self) -> list[int]:
+        """The numbers of the same, in the order in which they arrived."""
+        with self.changed:
+            return list(self._ready)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Blocks until a batch can be taken, at most `timeout` seconds; whether it can."""

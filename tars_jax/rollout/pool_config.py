@@ -1,11 +1,39 @@
-"""What a rollout pool is asked for, and the arithmetic of its numbers."""
+"""What a rollout pool is asked for, the arithmetic of its numbers, and which of them are this process's."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
+from typing import ClassVar
 
 from tars_jax import InputError
-from tars_jax.rollout.share import WHOLE, Share
+from tars_jax.rules import Rule, at_least, check_fields
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """What one process of several plays: every `of`-th task, or group of episodes of one task, from `number` on."""
+
+    number: int = 0
+    of: int = 1
+
+    def has(self, task: int) -> bool:
+        return task % self.of == self.number
+
+
+WHOLE = Share()
+
+
+def check_groups(group_size: int, episodes: int, of: str, compared_by: str = "", section: str = "ppo") -> None:
+    """Raises InputError unless the episodes of an update, which the field `of` gives, are whole groups.
+
+    `compared_by`: the field or the value that has a group's episodes compared with each other, if one does.
+    """
+    if episodes % group_size:
+        raise InputError(f"{section}.group_size must be a divisor of {of}, {episodes}; got {group_size}")
+    if group_size == 1 and compared_by:
+        words = f"must be at least 2 with {compared_by}, as an episode alone is never compared"
+        raise InputError(f"{section}.group_size {words}; got 1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,17 +48,15 @@ class PoolConfig:
     share: Share = WHOLE  # which groups are this process's, where several fill one folder
     strict: bool = False  # an update waits for episodes that the next one would find staler than `max_staleness`
 
+    RULES: ClassVar[Mapping[str, Rule]] = {
+        **dict.fromkeys(("min_batch", "group_size"), at_least(1)),
+        "max_staleness": at_least(0),
+    }
+
     def __post_init__(self) -> None:
-        if self.min_batch < 1:
-            raise InputError(f"min_batch is {self.min_batch}, it takes at least 1.")
-        if self.max_staleness < 0:
-            raise InputError(f"max_staleness is {self.max_staleness}, it takes at least 0.")
-        if self.group_size < 1 or self.min_batch % self.group_size:
-            raise InputError(
-                f"group_size is {self.group_size}, it takes a divisor of min_batch, which is {self.min_batch}."
-            )
-        if self.dynamic_sampling and self.group_size == 1:
-            raise InputError("group_size is 1, dynamic_sampling takes at least 2: an episode alone is never compared.")
+        check_fields(self, self.RULES, "pool")
+        compared_by = "pool.dynamic_sampling" if self.dynamic_sampling else ""
+        check_groups(self.group_size, self.min_batch, "pool.min_batch", compared_by, "pool")
 
     @property
     def groups(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -11,10 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax import GaveUp
+from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import PolicySession
 from tars_jax.agent.window import Sampled
-from tars_jax.rollout.cluster import connect, require_ray
+
+
+def require_ray() -> Any:
+    """The module ray. Raises InputError that names the extra where it is not installed."""
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise InputError(f"a fleet takes Ray, which is not installed ({error}): pip install 'tars_jax[ray]'") from error
+
+
+def connect(address: str | None = None) -> None:
+    """Joins the cluster at `address`, unless this process has joined one. Without an address it starts its own, which
+    reports no usage to Ray's makers unless RAY_USAGE_STATS_ENABLED says 1.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray = require_ray()
+    if not ray.is_initialized():
+        ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
 
 
 class _PolicyHost:
@@ -119,7 +137,7 @@ class RayPolicy:
         except self._ray.exceptions.GetTimeoutError as error:
             self._ray.kill(self._actor)
             raise GaveUp(
-                f"The policy's engine did not come up within {patience:g} seconds: it takes {cpus:g} CPUs and {gpus:g} "
+                f"The policy's engine did not come up within {patience:g} seconds: it needs {cpus:g} CPUs and {gpus:g} "
                 "GPUs of the Ray cluster, and the time to load."
             ) from error
         self.version = 0

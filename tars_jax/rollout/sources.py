@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.pool import RolloutPool
-from tars_jax.rollout.share import WHOLE, Share
-from tars_jax.tasks.task import Task
-from tars_jax.trajectory import Outcome, Trajectory, load_trajectory, save_trajectory
+from tars_jax.rollout.pool_config import WHOLE, Share
+from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory.files import load_trajectory, save_trajectory
 
 MOST_LOST = 64  # episodes in a row that a stream may lose to its sandboxes, whatever its size
 

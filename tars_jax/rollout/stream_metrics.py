@@ -37,7 +37,7 @@ class StreamMetrics:
     def read(self, batch: Sequence[Trajectory], version: int) -> dict[str, float]:
         """Metrics since the last reading, or since the stream began.
 
-        `batch` is what the update of this reading was made of, `version` the one that was updated. Utilisations are
+        `batch` is what the update of this reading was made of, `version` the one that was updated. Utilizations are
         busy seconds over wall seconds, of the workers the mean over all of them; `stale_N` is the share of the batch's
         action tokens that were sampled N updates before, the last one also of all that are older.
         """
@@ -48,15 +48,15 @@ class StreamMetrics:
         counts = self._pool.counts()
         queues = {name: float(counts[name]) for name in ("requeued", "in_flight", "ready", "filtered", "failed")}
         self._activity.show(Part.WORKERS, "pool", in_flight=queues["in_flight"], ready=queues["ready"])
-        utilisations = {
-            "engine_utilisation": done["engine"] / wall,
-            "environment_utilisation": done["environment"] / (wall * self._workers),
+        utilizations = {
+            "engine_utilization": done["engine"] / wall,
+            "environment_utilization": done["environment"] / (wall * self._workers),
             "workers_thinking": done["policy"] / (wall * self._workers),
-            "learner_utilisation": done["learner"] / wall,
+            "learner_utilization": done["learner"] / wall,
         }
-        self._activity.show(Part.ENGINE, "utilisation", engine=utilisations["engine_utilisation"])
+        self._activity.show(Part.ENGINE, "utilization", engine=utilizations["engine_utilization"])
         return {
-            **utilisations,
+            **utilizations,
             **{f"queue_{name}": value for name, value in queues.items()},
             "tokens_per_second": done["tokens"] / wall,
             "steps_per_second": done["steps"] / wall,

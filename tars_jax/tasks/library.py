@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import ReferencePlayer, game_names, load_game, load_game_at
 from tars_jax.tasks.lmgame.catalog import GAMES, load_lmgame
 from tars_jax.tasks.miniwob.catalog import load_miniwob, miniwob_names
-from tars_jax.tasks.task import Task
 
 COLLECTIONS = ("games", "miniwob", "lmgame")
+SUITES = {"games15": "games", "miniwob": "miniwob", "lmgame": "lmgame"}  # benchmark -> collection of its tasks
 
 
 class Playable(Protocol):
@@ -80,7 +81,23 @@ def playable_names(collection: str) -> tuple[str, ...]:
             return miniwob_names()
         case "lmgame":
             return tuple(GAMES)
-    raise InputError(f"collection takes {', '.join(COLLECTIONS)}, got {collection!r}")
+    raise InputError(f"collection must be one of {', '.join(COLLECTIONS)}; got {collection!r}")
+
+
+def members(name: str) -> tuple[str, ...]:
+    """All of a collection or a benchmark, as tasks say them; of any other name itself."""
+    collection = SUITES.get(name, name)
+    return playable_names(collection) if collection in COLLECTIONS else (name,)
+
+
+def has_levels(name: str) -> bool:
+    """Whether tasks of that name take the option `level`. Raises InputError as `load_playable` does."""
+    playable = load_playable(name)
+    try:
+        playable.check_options({"level": 1})
+    except InputError:
+        return False
+    return True
 
 
 def load_playable(name: str) -> Playable:
@@ -90,15 +107,17 @@ def load_playable(name: str) -> Playable:
       InputError: there is no such thing, or what it needs is not installed.
     """
     collection, slash, _ = name.partition("/")
-    if not slash:
+    if name in game_names():
         return load_game(name)
     if Path(name, "game.json").is_file():
         return load_game_at(name)
+    if not slash:
+        return load_game(name)
     if collection == "miniwob":
         return load_miniwob(name)
     if collection == "lmgame":
         return load_lmgame(name)
     raise InputError(
-        f"task {name!r}: there is no collection {collection!r}; there are {', '.join(COLLECTIONS)}, and no folder "
-        "of this name holds a game.json"
+        f"a task's collection must be one of {', '.join(COLLECTIONS)}, or a folder with game.json; "
+        f"got {collection!r} in {name!r}"
     )

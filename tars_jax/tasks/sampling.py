@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.tasks.library import load_playable
-from tars_jax.tasks.task import Task
 
 SPLITS = ("train", "eval")
 
@@ -31,15 +31,15 @@ def sample_task(
     playable = load_playable(game)
     playable.check_options(options)
     if split not in SPLITS:
-        raise InputError(f"split takes {' or '.join(SPLITS)}, got {split!r}")
+        raise InputError(f"split must be {' or '.join(SPLITS)}; got {split!r}")
     if index < 0 or seed < 0:
-        raise InputError(f"index and seed take 0 or more, got index {index} and seed {seed}")
+        raise InputError(f"index and seed must be 0 or more; got {index} and {seed}")
     if max_steps is not None and max_steps < 1:
-        raise InputError(f"max_steps takes 1 or more, got {max_steps}")
+        raise InputError(f"max_steps must be 1 or more; got {max_steps}")
     kind = hashlib.sha256(json.dumps(dict(options), sort_keys=True).encode()).hexdigest()[:6]
     return Task(
         id=f"{playable.name}-{split}-{seed}-{index}-{kind}",
-        game=game,
+        environment=game,
         seed=level_seed(playable.name, split, index, seed),
         options=dict(options),
         max_steps=max_steps if max_steps is not None else playable.steps_of_level(options.get("level", 1)),

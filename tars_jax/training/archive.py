@@ -1,6 +1,6 @@
 """Archives: some files of a run in one zip, every one with its checksum.
 
-    manifest.json    format, experiment, and for each other member its size and SHA-256; sealed by a checksum of its own
+    manifest.json    format, experiment, and for each other member its size and SHA-256; with a checksum of its own
     ...              the members, named as the files of a run directory are
 
 The same members give the same bytes: they are sorted, dated 1980, and carry no owner. What is compressed already is
@@ -42,8 +42,8 @@ def write_archive(path: str | os.PathLike[str], experiment: str, members: Mappin
                 files[name] = [len(data), hashlib.sha256(data).hexdigest()]
                 _add(archive, name, data)
             content = {"format": FORMAT, "experiment": experiment, "files": files}
-            sealed = {"content": content, "sha256": _digest(content)}
-            _add(archive, MANIFEST, (json.dumps(sealed, indent=1, sort_keys=True) + "\n").encode())
+            manifest = {"content": content, "sha256": _digest(content)}
+            _add(archive, MANIFEST, (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode())
         with open(partial, "rb") as written:
             os.fsync(written.fileno())
         os.replace(partial, target)
@@ -67,28 +67,30 @@ def _checked_members(source: pathlib.Path) -> Iterator[tuple[str, bytes]]:
                 if name not in names:
                     raise InputError(f"{source}: {name} is missing, and its manifest lists it.")
                 if pathlib.PurePosixPath(name).is_absolute() or ".." in pathlib.PurePosixPath(name).parts:
-                    raise InputError(f"{source}: {name!r} leads out of the archive; it takes names below its top.")
+                    raise InputError(f"{source}: a file's name must stay inside the archive; got {name!r}")
                 data = archive.read(name)
                 if (len(data), hashlib.sha256(data).hexdigest()) != (size, digest):
                     raise InputError(f"{source}: {name} is damaged: its size or checksum is not the manifest's.")
                 yield name, data
+    except InputError:
+        raise
     except FileNotFoundError as error:
-        raise InputError(f"{source} does not exist; it takes an archive that `publish` made.") from error
+        raise InputError(f"{source} does not exist; an archive is made by `publish`") from error
     except IsADirectoryError as error:
-        raise InputError(f"{source} is a folder; it takes an archive that `publish` made.") from error
+        raise InputError(f"{source} must be an archive that `publish` made; got a folder") from error
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, EOFError) as error:
         raise InputError(f"{source}: damaged, or no archive of a run ({error}).") from error
 
 
 def _manifest(source: pathlib.Path, archive: zipfile.ZipFile) -> dict[str, tuple[int, str]]:
     try:
-        sealed = json.loads(archive.read(MANIFEST))
+        manifest = json.loads(archive.read(MANIFEST))
     except KeyError as error:
-        raise InputError(f"{source}: has no {MANIFEST}; it takes an archive that `publish` made.") from error
-    content: Any = sealed.get("content") if isinstance(sealed, dict) else None
+        raise InputError(f"{source} must be an archive that `publish` made; got one without {MANIFEST}") from error
+    content: Any = manifest.get("content") if isinstance(manifest, dict) else None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f"{source}: its {MANIFEST} is of another format; it takes {FORMAT!r}.")
-    if sealed.get("sha256") != _digest(content):
+        raise InputError(f"{source}: {MANIFEST} must have the format {FORMAT!r}; got {content!r:.60}")
+    if manifest.get("sha256") != _digest(content):
         raise InputError(f"{source}: {MANIFEST} is damaged: its checksum does not fit.")
     return {name: (size, digest) for name, (size, digest) in content["files"].items()}
 

@@ -4,8 +4,8 @@
     FOLDER/00000012/beside/          files that go with exported weights: the tokenizer of an imported policy
     FOLDER/00000012/checkpoint.json  name, shape and type of every leaf; size and SHA-256 of every file; the extra data
 
-The folder is written whole or not at all (`sealed.py`). Exported weights also say what they came from (`Lineage`) and
-of which model they are, and pass both on to what is trained from them.
+The folder is written whole or not at all (`atomic_directory.py`). Exported weights also say what they came from
+(`Lineage`) and of which model they are, and pass both on to what is trained from them.
 
 Where a run has several processes, all of them call what writes and what reads: each writes the arrays' parts that it
 holds, to a file system that all share, and the leader does the rest.
@@ -26,10 +26,9 @@ from orbax.checkpoint import v1 as ocp
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.sharding import leaf_name
-from tars_jax.training.processes import agreed, leads, led
-from tars_jax.training.sealed import (
+from tars_jax.training.atomic_directory import (
     ARRAYS,
-    BESIDE,
+    EXTRA_FILES,
     MANIFEST,
     copy_checkpoint,
     digest_of,
@@ -40,6 +39,7 @@ from tars_jax.training.sealed import (
     tidy,
     write_checkpoint,
 )
+from tars_jax.training.processes import broadcast, is_main_process, run_on_main_process
 
 PIECE_BYTES = 16 * 2**20  # so that whoever goes through a checkpoint need never hold a tensor
 IN_FLIGHT_BYTES = 2**30  # of what a process writes or reads at a time, beside the tree itself
@@ -52,10 +52,10 @@ class Checkpoints:
     def __init__(self, folder: pathlib.Path, keep: int = 2) -> None:
         """Opens `folder`, which need not exist; removes what a killed process left half written."""
         if keep < 1:
-            raise InputError(f"keep is {keep}, it takes at least 1 checkpoint.")
+            raise InputError(f"keep must be at least 1 checkpoint; got {keep}")
         self.folder = folder
         self.keep = keep
-        led(lambda: tidy(folder))
+        run_on_main_process(lambda: tidy(folder))
 
     def save(self, step: int, tree: Any, extra: dict[str, Any]) -> None:
         """Write checkpoint `step`, whole or not at all, then remove all but the newest `keep`.
@@ -64,7 +64,7 @@ class Checkpoints:
         Raises OSError if it cannot be written; the earlier checkpoints are then untouched.
         """
         _write(self._path(step), tree, extra)
-        led(self._forget)
+        run_on_main_process(self._forget)
 
     def _forget(self) -> None:
         kept = self.steps()[-self.keep :]
@@ -79,7 +79,7 @@ class Checkpoints:
 
     def latest(self) -> int | None:
         """The step of the newest complete checkpoint."""
-        return agreed(max(self.steps(), default=None))
+        return broadcast(max(self.steps(), default=None))
 
     def restore(self, step: int, template: Any) -> tuple[Any, dict[str, Any]]:
         """(tree, extra) of checkpoint `step`, straight into the template's shardings, whichever mesh wrote it.
@@ -117,7 +117,7 @@ def save_parameters(
     require_replaceable(pathlib.Path(path))
     extra = {} if parent is None else {**descent(_all_of(lineage(parent))), **inherited(parent)}
     extra |= {} if model is None else of_model(model)
-    _write(pathlib.Path(path), parameters, extra, () if parent is None else files_beside(parent))
+    _write(pathlib.Path(path), parameters, extra, () if parent is None else extra_files_of(parent))
 
 
 def recorded_model(path: str | os.PathLike[str]) -> ModelConfig:
@@ -125,7 +125,7 @@ def recorded_model(path: str | os.PathLike[str]) -> ModelConfig:
     path = pathlib.Path(path).absolute()
     extra = read_manifest(path)["extra"]
     if _MODEL not in extra:
-        raise InputError(f"{path}: does not record its model; it takes weights of import_weights or of a later run.")
+        raise InputError(f"{path} must record its model, as import_weights and later runs do; got a checkpoint without")
     return config_from_json(extra[_MODEL], f"{path}: model")
 
 
@@ -140,9 +140,9 @@ def inherited(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {_MODEL: extra[_MODEL]} if _MODEL in extra else {}
 
 
-def files_beside(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
+def extra_files_of(path: str | os.PathLike[str]) -> tuple[pathlib.Path, ...]:
     """The files that go with exported weights, such as tokenizer.json."""
-    folder = pathlib.Path(path).absolute() / BESIDE
+    folder = pathlib.Path(path).absolute() / EXTRA_FILES
     return tuple(sorted(folder.iterdir())) if folder.is_dir() else ()
 
 
@@ -153,13 +153,15 @@ def require_replaceable(output: pathlib.Path, sources: Sequence[pathlib.Path] = 
     """
     real = pathlib.Path(os.path.realpath(output))
     if any(pathlib.Path(os.path.realpath(source)) in (real, *real.parents) for source in sources):
-        raise InputError(f"output: {output} is one of the checkpoints, or lies in one; it takes another folder.")
+        raise InputError(f"output must be outside of the checkpoints; got {output}")
     # A link that leads nowhere and a device are something else, too. No name that is too long is there.
     there = os.path.lexists(output)
     if there and not (output.is_dir() and ((output / MANIFEST).is_file() or not any(output.iterdir()))):
-        raise InputError(f"output: {output} holds something else; it takes a new folder or a checkpoint to replace.")
+        raise InputError(
+            f"output must be a new folder, or a checkpoint to replace; got {output}, which is something else"
+        )
     if not (above := next(folder for folder in output.absolute().parents if os.path.exists(folder))).is_dir():
-        raise InputError(f"output: {output} cannot be made, as {above} is a file; it takes a new folder.")
+        raise InputError(f"output must be below a folder; got {output}, and {above} is a file")
 
 
 def load_parameters(path: str | os.PathLike[str], template: Any) -> Any:
@@ -178,7 +180,7 @@ def without_value_head(leaves: Mapping[str, str]) -> dict[str, str]:
 
 def copy_export(source: pathlib.Path, target: pathlib.Path) -> None:
     """Copies exported weights to a new folder, whole or not at all; their id stays. Raises InputError as `restore`."""
-    led(lambda: copy_checkpoint(source.absolute(), target.absolute()))
+    run_on_main_process(lambda: copy_checkpoint(source.absolute(), target.absolute()))
 
 
 def lineage(path: str | os.PathLike[str]) -> Lineage:
@@ -202,14 +204,14 @@ def _all_of(each: Lineage) -> tuple[str, ...]:
     return (*each.ancestors, each.id)
 
 
-def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], beside: Sequence[pathlib.Path] = ()) -> None:
+def _write(target: pathlib.Path, tree: Any, extra: dict[str, Any], extra_files: Sequence[pathlib.Path] = ()) -> None:
     def fill(arrays: pathlib.Path) -> None:
         with _context(largest=max(map(_shard_bytes, jax.tree.leaves(tree)), default=0)):
             ocp.save(arrays, tree)
-        if leads():  # it says the place, for file systems that cannot rename; weights go to other people
+        if is_main_process():  # it says the place, for file systems that cannot rename; weights go to other people
             (arrays / "commit_success.txt").unlink(missing_ok=True)
 
-    write_checkpoint(target, leaf_types(tree), extra, fill, beside)
+    write_checkpoint(target, leaf_types(tree), extra, fill, extra_files)
 
 
 def _context(largest: int) -> ocp.Context:
@@ -237,7 +239,7 @@ def _shard_bytes(leaf: Any) -> int:
 def _read(path: pathlib.Path, template: Any, *, spares_head: bool = False) -> tuple[Any, dict[str, Any]]:
     path = path.absolute()
     content = read_manifest(path)
-    led(lambda: require_undamaged(path, content))
+    run_on_main_process(lambda: require_undamaged(path, content))
     stored = without_value_head(content["leaves"]) if spares_head else content["leaves"]
     _require_same(path, stored, leaf_types(template))
     leaves = jax.tree.leaves(template)

@@ -14,16 +14,17 @@ import numpy as np
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.rl import length_adaptive_lambda
-from tars_jax.training.gallery import Gallery
+from tars_jax.training.frozen_image_features import FrozenImageFeatures
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser, without_vision
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, without_vision
 from tars_jax.training.packing import Packer, free_routes, map_rows, with_features
 from tars_jax.training.ppo import PPOConfig, make_advantage_fn, make_policy_update, make_score_fn, value_batch
 from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig, step_rewards
-from tars_jax.training.state import TrainState, start
+from tars_jax.training.state import TrainState, init_train_state
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.checks import check_sampled
 
 
 class PPOLearner:
@@ -39,22 +40,22 @@ class PPOLearner:
         packer: Packer,
         config: PPOConfig,
         rewards: RewardConfig,
-        policy_optimiser: OptimiserConfig,
-        value_optimiser: OptimiserConfig,
+        policy_optimizer: OptimizerConfig,
+        value_optimizer: OptimizerConfig,
     ) -> None:
         self._model, self._packer, self._config, self._rewards = model, packer, config, rewards
         self._score = make_score_fn(model)
         self._advantages = make_advantage_fn(config)
-        learns = without_vision if config.freeze_vision else lambda optimiser: optimiser
-        self._policy_optimiser = learns(make_optimiser(policy_optimiser))
-        self._value_optimiser = learns(make_optimiser(value_optimiser))
-        self._update_policy = make_policy_update(model, self._policy_optimiser, config)
-        self._update_value = make_value_update(model, self._value_optimiser, config.value_clip)
+        learns = without_vision if config.freeze_vision else lambda optimizer: optimizer
+        self._policy_optimizer = learns(make_optimizer(policy_optimizer))
+        self._value_optimizer = learns(make_optimizer(value_optimizer))
+        self._update_policy = make_policy_update(model, self._policy_optimizer, config)
+        self._update_value = make_value_update(model, self._value_optimizer, config.value_clip)
         self._values = make_value_fn(model)
         self._reference: Parameters | None = None
-        self._policy_gallery, self._value_gallery = Gallery(model), Gallery(model)
+        self._policy_gallery, self._value_gallery = FrozenImageFeatures(model), FrozenImageFeatures(model)
 
-    def start(self, policy: Parameters, value: Parameters | None) -> tuple[TrainState, Any]:
+    def init_states(self, policy: Parameters, value: Parameters | None) -> tuple[TrainState, Any]:
         """States of policy and value model before the first update; the parameters are copied.
 
         Without a value model, where advantages come from groups, both sides of it are None. Where the config has a
@@ -63,8 +64,9 @@ class PPOLearner:
         if self._config.uses_reference:
             self._reference = policy
         # What other parameters said of screenshots is forgotten.
-        self._policy_gallery, self._value_gallery = Gallery(self._model), Gallery(self._model)
-        return start(policy, self._policy_optimiser), None if value is None else start(value, self._value_optimiser)
+        self._policy_gallery, self._value_gallery = FrozenImageFeatures(self._model), FrozenImageFeatures(self._model)
+        critic = None if value is None else init_train_state(value, self._value_optimizer)
+        return init_train_state(policy, self._policy_optimizer), critic
 
     def update(
         self,
@@ -79,16 +81,19 @@ class PPOLearner:
 
         `value` is a TrainState. With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head,
         and `value` comes back as it was; so it does, None or not, where advantages come from groups. `watch` is entered
-        around each part, by its name: `log_probs`, `values`, `minibatches`. Raises InputError if the update diverges.
+        around each part, by its name: `log_probs`, `values`, `minibatches`. Raises InputError if the update diverges,
+        and for episodes that no policy sampled.
         """
+        for trajectory in trajectories:
+            check_sampled(trajectory, f"trajectory {trajectory.id}")
         config = self._config
         separate = config.uses_values and not self._model.scalar_head
         packed = self._packer.pack(trajectories, config.minibatch_rows, routes=config.replay_routes)
         images = packed.rows.inputs.images
-        encoded_once = config.freeze_vision and images.size > 0  # a batch may be all text
+        encoded_once = config.freeze_vision and bool(images)  # a batch may be all text
         with watch("log_probs"):
             if encoded_once:
-                features = self._policy_gallery.show(policy.parameters, images)
+                features = self._policy_gallery.get_or_encode(policy.parameters, images)
                 packed = dataclasses.replace(packed, rows=with_features(packed.rows, features))
             proximal = map_rows(self._score, policy.parameters, packed.rows, config.minibatch_rows)
             reference = None
@@ -100,7 +105,7 @@ class PPOLearner:
                 parameters = value.parameters if separate else policy.parameters
                 rows = free_routes(packed.rows) if separate else packed.rows
                 if separate and encoded_once:
-                    value_features = self._value_gallery.show(parameters, images)
+                    value_features = self._value_gallery.get_or_encode(parameters, images)
                     rows = with_features(rows, value_features)
                 values = map_rows(self._values, parameters, rows, config.minibatch_rows)
         batch, prepared = prepare(
@@ -133,7 +138,7 @@ def describe(
     sampled = np.concatenate([w.versions[w.action_mask] for each in trajectories for w in each.windows])
     lengths = np.array([trajectory.num_action_tokens for trajectory in trajectories])
     described = {
-        "success": np.mean([trajectory.solved for trajectory in trajectories]),
+        "success": np.mean([trajectory.succeeded for trajectory in trajectories]),
         "reward": np.mean([step_rewards(trajectory, rewards).sum() for trajectory in trajectories]),
         "episode_steps": np.mean([len(trajectory.steps) for trajectory in trajectories]),
         "think_tokens": np.mean([step.think_tokens for step in steps]),

@@ -14,7 +14,7 @@ from tars_jax.model.merging import merge_weights, require_mergeable
 from tars_jax.training.checkpoint import (
     common_ancestors,
     descent,
-    files_beside,
+    extra_files_of,
     inherited,
     lineage,
     recorded_model,
@@ -60,8 +60,8 @@ def merge_checkpoints(
     ancestors = common_ancestors(lineages)
     if not ancestors and not unrelated:
         raise InputError(
-            f"{paths[0]} and the others record no common ancestor; merging takes checkpoints that were trained from "
-            "one start (config.unrelated=True merges others too)."
+            "checkpoints must have been trained from one start (config.unrelated=True merges others too); "
+            f"got {paths[0]} and others without a common ancestor"
         )
 
     def compute(leaf: str, piece: Piece) -> np.ndarray:
@@ -75,14 +75,14 @@ def merge_checkpoints(
     merged = {"parents": parents, "weights": chosen.common, "groups": dict(chosen.groups)}
     total = len(sources[0].leaves)
     extra = {**descent(ancestors), **inherited(paths[0]), "merged": merged}
-    write_like(sources[0], target, compute, extra, files_beside(paths[0]), lambda done: on_tensor(done, total))
+    write_like(sources[0], target, compute, extra, extra_files_of(paths[0]), lambda done: on_tensor(done, total))
 
 
 def _scaled(source: StoredTensors, weight: float, leaf: str, piece: Piece) -> np.ndarray:
     """A piece times its weight, fp32; nothing but the result outlives the call."""
     read = source.read(leaf, piece).astype(np.float32, copy=False)
     if not np.isfinite(read).all():
-        raise InputError(f"{source.path}: {leaf} holds numbers that are not finite; merging takes finite ones.")
+        raise InputError(f"{source.path}: {leaf} must be finite to be merged; got NaN or infinity")
     return np.multiply(read, np.float32(weight), out=read)
 
 
@@ -94,6 +94,5 @@ def _require_one_model(checkpoints: Sequence[pathlib.Path]) -> None:
         # The type of activations is a matter of where it ran.
         if differing := [name for name in model if name != "dtype" and model[name] != first[name]]:
             raise InputError(
-                f"{path}: its model has another {', '.join(differing)} than that of {recording[0]}; merging takes "
-                "agents of one model."
+                f"{path}: the model must be that of {recording[0]} to be merged; got another {', '.join(differing)}"
             )

@@ -1,7 +1,6 @@
 """What a run says while it works: metrics in files, and progress lines.
 
-`metrics.jsonl` holds the truth, one JSON object a line; the TensorBoard event files beside it are a copy, made again
-from it whenever a run is resumed, so the two never disagree.
+`metrics.jsonl` holds the truth, one JSON object a line; what shows it has copies (`loggers.py`).
 """
 
 from __future__ import annotations
@@ -9,34 +8,24 @@ from __future__ import annotations
 import collections
 import dataclasses
 import errno
+import importlib.util
 import json
 import math
 import os
 import pathlib
+import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from tensorboardX import SummaryWriter
-
 from tars_jax import InputError
+from tars_jax.training.loggers import TENSORBOARD_FOLDER, Logger, MetricsRow, open_loggers
 
 LEARNED_FROM = ("loss", "value_loss", "heldout_loss", "gradient_norm")  # numbers that are finite while weights are
 METRICS_FILE = "metrics.jsonl"
-TENSORBOARD_FOLDER = "tensorboard"
-
-
-@dataclasses.dataclass(frozen=True)
-class MetricsRow:
-    """One line of metrics.jsonl."""
-
-    step: int  # of its stage
-    stage: str
-    time: float  # seconds since 1970
-    values: dict[str, float]  # not finite where the run computed no number
 
 
 def require_finite(stage: str, update: int, metrics: Mapping[str, Any]) -> None:
@@ -44,8 +33,8 @@ def require_finite(stage: str, update: int, metrics: Mapping[str, Any]) -> None:
     broken = [name for name in LEARNED_FROM if name in metrics and not math.isfinite(float(metrics[name]))]
     if broken:
         raise InputError(
-            f"{stage}: {' and '.join(broken)} of update {update} became infinite or NaN: training diverged. It takes a "
-            "smaller learning rate; the newest checkpoint is from before."
+            f"{stage}: {' and '.join(broken)} of update {update} became infinite or NaN: training diverged. A "
+            "smaller learning rate may help; the newest checkpoint is from before."
         )
 
 
@@ -56,15 +45,18 @@ class MetricsWriter:
     on the next start.
     """
 
-    def __init__(self, run_directory_path: str | os.PathLike[str]) -> None:
-        """Raises InputError if there is a metrics.jsonl that this class did not write."""
-        folder = pathlib.Path(run_directory_path)
-        self._path = folder / METRICS_FILE
-        self._tensorboard_path = folder / TENSORBOARD_FOLDER
+    def __init__(self, run_directory_path: str | os.PathLike[str], loggers: Sequence[str] = ()) -> None:
+        """`loggers`: names of `LOGGERS` that get copies, besides TensorBoard.
+
+        Raises InputError if there is a metrics.jsonl that this class did not write, and for a logger that is not
+        installed.
+        """
+        self._folder, self._names = pathlib.Path(run_directory_path), tuple(loggers)
+        self._path = self._folder / METRICS_FILE
         rows, size = _read(self._path) if self._path.exists() else ([], 0)
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o644)
         self._cut(size)
-        self._tensorboard = self._copy_to_tensorboard(rows)
+        self._loggers: list[Logger] = open_loggers(self._folder, self._names, rows)
 
     def write(self, stage: str, step: int, values: Mapping[str, float]) -> None:
         """Appends one row, whole or not at all. Raises OSError where the disk refuses."""
@@ -77,7 +69,8 @@ class MetricsWriter:
             self._cut(self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         self._size += written
-        _add_scalars(self._tensorboard, row)
+        for logger in self._loggers:
+            logger.write(row)
 
     def truncate_after(self, stage: str, step: int) -> None:
         """Takes the run back to the moment when `step` of `stage` was its newest, to continue from a checkpoint.
@@ -90,11 +83,13 @@ class MetricsWriter:
             return
         with open(self._path, "rb") as file:
             self._cut(sum(len(file.readline()) for _ in range(kept)))
-        self._tensorboard.close()
-        self._tensorboard = self._copy_to_tensorboard(rows[:kept])
+        for logger in self._loggers:
+            logger.close()
+        self._loggers = open_loggers(self._folder, self._names, rows[:kept])
 
     def close(self) -> None:
-        self._tensorboard.close()
+        for logger in self._loggers:
+            logger.close()
         os.close(self._file)
 
     def __enter__(self) -> Self:
@@ -110,12 +105,15 @@ class MetricsWriter:
         os.lseek(self._file, size, os.SEEK_SET)
         self._size = size
 
-    def _copy_to_tensorboard(self, rows: list[MetricsRow]) -> SummaryWriter:
-        shutil.rmtree(self._tensorboard_path, ignore_errors=True)
-        writer = SummaryWriter(logdir=str(self._tensorboard_path), flush_secs=10)
-        for row in rows:
-            _add_scalars(writer, row)
-        return writer
+
+def tensorboard_command(run: pathlib.Path) -> str:
+    """What shows a run's curves in TensorBoard, as a shell takes it; empty where that is not installed."""
+    logs = str(run / TENSORBOARD_FOLDER)
+    if shutil.which("tensorboard"):
+        return shlex.join(["tensorboard", "--logdir", logs])
+    if importlib.util.find_spec("tensorboard"):
+        return shlex.join([sys.executable, "-m", "tensorboard.main", "--logdir", logs])
+    return ""
 
 
 def read_metrics(path: str | os.PathLike[str]) -> list[MetricsRow]:
@@ -139,7 +137,7 @@ def _read(path: pathlib.Path) -> tuple[list[MetricsRow], int]:
         if row is None:
             if number == len(lines):
                 break
-            raise InputError(f"{path}: line {number} is {line[:60]!r}, it takes a row of metrics.")
+            raise InputError(f"{path}: line {number} must be a row of metrics; got {line[:60]!r}")
         rows.append(row)
         size += len(line)
     return rows, size
@@ -152,11 +150,6 @@ def _parse(line: bytes) -> MetricsRow | None:
         return MetricsRow(int(float(record["step"])), str(record["stage"]), float(record["time"]), values)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
-
-
-def _add_scalars(writer: SummaryWriter, row: MetricsRow) -> None:
-    for name, value in row.values.items():
-        writer.add_scalar(f"{row.stage}/{name}", value, row.step, walltime=row.time)
 
 
 class Progress:
@@ -176,10 +169,13 @@ class Progress:
         *,
         done: int = 0,
         min_seconds: float = 5.0,
+        compiles: bool = False,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`done` steps were finished before, by the run that this one resumes; they do not enter the rate."""
+        """`done` steps were finished before, by the run that this one resumes; they do not enter the rate. `compiles`:
+        the first step does, which is said at once; it tells nothing of the others and does not enter the rate either.
+        """
         self._stage, self._total, self._unit = stage, total, unit
         self._stream = stream or sys.stdout
         self._min_seconds = 0.0 if self._stream.isatty() else min_seconds
@@ -187,15 +183,25 @@ class Progress:
         self._started = clock()
         self._recent = collections.deque([(self._started, done)], maxlen=50)  # the rate is that of the last 50 steps
         self._printed = -math.inf
+        self._compiling = compiles and done < total
+        if self._compiling:
+            print(f"{self._count(done)}  compiling", file=self._stream, flush=True)
+
+    def compiled(self, done: int) -> None:
+        """Says that the first step is finished, where `update` comes later: the rate counts from here."""
+        self._compiling = False
+        self._recent.clear()
+        self._recent.append((self._clock(), done))
 
     def update(self, done: int, **values: Any) -> None:
         """Says that `done` steps are finished in all, with values that are numbers or short texts."""
         now = self._clock()
+        if self._compiling:
+            self.compiled(done)
         self._recent.append((now, done))
         if now - self._printed < self._min_seconds and done < self._total:
             return
         self._printed = now
-        width = len(str(self._total))
         then, before = self._recent[0]
         rate = (done - before) / (now - then) if now > then else math.nan
         if done >= self._total:
@@ -205,12 +211,15 @@ class Progress:
         else:
             remaining = "? left"
         columns = [
-            f"{self._stage:<12} {done:>{width}}/{self._total} {self._unit}",
+            self._count(done),
             f"{_number(rate)}/s".rjust(8),
             remaining.rjust(12),
             *(f"{name.replace('_', ' ')} {_number(value):<6}" for name, value in values.items()),
         ]
         print("  ".join(columns).rstrip(), file=self._stream, flush=True)
+
+    def _count(self, done: int) -> str:
+        return f"{self._stage:<12} {done:>{len(str(self._total))}}/{self._total} {self._unit}"
 
 
 def _number(value: Any) -> str:

@@ -41,7 +41,7 @@ def rows_of(episodes: Episodes) -> Rows:
         tokens=flat(episodes.tokens),
         positions=jnp.moveaxis(flat(episodes.positions), 1, 0),
         segments=jnp.where(played, flat(episodes.segments), 0),
-        images=flat(episodes.images)[:, None],
+        images=(flat(episodes.images)[:, None],),
         image_tokens=flat(episodes.image_tokens),
     )
     mask = flat(episodes.action_mask) & played

@@ -16,13 +16,13 @@ from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface import export_checkpoint
 from tars_jax.model.huggingface.files import OpenWeights
 from tars_jax.model.huggingface.writing import SHARD_BYTES, require_weights_of
-from tars_jax.training.checkpoint import files_beside, of_model, recorded_model, require_replaceable
+from tars_jax.training.checkpoint import extra_files_of, of_model, recorded_model, require_replaceable
 from tars_jax.training.tensors import Piece, StoredTensors, write_tensors
 
 Path = str | os.PathLike[str]
 # What goes with weights that are published: the tokenizer, how images are read, how answers are sampled, and of the
 # config what the model itself does not read.
-BESIDE = (
+EXTRA_FILES = (
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -47,8 +47,8 @@ def import_weights(
 ) -> ModelConfig:
     """Makes the checkpoint `output` of a directory of safetensors and config.json, whole or not at all.
 
-    The checkpoint records its model, and the files `BESIDE` go with it. Memory holds one tensor of the directory and
-    one piece of the checkpoint.
+    The checkpoint records its model, and `EXTRA_FILES` go with it. Memory holds one tensor of the directory and one
+    piece of the checkpoint.
 
     Args:
         source: a checkpoint of `transformers`.
@@ -68,7 +68,7 @@ def import_weights(
     def compute(leaf: str, piece: Piece) -> np.ndarray:
         return weights.read(leaf, piece)
 
-    files = [directory / name for name in BESIDE if (directory / name).is_file()]
+    files = [directory / name for name in EXTRA_FILES if (directory / name).is_file()]
     extra = {**of_model(weights.config), "imported": {"from": str(directory), "files": [f.name for f in weights.files]}}
     write_tensors(shapes, target, compute, extra, files, lambda done: on_tensor(done, len(shapes)))
     return weights.config
@@ -87,16 +87,18 @@ def export_weights(
     Memory holds the tensors of one file, of `shard_bytes` at most unless one tensor is larger. `dtype` None keeps that
     of the checkpoint. A value head that the policy was trained with stays behind.
 
-    Raises InputError when the output exists or the checkpoint is damaged, quantised, of another model than it records
+    Raises InputError when the output exists or the checkpoint is damaged, quantized, of another model than it records
     or of one that `transformers` has not; OSError if the disk refuses.
     """
     path = pathlib.Path(checkpoint)
     if pathlib.Path(output).absolute().is_relative_to(path.absolute()):
-        raise InputError(f"{output} lies in the checkpoint {path}; the export takes a directory of its own.")
+        raise InputError(f"output must be outside the checkpoint {path}; got {output}")
     model, stored = recorded_model(path), StoredTensors(path)
     leaves = stored.lazily()
     require_weights_of(model, leaves, str(path))
     tree = unflatten_dict(leaves, sep="/")
-    beside = files_beside(path)
-    export_checkpoint(pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, beside=beside, on_file=on_file)
+    extra_files = extra_files_of(path)
+    export_checkpoint(
+        pathlib.Path(output), model, tree, shard_bytes, dtype=dtype, extra_files=extra_files, on_file=on_file
+    )
     return model

@@ -1,7 +1,7 @@
 """Context windows of many trajectories to rows of equal length.
 
-Axes: R rows, T tokens of a row, I images of a row, Q tokens of an image, N trajectories, A action tokens of a
-trajectory, L layers with experts, K experts of a token.
+Axes: R rows, T tokens of a row, I images of one size in a row, Q tokens of an image, N trajectories, A action tokens
+of a trajectory, L layers with experts, K experts of a token.
 
 Each window is forwarded once. The action tokens of a trajectory are found again over all of its windows by their index
 in the packed batch, so advantages run over the whole trajectory.
@@ -9,24 +9,25 @@ in the packed batch, so advantages run over the whole trajectory.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import flax.struct
 import jax
 import numpy as np
-from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.model.attention import most_windows
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Array, Inputs
 from tars_jax.model.positions import rope_positions
-from tars_jax.training.placement import beside, take_rows
-from tars_jax.training.processes import fetched
+from tars_jax.training.placement import shard_batch, take_rows
+from tars_jax.training.processes import all_gathered
+from tars_jax.training.screenshots import decode_screenshots, row_images
 from tars_jax.trajectory import ContextWindow, Trajectory
+from tars_jax.trajectory.checks import check_windows
 
 
 @flax.struct.dataclass
@@ -35,8 +36,8 @@ class Rows:
 
     inputs: Inputs  # [R, T]
     action_mask: Array  # [R, T] bool: sampled tokens
-    log_probs: Array  # [R, T] float32: behaviour policy
-    versions: Array  # [R, T] int32: of the behaviour policy, -1 elsewhere
+    log_probs: Array  # [R, T] float32: behavior policy
+    versions: Array  # [R, T] int32: of the behavior policy, -1 elsewhere
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +53,7 @@ class PackedBatch:
 @dataclasses.dataclass(frozen=True)
 class PackingConfig:
     row_length: int = 256
-    images_per_row: int = 8
+    images_per_row: int = 8  # of all sizes together
 
 
 class Packer:
@@ -68,27 +69,28 @@ class Packer:
 
         `routes`: tokens go to the experts that were recorded while they were sampled.
 
-        Raises InputError for a window that is longer than a row, for screenshots of several sizes, and for a window
-        without the routes that are asked for or with those of another model.
+        Raises InputError for a window that is longer than a row, for one whose image tokens are not those of its
+        screenshots, for one without the routes that are asked for or with those of another model, and for one that
+        begins with a sampled token: so nothing is ever read from the window that is packed before.
         """
         config = self._config
+        for trajectory in trajectories:
+            check_windows(trajectory, f"trajectory {trajectory.id}")
         windows = [
-            (number, trajectory, window)
+            (number, trajectory, index, window)
             for number, trajectory in enumerate(trajectories)
-            for window in trajectory.windows
+            for index, window in enumerate(trajectory.windows)
         ]
-        placed = self._place([(window.tokens.size, len(window.images)) for _, _, window in windows])
-        num_rows = 1 + max((row for row, _, _ in placed), default=0)
+        placed = self._place([(window.tokens.size, len(window.images)) for *_, window in windows])
+        num_rows = 1 + max((row for row, _ in placed), default=0)
         num_rows = -(-num_rows // rows_multiple) * rows_multiple
-        pictures = _decode_screenshots(trajectories)
-        size = next(iter(pictures.values())).shape if pictures else (0, 0, 3)
-        grid = self._model.vision.token_grid(*size[:2]) if pictures else (0, 0)
-        per_image = grid[0] * grid[1]
+        pictures = decode_screenshots(trajectories, self._model.vision)
+        shown = [[pictures[number, step] for step in window.images] for number, *_, window in windows]
+        images, own = row_images(shown, placed, num_rows, config.images_per_row, self._model.vision)
 
         shape = (num_rows, config.row_length)
         tokens, segments = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
         positions = np.zeros((3, *shape), np.int32)
-        images = np.zeros((num_rows, config.images_per_row if pictures else 0, *size), np.uint8)
         image_tokens = np.full(shape, -1, np.int32)
         action_mask = np.zeros(shape, bool)
         log_probs = np.zeros(shape, np.float32)
@@ -99,24 +101,25 @@ class Packer:
         actions: list[list[np.ndarray]] = [[] for _ in trajectories]
         action_steps: list[list[np.ndarray]] = [[] for _ in trajectories]
         count = np.zeros(num_rows, np.int32)
-        for (number, trajectory, window), (row, start, first_image) in zip(windows, placed, strict=True):
+        for at, (number, trajectory, index, window) in enumerate(windows):
+            row, start = placed[at]
             span = slice(start, start + window.tokens.size)
             is_image = window.tokens == self._image
-            if is_image.sum() != per_image * len(window.images):
+            if is_image.sum() != own[at].image_tokens.size:
+                sizes = collections.Counter("{}x{}".format(*pixels.shape) for pixels in shown[at])
+                listed = ", ".join(f"{many} of {size}" for size, many in sizes.items()) or "none"
                 raise InputError(
-                    f"trajectory {trajectory.id}: a window has {is_image.sum()} image tokens, its {len(window.images)} "
-                    f"images take {per_image} each"
+                    f"trajectory {trajectory.id}: field windows[{index}].tokens must hold {own[at].image_tokens.size} "
+                    f"image tokens for its screenshots ({listed}); got {is_image.sum()}"
                 )
             count[row] += 1
             tokens[row, span] = window.tokens
             segments[row, span] = count[row]
             try:
-                positions[:, row, span] = rope_positions(is_image, grid)[0]
+                positions[:, row, span] = rope_positions(is_image, own[at].grids)[0]
             except InputError as error:
-                raise InputError(f"trajectory {trajectory.id}: {error}") from error
-            image_tokens[row, start + np.flatnonzero(is_image)] = first_image * per_image + np.arange(is_image.sum())
-            for offset, step in enumerate(window.images):
-                images[row, first_image + offset] = pictures[number, step]
+                raise InputError(f"trajectory {trajectory.id}: field windows[{index}].tokens: {error}") from error
+            image_tokens[row, start + np.flatnonzero(is_image)] = own[at].image_tokens
             action_mask[row, span] = window.action_mask
             log_probs[row, span] = window.log_probs
             versions[row, span] = window.versions
@@ -126,28 +129,28 @@ class Packer:
             actions[number].append(row * config.row_length + start + acted)
             action_steps[number].append(window.steps[acted])
 
-        index, valid = _padded(actions)
+        places, valid = _padded(actions)
         steps, _ = _padded(action_steps)
         inputs = Inputs(tokens, positions, segments, images, image_tokens, routes=replayed)
-        return PackedBatch(Rows(inputs, action_mask, log_probs, versions), index, valid, steps)
+        return PackedBatch(Rows(inputs, action_mask, log_probs, versions), places, valid, steps)
 
     def _routes(self, trajectory: Trajectory, window: ContextWindow) -> np.ndarray:
         """[T, L, K] of this model."""
         model, found = self._model, window.routes
-        takes = (window.tokens.size, model.routed_layers, model.experts_per_token)
-        if found is None or found.shape != takes or found.max(initial=-1) >= model.experts:
+        shape = (window.tokens.size, model.routed_layers, model.experts_per_token)
+        if found is None or found.shape != shape or found.max(initial=-1) >= model.experts:
             raise InputError(
-                f"trajectory {trajectory.id}: a window has routes {None if found is None else found.shape}, replaying "
-                f"them takes {takes}, below {model.experts} (engine.record_routes records them)"
+                f"trajectory {trajectory.id}: routes to replay must be {shape}, each below {model.experts} "
+                f"(engine.record_routes records them); got {None if found is None else found.shape}"
             )
         return found
 
-    def _place(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
-        """Row, first token and first image of each window."""
+    def _place(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Row and first token of windows of so many tokens and images."""
         config = self._config
         windows = most_windows(self._model.execution.attention_backend, config.row_length)
         free: list[list[int]] = []  # tokens, images, windows
-        placed = [(0, 0, 0)] * len(sizes)
+        placed = [(0, 0)] * len(sizes)
         for number in sorted(range(len(sizes)), key=lambda number: -sizes[number][0]):
             tokens, images = sizes[number]
             if tokens > config.row_length or images > config.images_per_row:
@@ -160,7 +163,7 @@ class Packer:
             if row == len(free):
                 free.append([config.row_length, config.images_per_row, windows])
             room = free[row]
-            placed[number] = (row, config.row_length - room[0], config.images_per_row - room[1])
+            placed[number] = (row, config.row_length - room[0])
             room[0] -= tokens
             room[1] -= images
             room[2] -= 1
@@ -173,37 +176,18 @@ def free_routes(rows: Rows) -> Rows:
 
 
 def with_features(rows: Rows, features: Array) -> Rows:
-    """The rows with what an encoder says of their screenshots, [1 + F, R, I * Q, D], in place of these."""
-    nothing = np.zeros((features.shape[1], 0, 1, 1, 3), np.uint8)
-    return rows.replace(inputs=rows.inputs.replace(images=nothing, image_features=features))  # type: ignore[attr-defined]
+    """The rows with what an encoder says of their screenshots, [1 + F, R, I * Q of all sizes, D], in place of these."""
+    return rows.replace(inputs=rows.inputs.replace(images=(), image_features=features))  # type: ignore[attr-defined]
 
 
 def map_rows(function: Callable[[Any, Rows], jax.Array], parameters: Any, rows: Rows, at_a_time: int) -> np.ndarray:
     """`function(parameters, rows)` [R, T] of all rows, some at a time; packing made their number a multiple of it."""
     count = rows.action_mask.shape[0]
     parts = [
-        function(parameters, beside(parameters, take_rows(rows, np.arange(first, first + at_a_time))))
+        function(parameters, shard_batch(parameters, take_rows(rows, np.arange(first, first + at_a_time))))
         for first in range(0, count, at_a_time)
     ]
-    return np.concatenate([fetched(part) for part in parts])
-
-
-def _decode_screenshots(trajectories: Sequence[Trajectory]) -> dict[tuple[int, int], np.ndarray]:
-    """The pixels of (trajectory, step) that windows show, both by their number: ids need not be unique in a batch."""
-    pictures = {}
-    for number, trajectory in enumerate(trajectories):
-        for step in sorted({step for window in trajectory.windows for step in window.images}):
-            where = f"trajectory {trajectory.id}: a window shows the screenshot of step {step}"
-            if not 0 <= step < len(trajectory.steps):
-                raise InputError(f"{where}, and there are {len(trajectory.steps)} steps")
-            try:
-                with Image.open(io.BytesIO(trajectory.steps[step].screenshot)) as picture:
-                    pictures[number, step] = np.asarray(picture.convert("RGB"))
-            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-                raise InputError(f"{where}, which cannot be read: {error}") from error
-    if len(sizes := {picture.shape[:2] for picture in pictures.values()}) > 1:
-        raise InputError(f"screenshots of one batch must have one size, got {sorted(sizes)} (height, width)")
-    return pictures
+    return np.concatenate([all_gathered(part) for part in parts])
 
 
 def _padded(columns: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -215,3 +199,16 @@ def _padded(columns: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.nda
         values[row, : column.size] = column
         valid[row, : column.size] = True
     return values, valid
+
+
+def rows_of_update(update: int, num_rows: int, batch_rows: int, seed: int) -> np.ndarray:
+    """Indices of the rows of update number `update`: every epoch in a new order.
+
+    It depends on the seed and the epoch alone, so a resumed run goes on with the order that it would have had.
+
+    The last rows of an epoch that do not fill a batch are left out of it.
+    """
+    per_epoch = max(num_rows // batch_rows, 1)
+    epoch, number = divmod(update, per_epoch)
+    order = np.random.default_rng((seed, epoch)).permutation(num_rows)
+    return order[number * batch_rows : (number + 1) * batch_rows]

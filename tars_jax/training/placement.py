@@ -30,7 +30,7 @@ def take_rows(batch: Batch, chosen: Any) -> Batch:
     return jax.tree_util.tree_map_with_path(take, batch)
 
 
-def beside(parameters: Any, batch: Batch) -> Batch:
+def shard_batch(parameters: Any, batch: Batch) -> Batch:
     """The numpy arrays of a batch on the mesh of the parameters, rows over its batch axes; without a mesh as they are.
 
     Every process has the whole batch on its host.

@@ -1,4 +1,4 @@
-"""Token-level policy optimisation over whole trajectories: PPO, and GRPO where advantages come from groups.
+"""Token-level policy optimization over whole trajectories: PPO, and GRPO where advantages come from groups.
 
 Axes: B rows, T tokens, R all rows of a batch, N trajectories, A action tokens of a trajectory.
 
@@ -6,7 +6,7 @@ One update:
 1. pack the trajectories' windows into rows (`packing.py`);
 2. score the rows: values, the proximal policy's log-probabilities of the sampled tokens, the reference policy's;
 3. advantages and value targets over each trajectory's action tokens (`advantage_fn`);
-4. a few epochs of minibatches (`preparation.py`): clip-higher loss, decoupled from the behaviour policy; value loss
+4. a few epochs of minibatches (`preparation.py`): clip-higher loss, decoupled from the behavior policy; value loss
    beside it.
 """
 
@@ -102,7 +102,7 @@ def advantage_fn(config: PPOConfig) -> Callable[..., Advantages]:
     def of_batch(rewards: Any, values: Any, valid: Any, steps: Any = None, groups: Any = None) -> Advantages:
         advantages, targets = estimate(rewards, values, valid, steps, groups)
         deviation = token_std(advantages, valid)
-        if config.uses_values and config.normalise_advantages:
+        if config.uses_values and config.normalize_advantages:
             advantages = whiten(advantages, valid)
         returns = targets if returns_of is None else returns_of(rewards, valid, steps)
         return Advantages(advantages, targets, deviation, returns)
@@ -169,7 +169,7 @@ def _estimate_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]
 
     def of_groups(rewards: Any, values: Any, valid: Any, steps: Any, groups: Any) -> Any:
         outcomes, groups = jnp.where(valid, rewards, 0).sum(-1), jnp.asarray(groups)
-        of_member = jax.vmap(lambda mask: group_advantages(outcomes, mask=mask, normalise=config.group_std))
+        of_member = jax.vmap(lambda mask: group_advantages(outcomes, mask=mask, normalize=config.group_std))
         own = jnp.diagonal(of_member(groups[:, None] == groups))
         return jnp.where(valid, own[:, None], 0.0), jnp.zeros(valid.shape, jnp.float32)
 
@@ -177,18 +177,18 @@ def _estimate_fn(config: PPOConfig) -> Callable[..., tuple[jax.Array, jax.Array]
 
 
 def policy_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
+    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig
 ) -> Callable[[TrainState, PPOBatch], tuple[TrainState, Metrics]]:
     """Step 4 for the policy: (state, minibatch) to (state, metrics). Pure, to be traced.
 
-    Tracing raises ValueError for a minibatch without the weights or the reference that the config takes.
+    Tracing raises ValueError for a minibatch without the weights or the reference that the config needs.
     """
 
     def loss_fn(parameters: Parameters, batch: PPOBatch) -> tuple[jax.Array, Metrics]:
         rows, mask = batch.rows, batch.rows.action_mask
         weights = None
         if config.aggregation == "sequence":
-            weights = _required(batch.weights, "weights, which the aggregation 'sequence' takes")
+            weights = _required(batch.weights, "weights, which the aggregation 'sequence' needs")
         output = forward(headless(model), parameters, rows.inputs)
         read = token_statistics(model, parameters, output.hidden, rows.inputs.tokens, mask)
         old = batch.proximal_log_probs if config.decoupled else rows.log_probs
@@ -199,7 +199,7 @@ def policy_update(
                 clip_low=config.clip_low,
                 clip_high=config.clip_high,
                 dual_clip=config.dual_clip,
-                behaviour_log_probs=row[4] if config.decoupled else None,
+                behavior_log_probs=row[4] if config.decoupled else None,
                 max_importance=config.max_importance if config.decoupled else None,
             )
 
@@ -211,11 +211,11 @@ def policy_update(
             loss
             + config.positive_weight * positive
             - config.entropy_bonus * mean_entropy
-            + config.balance * output.routers.balance_loss.mean()
+            + config.router_aux_loss_weight * output.routers.balance_loss.mean()
         )
         metrics = {}
         if config.uses_reference:
-            reference = _required(batch.reference_log_probs, "reference_log_probs, which kl_weight takes")
+            reference = _required(batch.reference_log_probs, "reference_log_probs, which kl_weight needs")
             kl = token_mean(jax.vmap(reference_kl)(read.log_probs, reference, mask), mask, weights)
             total = total + config.kl_weight * kl
             metrics["reference_kl"] = kl
@@ -238,7 +238,7 @@ def policy_update(
             "dropped_assignments": output.routers.dropped.mean(),
         }
 
-    return gradient_step(loss_fn, optimiser)
+    return gradient_step(loss_fn, optimizer)
 
 
 def _required(array: Array | None, what: str) -> Array:
@@ -248,10 +248,10 @@ def _required(array: Array | None, what: str) -> Array:
 
 
 def make_policy_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig
+    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig
 ) -> Update[PPOBatch]:
     """`policy_update`, jitted; the state is donated."""
-    return Update(policy_update(model, optimiser, config))
+    return Update(policy_update(model, optimizer, config))
 
 
 def value_batch(batch: PPOBatch) -> ValueBatch:

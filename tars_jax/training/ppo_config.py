@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import jax
 
-from tars_jax import InputError
+from tars_jax.rules import Rule, at_least, between, check_fields, more_than, one_of
 
 ADVANTAGES = ("gae", "turn", "group")
 AGGREGATIONS = ("token", "sequence")
-# Field -> (lowest, highest), both taken, but for the lowest of those in `ABOVE`.
-RANGES = {
-    **dict.fromkeys(("gamma", "lambda_policy", "lambda_critic", "clip_low"), (0.0, 1.0)),
-    **dict.fromkeys(("alpha", "clip_high", "value_clip", "max_importance"), (0.0, math.inf)),
-    **dict.fromkeys(("kl_weight", "positive_weight", "entropy_bonus", "balance", "value_weight"), (0.0, math.inf)),
-    "dual_clip": (1.0, math.inf),
-    "epochs": (1, math.inf),
-    "minibatch_rows": (1, math.inf),
-}
-ABOVE = ("alpha", "clip_high", "value_clip", "max_importance", "dual_clip")
 
 
 @dataclasses.dataclass(frozen=True)
 class PPOConfig:
-    """Every switch of the update. Sources in `tars_jax.rl`, which its README lists with what was measured here.
+    """Every switch of the update. Sources in `tars_jax.rl`; `docs/rl.md` lists them with what was measured here.
 
     Numbers may be traced, and are then not checked. Raises InputError for advantages and aggregations that do not exist
     and for numbers that mean nothing.
@@ -36,37 +27,38 @@ class PPOConfig:
     lambda_policy: float | None = None  # None: length-adaptive with `alpha`
     alpha: float = 1.5
     lambda_critic: float = 1.0
-    normalise_advantages: bool = True  # over the batch's tokens; not those of groups
+    normalize_advantages: bool = True  # over the batch's tokens; not those of groups
     group_std: bool = True  # advantages of groups are divided by the group's standard deviation; without, Dr. GRPO
     aggregation: str = "token"  # every token weighs the same; "sequence": every trajectory, in policy loss and KL
     clip_low: float = 0.2
     clip_high: float = 0.28
     dual_clip: float | None = None
     value_clip: float | None = None
-    decoupled: bool = True  # clip around the proximal policy, weigh by proximal / behaviour
+    decoupled: bool = True  # clip around the proximal policy, weigh by proximal / behavior
     max_importance: float = 2.0  # truncates that weight
     kl_weight: float = 0.0  # of the KL to the policy that RL started from; 0 runs no reference
     positive_weight: float = 0.0  # VAPO's imitation of successful episodes
     entropy_bonus: float = 0.0
-    balance: float = 0.01  # the routers' load-balancing loss
+    router_aux_loss_weight: float = 0.01  # the routers' load-balancing loss
     value_weight: float = 0.5  # of the value loss when policy and value share their trunk
     replay_routes: bool = False  # the policy's tokens go to the experts that sampled them (R3, arXiv 2510.11370)
     freeze_vision: bool = False  # the vision encoders stay as they are: each screenshot is encoded once
     epochs: int = 1
     minibatch_rows: int = 16
 
+    RULES: ClassVar[Mapping[str, Rule]] = {
+        "advantages": one_of(*ADVANTAGES),
+        "aggregation": one_of(*AGGREGATIONS),
+        **dict.fromkeys(("gamma", "lambda_policy", "lambda_critic", "clip_low"), between(0, 1)),
+        **dict.fromkeys(("alpha", "clip_high", "value_clip", "max_importance"), more_than(0)),
+        **dict.fromkeys(("kl_weight", "positive_weight", "entropy_bonus", "value_weight"), at_least(0)),
+        "router_aux_loss_weight": at_least(0),
+        "dual_clip": more_than(1),
+        **dict.fromkeys(("epochs", "minibatch_rows"), at_least(1)),
+    }
+
     def __post_init__(self) -> None:
-        for name, known in (("advantages", ADVANTAGES), ("aggregation", AGGREGATIONS)):
-            if getattr(self, name) not in known:
-                raise InputError(f"ppo.{name} got {getattr(self, name)!r}; it takes one of {', '.join(known)}.")
-        for name, (low, high) in RANGES.items():
-            value = getattr(self, name)
-            if value is None or isinstance(value, jax.Array):
-                continue
-            if not low <= value <= high or (value == low and name in ABOVE):
-                least = f"{'more than' if name in ABOVE else 'at least'} {low:g}"
-                most = "" if high == math.inf else f" and at most {high:g}"
-                raise InputError(f"ppo.{name} got {value!r}; it takes a number of {least}{most}.")
+        check_fields(self, self.RULES, "ppo")
 
     @property
     def uses_values(self) -> bool:

@@ -45,7 +45,7 @@ def prepare(
         metrics["value_mean"] = float(action_values[valid].mean())
     else:
         metrics["informative_groups"] = _informative_share(token_reward.sum(1), groups)
-    succeeded = np.array([trajectory.solved for trajectory in trajectories])
+    succeeded = np.array([trajectory.succeeded for trajectory in trajectories])
     weights = None
     if config.aggregation == "sequence":
         weights = scatter_actions(packed, valid / np.maximum(valid.sum(1, keepdims=True), 1))

@@ -40,14 +40,14 @@ def join(environment: Mapping[str, str] = os.environ) -> None:
     if len({address is None, *(number is None for number in numbers)}) > 1:
         raise InputError(f"{', '.join(names)} are set in part; all of them are needed, or none.")
     if any(number is not None and not number.isdecimal() for number in numbers):
-        raise InputError(f"JAX_NUM_PROCESSES and JAX_PROCESS_ID got {numbers}; they take whole numbers.")
+        raise InputError(f"JAX_NUM_PROCESSES and JAX_PROCESS_ID must be whole numbers; got {numbers}")
     if address is not None and not re.fullmatch(r".+:[0-9]{1,5}", address):
-        raise InputError(f"JAX_COORDINATOR_ADDRESS is {address!r}; it takes HOST:PORT.")
+        raise InputError(f"JAX_COORDINATOR_ADDRESS must be HOST:PORT; got {address!r}")
     total, index = (None if number is None else int(number) for number in numbers)
     if total == 0:
-        raise InputError("JAX_NUM_PROCESSES is 0; it takes at least 1.")
+        raise InputError("JAX_NUM_PROCESSES must be at least 1; got 0")
     if total is not None and index is not None and index >= total:
-        raise InputError(f"JAX_PROCESS_ID is {index}; of {total} processes it takes at most {total - 1}.")
+        raise InputError(f"JAX_PROCESS_ID must be at most {total - 1} of {total} processes; got {index}")
     jax.config.update("jax_enable_preemption_service", False)  # it would keep SIGTERM for itself
     try:
         jax.distributed.initialize(address, total, index, heartbeat_timeout_seconds=HEARTBEAT_SECONDS)
@@ -67,7 +67,7 @@ def number() -> int:
     return jax.process_index() if jax.distributed.is_initialized() else 0
 
 
-def leads() -> bool:
+def is_main_process() -> bool:
     return number() == 0
 
 
@@ -103,27 +103,27 @@ def _meet() -> None:
         raise RuntimeError("the processes of this run lost each other") from failures[0]
 
 
-def agreed(value: T) -> T:
+def broadcast(value: T) -> T:
     """What the leader gave; JSON."""
     return value if count() == 1 else gather(value)[0]
 
 
-def led(action: Callable[[], T]) -> T | None:
+def run_on_main_process(action: Callable[[], T]) -> T | None:
     """`action()` by the leader, while the others wait, and get None. An InputError is raised in all of them."""
     if count() == 1:
         return action()
     result, sentence = None, None
-    if leads():
+    if is_main_process():
         try:
             result = action()
         except InputError as error:
             sentence = str(error)
-    if (refused := agreed(sentence)) is not None:
+    if (refused := broadcast(sentence)) is not None:
         raise InputError(refused)
     return result
 
 
-def fetched(array: Any) -> np.ndarray:
+def all_gathered(array: Any) -> np.ndarray:
     """An array on the host, whole in every process."""
     if isinstance(array, jax.Array) and not (array.is_fully_addressable or array.is_fully_replicated):
         array = multihost_utils.process_allgather(array, tiled=True)

@@ -19,9 +19,10 @@ import jax
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.json_fields import read_object
 from tars_jax.model.sharding import leaf_name
 from tars_jax.training.learner import PPOLearner
-from tars_jax.training.run_directory import read_object, write_json
+from tars_jax.training.run_directory import write_json
 from tars_jax.training.state import TrainState
 from tars_jax.trajectory import Trajectory
 
@@ -125,24 +126,22 @@ def read_updates(path: str | os.PathLike[str]) -> RecordedUpdates:
     """Raises InputError that names the file if it is missing, damaged or contradicts itself."""
     stored = read_object(path, "format", "starts", "episodes", "digests")
     if stored["format"] != FORMAT:
-        raise InputError(f"{path}: field format is {stored['format']!r}, it takes {FORMAT!r}.")
+        raise InputError(f"{path}: field format must be {FORMAT!r}; got {stored['format']!r}")
     episodes, digests = stored["episodes"], stored["digests"]
     if not isinstance(episodes, list) or not all(isinstance(batch, list) for batch in episodes):
-        raise InputError(f"{path}: field episodes is {episodes!r:.60}, it takes a list of lists of numbers.")
+        raise InputError(f"{path}: field episodes must be a list of lists of numbers; got {episodes!r:.60}")
     if not all(type(index) is int and index >= 0 for batch in episodes for index in batch):
-        raise InputError(f"{path}: field episodes holds something that is no number of an episode.")
+        raise InputError(f"{path}: field episodes must hold numbers of episodes, 0 or more; got {episodes!r:.60}")
     if not isinstance(digests, list) or len(digests) != len(episodes) + 1 or not all(map(_are_digests, digests)):
         raise InputError(
-            f"{path}: field digests is {digests!r:.60}, it takes {len(episodes) + 1} objects with the SHA-256 of "
-            "policy and value: one of the start, and one for each update."
+            f"{path}: field digests must be {len(episodes) + 1} objects with the SHA-256 of policy and value, one of "
+            f"the start and one for each update; got {digests!r:.60}"
         )
     starts = stored["starts"]
     if not (isinstance(starts, dict) and "value" in starts and _is_below(starts.get("policy"))) or not (
         starts["value"] is None or _is_below(starts["value"])
     ):
-        raise InputError(
-            f"{path}: field starts is {starts!r:.60}, it takes the folders of policy and value in the run."
-        )
+        raise InputError(f"{path}: field starts must be the folders of policy and value in the run; got {starts!r:.60}")
     return RecordedUpdates(
         starts=Starts(starts["policy"], starts["value"]),
         digests=tuple(Digests(each["policy"], each["value"]) for each in digests),

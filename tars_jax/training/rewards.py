@@ -9,14 +9,17 @@ overlong ones shape it (2.5.4, "Reward shaping").
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
 from tars_jax import InputError
 from tars_jax.rl import soft_overlong_penalty
+from tars_jax.rules import Rule, at_least, check_fields
 from tars_jax.training.packing import PackedBatch
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.checks import check_answers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,29 +31,39 @@ class RewardConfig:
     max_length: int = 24  # tokens of one response
     length_cache: int = 6  # the penalty begins this many tokens before `max_length`
 
+    RULES: ClassVar[Mapping[str, Rule]] = {
+        **dict.fromkeys(("format_penalty", "length_penalty"), at_least(0)),
+        "length_cache": at_least(1),
+    }
+
     def __post_init__(self) -> None:
-        if self.length_cache < 1:
-            raise InputError(f"reward.length_cache got {self.length_cache}; it takes a whole number of at least 1.")
-        for name in ("format_penalty", "length_penalty"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"reward.{name} got {getattr(self, name)!r}; it takes a number of at least 0.")
+        check_fields(self, self.RULES, "reward")
 
 
 def step_rewards(trajectory: Trajectory, config: RewardConfig) -> np.ndarray:
-    """Shaped reward of each step, [S] float32."""
+    """Shaped reward of each step, [S] float32. Raises InputError for a verdict beyond float32."""
     lengths = np.zeros(len(trajectory.steps), np.int32)
     for window in trajectory.windows:
         np.add.at(lengths, window.steps[window.action_mask], 1)
     overlong = np.asarray(soft_overlong_penalty(lengths, config.max_length, config.length_cache))
-    verdicts = np.array([step.reward for step in trajectory.steps], np.float32)
+    with np.errstate(over="ignore"):
+        verdicts = np.array([step.reward for step in trajectory.steps], np.float64).astype(np.float32)
+    if (beyond := np.flatnonzero(~np.isfinite(verdicts))).size:
+        number = int(beyond[0])
+        got = trajectory.steps[number].reward
+        raise InputError(f"trajectory {trajectory.id}: steps[{number}].reward must be a number of float32; got {got}")
     malformed = np.array([not step.valid for step in trajectory.steps], np.float32)
     return verdicts - config.format_penalty * malformed + config.length_penalty * overlong
 
 
 def token_rewards(batch: PackedBatch, trajectories: Sequence[Trajectory], config: RewardConfig) -> np.ndarray:
-    """[N, A] float32: each step's reward at the step's last action token, 0 elsewhere."""
+    """[N, A] float32: each step's reward at the step's last action token, 0 elsewhere.
+
+    Raises InputError for answers that would lose a reward, or get one twice.
+    """
     rewards = np.zeros(batch.action_index.shape, np.float32)
     for row, trajectory in enumerate(trajectories):
+        check_answers(trajectory, f"trajectory {trajectory.id}")
         steps = batch.action_step[row][batch.action_valid[row]]
         last = np.flatnonzero(np.diff(steps, append=-1))
         rewards[row, last] = step_rewards(trajectory, config)[steps[last]]

@@ -13,14 +13,23 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.trajectory import FULL_DISK, write_atomic
+from tars_jax.files import FULL_DISK, write_atomic
+from tars_jax.json_fields import read_object
+from tars_jax.training.extension import FILE as EXTENDED_FILE
+from tars_jax.training.extension import Extension, grown_fields, set_aside
+
+# Where else metrics are shown changes nothing of a run: it may be resumed with others.
+_NOT_COMPARED = ("loggers",)
+# What a run opens as it starts. Nothing is lost with it where nothing else was kept.
+_OPENED = ("config.json", "environment.json", ".lock", "tensorboard", "wandb", "mlruns", "timeline.json")
 
 
 class RunDirectory:
@@ -30,34 +39,50 @@ class RunDirectory:
     is its alone, metrics and timeline: the run itself, or for a follower RUN/processes/NUMBER.
     """
 
-    def __init__(self, path: pathlib.Path, lock: int, *, resumed: bool, own: pathlib.Path | None = None) -> None:
+    def __init__(
+        self,
+        path: pathlib.Path,
+        lock: int,
+        *,
+        resumed: bool,
+        own: pathlib.Path | None = None,
+        made: Sequence[pathlib.Path] = (),
+    ) -> None:
         self.path = path
         self.resumed = resumed
-        self.leads = own is None
+        self.is_main_process = own is None
         self.own = path if own is None else own
         self._lock = lock
+        self._made = tuple(made)  # the folders that this process has made, the innermost first
         self._stages: dict[str, dict[str, Any]] = read_object(self._ledger) if self._ledger.exists() else {}
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], config: Mapping[str, Any], experiment: str) -> Self:
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        config: Mapping[str, Any],
+        experiment: str,
+        extensions: Mapping[str, Extension] | None = None,
+    ) -> Self:
         """Make the run directory `path`, or open the one that is there to resume it.
 
         `config` is plain nested data that JSON can hold; its field `run`, the place, is no part of what is compared or
-        stored. Raises InputError if another process holds the directory, if it is no run directory or cannot be made,
-        or if its config is another one; OSError if the disk refuses.
+        stored. A field of `extensions` may be larger than the one that the run had: then the run goes on. Raises
+        InputError if another process holds the directory, if it is no run directory or cannot be made, or if its
+        config is another one; OSError if the disk refuses.
         """
         folder = pathlib.Path(path)
         try:
+            made = [each for each in (folder, *folder.parents) if not each.exists()]
             lock = cls._claim(folder)
         except OSError as error:
             if error.errno in FULL_DISK:
                 raise
             raise InputError(
-                f"config.run got {str(path)!r}, which cannot be made or written ({error.strerror}); it takes a "
-                "directory that can."
+                f"config.run must be a directory that can be made and written; got {str(path)!r}: {error.strerror}"
             ) from error
         try:
-            return cls._open(folder, lock, {**config, "run": ""}, experiment)
+            return cls._open(folder, lock, {**config, "run": ""}, experiment, extensions or {}, made)
         except BaseException:
             os.close(lock)
             raise
@@ -66,13 +91,13 @@ class RunDirectory:
     def _claim(folder: pathlib.Path) -> int:
         """The lock of a folder that is there, or made now, and in which nothing else lies."""
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"config.run got {str(folder)!r}, which is a file; it takes a directory.")
+            raise InputError(f"config.run must be a directory; got {str(folder)!r}, which is a file")
         if folder.is_dir() and not (folder / "config.json").exists():
             strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".")]
             if strangers:
                 raise InputError(
-                    f"config.run got {str(folder)!r}, which holds {sorted(strangers)[0]!r} and no config.json; "
-                    "it takes a run directory, an empty one or a new name."
+                    "config.run must be a run directory, an empty one or a new name; "
+                    f"got {str(folder)!r}, which holds {sorted(strangers)[0]!r} and no config.json"
                 )
         folder.mkdir(parents=True, exist_ok=True)
         return _lock(folder)
@@ -86,13 +111,22 @@ class RunDirectory:
         return cls(folder, -1, resumed=(folder / "stages.json").exists(), own=own)
 
     @classmethod
-    def _open(cls, folder: pathlib.Path, lock: int, config: dict[str, Any], experiment: str) -> Self:
+    def _open(
+        cls,
+        folder: pathlib.Path,
+        lock: int,
+        config: dict[str, Any],
+        experiment: str,
+        extensions: Mapping[str, Extension],
+        made: Sequence[pathlib.Path],
+    ) -> Self:
         asked = json.loads(json.dumps({"experiment": experiment, "config": config}))
         resumed = (folder / "config.json").exists()
         starts = []
         for leftover in folder.rglob(".*.partial"):  # of a write that was killed
             leftover.unlink()
         if resumed:
+            _extend(folder, asked, extensions)
             _require_same(folder / "config.json", read_object(folder / "config.json", "experiment", "config"), asked)
             if (folder / "environment.json").exists():
                 starts = read_object(folder / "environment.json", "starts")["starts"]
@@ -100,7 +134,7 @@ class RunDirectory:
             write_json(folder / "config.json", asked)
         starts.append({"seed": config.get("seed"), **environment()})
         write_json(folder / "environment.json", {"starts": starts})
-        return cls(folder, lock, resumed=resumed)
+        return cls(folder, lock, resumed=resumed, made=made)
 
     def finished(self, stage: str) -> dict[str, Any] | None:
         """The result of a finished stage; None while it is to do."""
@@ -113,9 +147,28 @@ class RunDirectory:
     def finish(self, stage: str, result: Mapping[str, Any]) -> None:
         """Record that `stage` is finished. What the stage keeps must be on disk before."""
         stages = {**self._stages, stage: dict(result)}
-        if self.leads:
+        if self.is_main_process:
             write_json(self._ledger, stages)
         self._stages = stages
+
+    def earlier(self, stage: str) -> dict[str, Any]:
+        """What a stage had recorded before the run was extended; nothing where it was not."""
+        file = self.path / EXTENDED_FILE
+        found: dict[str, Any] = read_object(file).get(stage, {}) if file.exists() else {}
+        return found
+
+    def withdraw(self) -> None:
+        """Removes a fresh directory in which nothing was kept: of a run that was refused."""
+        if self.resumed or not self.is_main_process or self._stages:
+            return
+        files = [file for file in self.path.rglob("*") if not file.is_dir()]
+        if any(file.relative_to(self.path).parts[0] not in _OPENED and file.stat().st_size for file in files):
+            return
+        for entry in [entry for entry in self.path.iterdir() if entry.name in _OPENED or not _holds_files(entry)]:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for folder in self._made:
+            with contextlib.suppress(OSError):  # others have put something there
+                folder.rmdir()
 
     def close(self) -> None:
         """Release the directory; idempotent."""
@@ -137,27 +190,6 @@ class RunDirectory:
 def write_json(path: str | os.PathLike[str], value: Any) -> None:
     """Replace the file at `path`, whole or not at all; raises as `write_atomic` does."""
     write_atomic(path, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """The value in a JSON file; raises InputError that names the file if it is missing, cut short or no JSON."""
-    try:
-        return json.loads(pathlib.Path(path).read_bytes())
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist; a JSON file is needed there.") from error
-    except (ValueError, RecursionError) as error:  # json.JSONDecodeError, or bytes that are no UTF-8; and depth
-        raise InputError(f"{path} is cut short or not JSON ({error}); it takes a whole JSON file.") from error
-
-
-def read_object(path: str | os.PathLike[str], *fields: str) -> dict[str, Any]:
-    """The JSON object in a file, as `read_json`; raises InputError also if it is no object or lacks one of `fields`."""
-    value = read_json(path)
-    for field in fields:
-        if not isinstance(value, dict) or field not in value:
-            raise InputError(f"{path} lacks the field {field}; it takes an object with {', '.join(fields)}.")
-    if not isinstance(value, dict):
-        raise InputError(f"{path} holds {type(value).__name__}; it takes a JSON object.")
-    return value
 
 
 def environment() -> dict[str, Any]:
@@ -188,7 +220,10 @@ def _code_version() -> dict[str, Any]:
     here = pathlib.Path(__file__).parent
     try:
         commit, changes, patch = (
-            subprocess.run(["git", *command], cwd=here, capture_output=True, text=True, check=True).stdout
+            # A file that differs may be in any encoding, and the patch gives its bytes back.
+            subprocess.run(
+                ["git", *command], cwd=here, capture_output=True, encoding="utf-8", errors="surrogateescape", check=True
+            ).stdout
             for command in (
                 ["rev-parse", "HEAD"],
                 ["status", "--porcelain", "--untracked-files=no"],
@@ -203,7 +238,7 @@ def _code_version() -> dict[str, Any]:
 def _processor() -> str:
     """The processor's name where the system tells it, else its architecture."""
     with contextlib.suppress(OSError):
-        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
@@ -217,7 +252,7 @@ def _lock(folder: pathlib.Path) -> int:
         holder = os.read(descriptor, 32).decode().strip()
         os.close(descriptor)
         raise InputError(
-            f"config.run got {str(folder)!r}, which process {holder} is using; it takes one that no other run holds."
+            f"config.run must be a directory that no other run uses; got {str(folder)!r}, which process {holder} uses"
         ) from None
     os.truncate(descriptor, 0)
     os.write(descriptor, f"{os.getpid()}\n".encode())
@@ -227,11 +262,35 @@ def _lock(folder: pathlib.Path) -> int:
 def _require_same(path: pathlib.Path, stored: Any, asked: dict[str, Any]) -> None:
     before, now = dict(_leaves(stored)), dict(_leaves(asked))
     for field in [*before, *now]:
+        if field.removeprefix("config.") in _NOT_COMPARED:
+            continue
         if field not in before or field not in now or before[field] != now[field]:
             raise InputError(
-                f"{field} got {now.get(field, 'nothing')!r}, and {path} has {before.get(field, 'nothing')!r}; "
-                f"a resumed run takes the config that it began with: --config={path} --config.run={path.parent}"
+                f"{field} must be {before.get(field, 'nothing')!r} as in {path}, with which this run began "
+                f"(--config={path} --config.run={path.parent} resumes it); got {now.get(field, 'nothing')!r}"
             )
+
+
+def _extend(folder: pathlib.Path, asked: dict[str, Any], extensions: Mapping[str, Extension]) -> None:
+    """Makes the run in `folder` one that asks for more, where that is all in which `asked` differs."""
+    stored = read_object(folder / "config.json", "experiment", "config")
+    configs = (_leaves(record.get("config")) for record in (stored, asked))
+    before, now = ({field: value for field, value in each if field not in _NOT_COMPARED} for each in configs)
+    grown = grown_fields(before, now, extensions)
+    if not grown or {**before, **{field: now[field] for field in grown}} != now:
+        return
+    ledger = folder / "stages.json"
+    stages = read_object(ledger) if ledger.exists() else {}
+    kept = read_object(folder / EXTENDED_FILE) if (folder / EXTENDED_FILE).exists() else {}
+    write_json(folder / EXTENDED_FILE, {**kept, **stages})
+    for field, value in grown.items():
+        stages = set_aside(folder, stages, extensions[field], value)
+    write_json(ledger, stages)
+    write_json(folder / "config.json", asked)
+
+
+def _holds_files(path: pathlib.Path) -> bool:
+    return any(not file.is_dir() and file.stat().st_size for file in (path, *path.rglob("*")))
 
 
 def _leaves(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Parameters and their optimiser."""
+"""Parameters and their optimizer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters, parameter_shapes
 from tars_jax.model.sharding import parameter_shardings
-from tars_jax.training.placement import beside
+from tars_jax.training.placement import shard_batch
 
 Batch = TypeVar("Batch")
 Metrics = dict[str, jax.Array]
@@ -26,7 +26,7 @@ class TrainState:
     """What an update reads and writes; donated to it."""
 
     parameters: Parameters
-    optimiser: optax.OptState
+    optimizer: optax.OptState
     step: jax.Array  # scalar int32: updates made
 
 
@@ -42,20 +42,20 @@ def abstract_parameters(model: ModelConfig, mesh: Mesh) -> Parameters:
     return jax.tree.map(placed, shapes, parameter_shardings(mesh, shapes))
 
 
-def start(parameters: Parameters, optimiser: optax.GradientTransformation) -> TrainState:
-    """A state at step 0; the optimiser's moments take the parameters' shardings. The parameters are copied."""
+def init_train_state(parameters: Parameters, optimizer: optax.GradientTransformation) -> TrainState:
+    """A state at step 0; the optimizer's moments take the parameters' shardings. The parameters are copied."""
     shardings = jax.tree.map(lambda leaf: leaf.sharding, parameters)
     parameters = jax.device_put(jax.tree.map(jnp.copy, parameters), shardings)
     first = jax.tree.leaves(shardings)[0]
     whole = NamedSharding(first.mesh, PartitionSpec()) if isinstance(first, NamedSharding) else first
     # Moments are zeros and depend on nothing: the compiler would leave them whole on the first device.
-    moments = _like_parameters(jax.eval_shape(optimiser.init, parameters), parameters, whole)
-    optimiser_state = jax.jit(optimiser.init, out_shardings=moments)(parameters)
-    return TrainState(parameters, optimiser_state, jax.device_put(jnp.int32(0), whole))
+    moments = _like_parameters(jax.eval_shape(optimizer.init, parameters), parameters, whole)
+    optimizer_state = jax.jit(optimizer.init, out_shardings=moments)(parameters)
+    return TrainState(parameters, optimizer_state, jax.device_put(jnp.int32(0), whole))
 
 
 def _like_parameters(state: Any, parameters: Parameters, otherwise: Sharding) -> Any:
-    """Shardings for an optimiser's state: a moment stands at a path that ends with its parameter's."""
+    """Shardings for an optimizer's state: a moment stands at a path that ends with its parameter's."""
     known = {path: leaf for path, leaf in jax.tree_util.tree_leaves_with_path(parameters)}
 
     def leaf(path: tuple[Any, ...], shape: jax.ShapeDtypeStruct) -> Sharding:
@@ -67,24 +67,24 @@ def _like_parameters(state: Any, parameters: Parameters, otherwise: Sharding) ->
 
 
 def apply_gradients(
-    state: TrainState, gradients: Parameters, optimiser: optax.GradientTransformation
+    state: TrainState, gradients: Parameters, optimizer: optax.GradientTransformation
 ) -> tuple[TrainState, jax.Array]:
-    """One step of the optimiser; also returns the global norm of the gradients."""
-    updates, optimiser_state = optimiser.update(gradients, state.optimiser, state.parameters)
+    """One step of the optimizer; also returns the global norm of the gradients."""
+    updates, optimizer_state = optimizer.update(gradients, state.optimizer, state.parameters)
     parameters: Any = optax.apply_updates(state.parameters, updates)
-    return TrainState(parameters, optimiser_state, state.step + 1), optax.global_norm(gradients)
+    return TrainState(parameters, optimizer_state, state.step + 1), optax.global_norm(gradients)
 
 
 def gradient_step(
     loss_fn: Callable[[Parameters, Batch], tuple[jax.Array, Metrics]],
-    optimiser: optax.GradientTransformation,
+    optimizer: optax.GradientTransformation,
     norm_name: str = "gradient_norm",
 ) -> Callable[[TrainState, Batch], tuple[TrainState, Metrics]]:
     """(state, batch) to (state, metrics): the loss's and the global norm of its gradients. Pure, to be traced."""
 
     def update(state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
         (_, metrics), gradients = jax.value_and_grad(loss_fn, has_aux=True)(state.parameters, batch)
-        state, norm = apply_gradients(state, gradients, optimiser)
+        state, norm = apply_gradients(state, gradients, optimizer)
         return state, {**metrics, norm_name: norm}
 
     return update
@@ -105,7 +105,7 @@ class Update(Generic[Batch]):
         self._jitted = jitted
 
     def __call__(self, state: TrainState, batch: Batch) -> tuple[TrainState, Metrics]:
-        return self._for(state)(state, beside(state.parameters, batch))
+        return self._for(state)(state, shard_batch(state.parameters, batch))
 
     def lower(self, state: TrainState, batch: Batch) -> jax.stages.Lowered:
         """The update for these shapes and shardings, not yet compiled; arrays or `jax.ShapeDtypeStruct`."""
@@ -116,11 +116,11 @@ class Update(Generic[Batch]):
         return self._jitted(structure, tuple(leaf.sharding for leaf in leaves))
 
 
-def abstract_state(model: ModelConfig, optimiser: optax.GradientTransformation, mesh: Mesh) -> TrainState:
-    """The shapes and shardings of `start(fresh_parameters(...), ...)`, without the arrays."""
+def abstract_state(model: ModelConfig, optimizer: optax.GradientTransformation, mesh: Mesh) -> TrainState:
+    """The shapes and shardings of `init_train_state(fresh_parameters(...), ...)`, without the arrays."""
     parameters = abstract_parameters(model, mesh)
     whole = NamedSharding(mesh, PartitionSpec())
-    moments = jax.eval_shape(optimiser.init, parameters)
+    moments = jax.eval_shape(optimizer.init, parameters)
     step: Any = jax.ShapeDtypeStruct((), jnp.int32, sharding=whole)
     return TrainState(parameters, jax.tree.map(placed, moments, _like_parameters(moments, parameters, whole)), step)
 

@@ -24,7 +24,7 @@ LOSS_ON = ("agent", "text")
 def text_mask(rows: Rows) -> jax.Array:
     """[B, T] bool: text that can be predicted, whoever wrote it; no image tokens, no window's first token, no padding.
 
-    Those are the targets of continual pre-training, which is language modelling: instructions, budgets and whatever a
+    Those are the targets of continual pre-training, which is language modeling: instructions, budgets and whatever a
     failed player thought and did teach what screens and tasks are like, if not what to do (UI-TARS-2, 2.3).
     """
     inputs = rows.inputs
@@ -33,12 +33,11 @@ def text_mask(rows: Rows) -> jax.Array:
 
 
 def supervised_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, balance: float, loss_on: str = "agent"
+    model: ModelConfig, optimizer: optax.GradientTransformation, router_aux_loss_weight: float, loss_on: str = "agent"
 ) -> Callable[[TrainState, Rows], tuple[TrainState, Metrics]]:
     """(state, rows) to (state, metrics). Pure, to be traced.
 
-    `balance` weighs the routers' load-balancing loss. `loss_on`: "agent" for the agent's own tokens, nothing on what it
-    read; "text" for all of `text_mask`.
+    `loss_on`: "agent" for the agent's own tokens, nothing on what it read; "text" for all of `text_mask`.
     """
 
     def loss_fn(parameters: Parameters, rows: Rows) -> tuple[jax.Array, Metrics]:
@@ -52,13 +51,13 @@ def supervised_update(
             "accuracy": token_mean(read.likeliest, targets),
             "largest_expert_load": output.routers.load.max(),
         }
-        return loss + balance * output.routers.balance_loss.mean(), metrics
+        return loss + router_aux_loss_weight * output.routers.balance_loss.mean(), metrics
 
-    return gradient_step(loss_fn, optimiser)
+    return gradient_step(loss_fn, optimizer)
 
 
 def make_supervised_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, balance: float, loss_on: str = "agent"
+    model: ModelConfig, optimizer: optax.GradientTransformation, router_aux_loss_weight: float, loss_on: str = "agent"
 ) -> Update[Rows]:
     """`supervised_update`, jitted; the state is donated."""
-    return Update(supervised_update(model, optimiser, balance, loss_on))
+    return Update(supervised_update(model, optimizer, router_aux_loss_weight, loss_on))

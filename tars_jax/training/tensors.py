@@ -23,8 +23,8 @@ from flax.traverse_util import unflatten_dict
 from orbax.checkpoint import v1 as ocp
 
 from tars_jax import InputError
+from tars_jax.training.atomic_directory import ARRAYS, read_manifest, require_undamaged, write_checkpoint
 from tars_jax.training.checkpoint import PIECE_BYTES, leaf_types
-from tars_jax.training.sealed import ARRAYS, read_manifest, require_undamaged, write_checkpoint
 
 Piece = tuple[slice, ...]
 Compute = Callable[[str, Piece], np.ndarray]
@@ -96,13 +96,13 @@ def write_like(
     target: pathlib.Path,
     compute: Compute,
     extra: dict[str, Any],
-    beside: Sequence[pathlib.Path] = (),
+    extra_files: Sequence[pathlib.Path] = (),
     on_tensor: Callable[[int], None] = lambda done: None,
 ) -> None:
     """Writes the checkpoint `target`, whole or not at all, with the structure, types and pieces of `model`.
 
-    `compute(leaf, piece)` is called once for each piece, and its result written before the next. `beside` are files
-    that go with it. `on_tensor` hears how many tensors are done. Raises OSError if the disk refuses.
+    `compute(leaf, piece)` is called once for each piece, and its result written before the next. `extra_files` go
+    with it. `on_tensor` hears how many tensors are done. Raises OSError if the disk refuses.
     """
 
     def fill(arrays: pathlib.Path) -> None:
@@ -110,7 +110,7 @@ def write_like(
         specs = {leaf: model.open(leaf).spec().to_json()["metadata"] for leaf in model.leaves}
         _write_pieces(arrays, specs, compute, on_tensor)
 
-    write_checkpoint(target, model.leaves, extra, fill, beside)
+    write_checkpoint(target, model.leaves, extra, fill, extra_files)
 
 
 def write_tensors(
@@ -118,7 +118,7 @@ def write_tensors(
     target: pathlib.Path,
     compute: Compute,
     extra: dict[str, Any],
-    beside: Sequence[pathlib.Path] = (),
+    extra_files: Sequence[pathlib.Path] = (),
     on_tensor: Callable[[int], None] = lambda done: None,
 ) -> None:
     """`write_like` for a tree that has never been anywhere: types and shapes by path, in pieces of `PIECE_BYTES`."""
@@ -128,7 +128,7 @@ def write_tensors(
         specs = {leaf: _metadata(shape) for leaf, shape in shapes.items()}
         _write_pieces(arrays, specs, compute, on_tensor)
 
-    write_checkpoint(target, leaf_types(unflatten_dict(dict(shapes), sep="/")), extra, fill, beside)
+    write_checkpoint(target, leaf_types(unflatten_dict(dict(shapes), sep="/")), extra, fill, extra_files)
 
 
 def _write_pieces(

@@ -1,4 +1,4 @@
-"""The value model: what an episode will still bring, read before each action token.
+"""The value model: the expected return of an episode, read before each action token.
 
 Axes: B rows, T tokens, N trajectories, A action tokens of a trajectory.
 
@@ -46,7 +46,7 @@ def value_model(model: ModelConfig) -> ModelConfig:
 
 
 def value_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, clip: float | None
+    model: ModelConfig, optimizer: optax.GradientTransformation, clip: float | None
 ) -> Callable[[TrainState, ValueBatch], tuple[TrainState, Metrics]]:
     """The update of a separate value model: (state, minibatch) to (state, metrics). Pure, to be traced."""
     model = value_model(model)
@@ -58,14 +58,14 @@ def value_update(
         loss = token_mean(losses, mask)
         return loss, {"value_loss": loss, "explained_variance": explained_variance(batch.targets, values, mask)}
 
-    return gradient_step(loss_fn, optimiser, "value_gradient_norm")
+    return gradient_step(loss_fn, optimizer, "value_gradient_norm")
 
 
 def make_value_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, clip: float | None
+    model: ModelConfig, optimizer: optax.GradientTransformation, clip: float | None
 ) -> Update[ValueBatch]:
     """`value_update`, jitted; the state is donated."""
-    return Update(value_update(model, optimiser, clip))
+    return Update(value_update(model, optimizer, clip))
 
 
 def value_fn(model: ModelConfig) -> Callable[[Parameters, Rows], jax.Array]:
@@ -97,7 +97,7 @@ Known = Callable[[Mapping[str, Any], Step], Hashable]
 class StateBaseline:
     """What the simulator's own state says about the return: a table over (what is known of a step, remaining steps).
 
-    It is the yardstick of the value model, which sees only screenshots: a table of training means, smoothed towards the
+    It is the yardstick of the value model, which sees only screenshots: a table of training means, smoothed toward the
     overall mean, read on episodes that it has not seen. `known(task, step)` says what the simulator knows of a step's
     outcome.
     """

@@ -2,7 +2,7 @@
 
 Axes: N trajectories, A action tokens of a trajectory, R rows, T tokens of a row.
 
-It is fitted to Monte-Carlo returns of many short episodes. Some are held out, since a value model memorises the
+It is fitted to Monte-Carlo returns of many short episodes. Some are held out, since a value model memorizes the
 outcomes of its training episodes quickly: training ends when on these neither the value loss nor the explained variance
 gets better any more, and the parameters with the highest explained variance are kept.
 """
@@ -20,12 +20,11 @@ from tars_jax.model.policy import Parameters
 from tars_jax.rl import correlation, explained_variance, token_mean, value_loss
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows
+from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows, rows_of_update
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import return_fn
 from tars_jax.training.ppo_config import PPOConfig
 from tars_jax.training.rewards import RewardConfig, token_rewards
-from tars_jax.training.schedule import rows_of_update
 from tars_jax.training.state import TrainState
 from tars_jax.training.value import (
     Known,

@@ -22,6 +22,6 @@ class Certificate:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.chain, self.key, password="")
         except OSError as error:  # also ssl.SSLError
             raise InputError(
-                f"server: no TLS with certificate {self.chain} and key {self.key}: {error.strerror or error}; "
-                "it takes a PEM file of the chain and one of its key, not encrypted"
+                "server: certificate and key must be PEM files of a chain and of its key, not encrypted; "
+                f"got {self.chain} and {self.key}: {error.strerror or error}"
             ) from error

@@ -82,7 +82,7 @@ class Connections:
             async with asyncio.timeout(CONNECT_SECONDS):
                 reader, writer = await asyncio.open_connection(self._host, self._port, ssl=self._secure or None)
         except TimeoutError as error:
-            raise ConnectionError(f"{self._host}:{self._port} takes no connection") from error
+            raise ConnectionError(f"{self._host}:{self._port} accepts no connection") from error
         return _Line(reader, writer, h11.Connection(h11.CLIENT))
 
     async def _exchange(self, line: _Line, method: str, path: str, body: bytes | None) -> Received:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn reads it with httptools, where that leaves a request's head to the client's good will.
+"""uvicorn's HTTP/1.1 (httptools) with limits on a request's head, which it lacks.
 
 A head has an end in bytes and in seconds, so nobody holds memory or a connection with one that never comes. And offers
 of another protocol are not heard, as a server may choose (RFC 9110, 7.8): Java's HttpClient offers h2c with the first

@@ -9,11 +9,13 @@ takes. A field that nobody reads is an error as well: a misspelt `temprature` mu
 from __future__ import annotations
 
 import json
-import math
-import reprlib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from tars_jax import json_fields
+from tars_jax.json_fields import shown
+
+INTERNAL_ERROR = "internal_error"  # the code of a defect of the server
 TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
@@ -49,117 +51,51 @@ def to_json(value: Any) -> bytes:
 
 
 def from_json(body: bytes) -> Any:
-    """Raises RequestError for what is not JSON; NaN and Infinity are not."""
+    """Raises RequestError for what is not JSON, as NaN and Infinity are not, or names a field of an object twice."""
     try:
-        return json.loads(body, parse_constant=_no_constant)
+        return json.loads(body, parse_constant=_no_constant, object_pairs_hook=_object)
     except RecursionError as error:
         raise RequestError("the body is nested too deeply") from error
     except ValueError as error:  # also bytes that are no text, and numbers with thousands of digits
         raise RequestError(f"the body is not JSON: {error}") from error
 
 
-def shown(value: Any) -> str:
-    """A value in an error message, cut to a readable length."""
-    return reprlib.repr(value)
-
-
-class Fields:
-    """A JSON object, read field by field. A field that is null counts as absent. `done` refuses what was not read."""
+class Fields(json_fields.Fields):
+    """A JSON object of a request: what is wrong with it is a RequestError that names the field as `param`, too."""
 
     def __init__(self, value: Any, path: str = "") -> None:
         if not isinstance(value, dict):
-            raise RequestError(f"{path or 'the body'} is {shown(value)}; it takes an object", path or None)
-        self._values, self._path, self._read = value, path, set[str]()
+            raise RequestError(f"{path or 'the body'} must be an object; got {shown(value)}", path or None)
+        super().__init__(value, f"{path}." if path else "")
 
     def param(self, name: str) -> str:
-        return f"{self._path}.{name}" if self._path else name
+        return self.prefix + name
 
-    def error(self, name: str, takes: str, **options: Any) -> RequestError:
-        got = f"got {shown(self._values[name])}" if self._values.get(name) is not None else "is missing"
-        return RequestError(f"{self.param(name)} {got}; it takes {takes}", self.param(name), **options)
-
-    def names(self) -> list[str]:
-        return list(self._values)
-
-    def value(self, name: str) -> Any:
-        self._read.add(name)
-        return self._values.get(name)
-
-    def ignore(self, names: Collection[str]) -> None:
-        self._read.update(names)
+    def error(self, name: str, wanted: str, **options: Any) -> RequestError:
+        return RequestError(str(super().error(name, wanted)), self.param(name), **options)
 
     def done(self) -> None:
-        for name in self._values:
-            if name not in self._read:
-                raise RequestError(f"{shown(name)} is no field that this server knows", self.param(name))
-
-    def number(self, name: str, default: float, low: float, high: float) -> float:
-        value = self.value(name)
-        if value is None:
-            return default
-        if not _is_number(value) or not low <= value <= high:
-            raise self.error(name, f"a number from {low:g} to {high:g}")
-        return float(value)
-
-    def integer(self, name: str, default: int | None, low: int, high: int) -> int | None:
-        value = self.value(name)
-        if value is None:
-            return default
-        if type(value) is not int or not low <= value <= high:
-            raise self.error(name, f"a whole number from {low} to {high}")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self.value(name)
-        if value is not None and type(value) is not bool:
-            raise self.error(name, "true or false")
-        return bool(value)
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """A string that has a UTF-8 form; required when there is no default."""
-        value = self.value(name)
-        if value is None and default is not None:
-            return default
-        if not is_text(value):
-            raise self.error(name, "text")
-        return value
-
-    def optional_text(self, name: str, most: int | None = None) -> str | None:
-        """None, or a string of at most so many characters."""
-        text = None if self.value(name) is None else self.text(name)
-        if text is not None and most is not None and len(text) > most:
-            raise self.error(name, f"at most {most} characters")
-        return text
-
-    def array(self, name: str, *, required: bool = False) -> list[Any]:
-        value = self.value(name)
-        if value is None and not required:
-            return []
-        if not isinstance(value, list):
-            raise self.error(name, "an array")
-        return value
+        """Refuses what was not read: a misspelt `temprature` must not be ignored."""
+        for name in self.unread():
+            raise RequestError(f"{shown(name)} is no field that this server knows", self.param(name))
 
     def token_ids(self, name: str, vocabulary: int) -> list[int]:
         value = self.array(name, required=True)
         for index, token in enumerate(value):
             if type(token) is not int or not 0 <= token < vocabulary:
                 where = f"{self.param(name)}[{index}]"
-                raise RequestError(f"{where} got {shown(token)}; it takes a token id below {vocabulary}", where)
+                raise RequestError(f"{where} must be a token id below {vocabulary}; got {shown(token)}", where)
         return value
 
 
-def is_text(value: Any) -> bool:
-    """Whether it is a string without halves of surrogate pairs, which no tokenizer reads."""
-    try:
-        return isinstance(value, str) and value.encode() is not None
-    except UnicodeEncodeError:
-        return False
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, int) or math.isfinite(value)
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Readers differ in which of two values counts, so neither does."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        for name, _ in pairs:
+            if values.pop(name, values) is values:
+                raise ValueError(f"{shown(name)} stands twice in one object")
+    return values
 
 
 def _no_constant(name: str) -> None:

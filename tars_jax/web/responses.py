@@ -7,11 +7,12 @@ import contextlib
 from collections.abc import AsyncGenerator
 from typing import Any, Self
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tars_jax.web.protocol import RequestError, from_json, to_json
+from tars_jax.web.protocol import INTERNAL_ERROR, RequestError, from_json, to_json
 
 LONG = 1 << 20  # bytes; more are read in a thread, so that they hold nobody up
 LINGER_BYTES, LINGER_SECONDS = 1 << 28, 5.0  # of a body whose request has been refused
@@ -26,6 +27,23 @@ class JsonResponse(Response):
 
 def error_response(error: RequestError) -> Response:
     return JsonResponse(error.body(), status_code=error.status, headers=error.headers)
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """Handles what the router raises: no such path, or not this method."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:200]
+    words = {404: f"there is no {path!r} here", 405: f"{path!r} does not take {request.method[:20]!r}"}
+    return error_response(
+        RequestError(words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers)
+    )
+
+
+async def internal_error(request: Request, error: Exception) -> Response:
+    """Handles a defect of the server. Its traceback goes to the log, not to the client."""
+    words = "an error of the server; its log says more"
+    # uvicorn closes the connection of a request that ended in an exception; a client must not ask on it again.
+    return error_response(RequestError(words, status=500, code=INTERNAL_ERROR, headers={"Connection": "close"}))
 
 
 async def refuse(error: RequestError, receive: Receive, send: Send) -> None:
@@ -87,12 +105,12 @@ async def read_json(request: Request) -> Any:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RequestError(
-            f"Content-Type is {kind or 'missing'!r}; it takes application/json", status=415, code="content_type"
+            f"Content-Type must be application/json; got {kind or 'missing'!r}", status=415, code="content_type"
         )
     packed = request.headers.get("content-encoding", "identity").strip().lower()
     if packed != "identity":
         raise RequestError(
-            f"Content-Encoding is {packed!r}; it takes bodies that are not packed",
+            f"Content-Encoding must be identity; got {packed!r}",
             status=415,
             code="content_encoding",
             headers={"Accept-Encoding": "identity"},

@@ -96,8 +96,8 @@ def listen(config: Address) -> socket.socket:
     except OSError as error:
         listening.close()
         raise InputError(
-            f"server: {config.host}:{config.port} cannot be listened at: {error.strerror or error}; "
-            "it takes an address of this machine and a free port (0 for any)"
+            "server: host and port must be an address of this machine and a free port (0 for any); "
+            f"got {config.host}:{config.port}: {error.strerror or error}"
         ) from error
     return listening
 
@@ -150,10 +150,10 @@ class _Server(uvicorn.Server):
             return
         loop = asyncio.get_running_loop()
 
-        def hand_over(*told: Any) -> None:  # by the loop, or a signal could come in the midst of what another says
+        def sync_weights(*told: Any) -> None:  # by the loop, or a signal could come in the midst of what another says
             loop.call_soon_threadsafe(self.handle_exit, *told)
 
-        before = {number: signal.signal(number, hand_over) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, sync_weights) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:

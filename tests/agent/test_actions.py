@@ -20,10 +20,11 @@ from tars_jax.agent import (
     action_from_call,
     action_point,
     call_of,
+    pixel_size,
     point_from_pixels,
-    smart_resize,
 )
 from tars_jax.agent.actions import FUNCTIONS, ActionError, BadArgument, MissingArgument
+from tars_jax.environment import ActionSpace, Function
 
 
 def test_points_become_pixels_inside_the_screen() -> None:
@@ -34,7 +35,7 @@ def test_points_become_pixels_inside_the_screen() -> None:
 
 @pytest.mark.parametrize(("x", "y"), [(-1, 0), (0, 1000.5), (float("nan"), 0), (0, float("inf"))])
 def test_points_outside_the_grid_are_refused(x: float, y: float) -> None:
-    with pytest.raises(InputError, match=r"0\.\.1000"):
+    with pytest.raises(InputError, match=r"0 to 1000"):
         Point(x, y)
 
 
@@ -97,11 +98,11 @@ def test_defaults() -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "error", "words"),
     [
-        ("fly", {}, ActionError, "no function 'fly'"),
+        ("fly", {}, ActionError, "a function must be one of .*; got 'fly'"),
         ("click", {}, MissingArgument, "point is missing"),
         ("scroll", {"point": (1, 2)}, MissingArgument, "direction is missing"),
         ("scroll", {"direction": "sideways"}, BadArgument, "up, down, left, right"),
-        ("click", {"point": (1, 2), "speed": "3"}, BadArgument, "takes no 'speed'"),
+        ("click", {"point": (1, 2), "speed": "3"}, BadArgument, "a parameter must be one of point; got 'speed'"),
         ("click", {"point": (1, 2), "start_box": (1, 2)}, BadArgument, "given twice"),
         ("click", {"point": (1, 2, 3)}, BadArgument, "<point>x y</point>"),
         ("click", {"point": ("a", None)}, BadArgument, "<point>x y</point>"),
@@ -109,14 +110,14 @@ def test_defaults() -> None:
         ("click", {"point": (10**400, 1)}, BadArgument, "<point>x y</point>"),
         ("click", {"point": b"ab"}, BadArgument, "<point>x y</point>"),
         ("click", {"point": {3: 1, 4: 2}}, BadArgument, "<point>x y</point>"),
-        ("hotkey", {"key": None}, BadArgument, "takes keys, got NoneType"),
+        ("hotkey", {"key": None}, BadArgument, "key must be names of keys; got NoneType"),
         ("wait", {"time": 10**400}, BadArgument, "a number of seconds"),
         ("wait", {"time": True}, BadArgument, "a number of seconds"),
         ("wait", {"time": "1e9"}, BadArgument, "60 seconds"),
         ("wait", {"time": "soon"}, BadArgument, "a number of seconds"),
         ("wait", {"time": "nan"}, BadArgument, "a number of seconds"),
-        ("type", {"content": 5}, BadArgument, "takes text"),
-        ("press", {"key": "ctrl c"}, BadArgument, "no key 'ctrl c'"),
+        ("type", {"content": 5}, BadArgument, "content must be text"),
+        ("press", {"key": "ctrl c"}, BadArgument, "a key must be one of a keyboard; got 'ctrl c'"),
     ],
 )
 def test_impossible_calls(name: str, parameters: dict[str, object], error: type[Exception], words: str) -> None:
@@ -134,7 +135,8 @@ def test_actions_cannot_be_made_wrong() -> None:
         lambda: MouseDown(None, "middle"),
         lambda: ToolCall("click", {}),
         lambda: ToolCall("a b", {}),
-        lambda: ToolCall("search", {"n": 3}),  # type: ignore[dict-item]
+        lambda: ToolCall("search", {"n": float("nan")}),
+        lambda: ToolCall("search", {"n": {1, 2}}),
     ):
         with pytest.raises(InputError):
             make()
@@ -143,7 +145,9 @@ def test_actions_cannot_be_made_wrong() -> None:
 def test_tools_are_calls_only_where_the_caller_names_them() -> None:
     with pytest.raises(ActionError):
         action_from_call("Search", {"query": "x"})
-    assert action_from_call("Search", {"query": "x"}, tools=frozenset({"Search"})) == ToolCall("Search", {"query": "x"})
+    query = {"type": "object", "properties": {"query": {"type": "string"}}}
+    space = ActionSpace("tools", (), (Function("Search", parameters=query),))
+    assert action_from_call("Search", {"query": "x"}, space=space) == ToolCall("Search", {"query": "x"})
 
 
 def test_calls_print_integers_without_decimals_and_leave_out_defaults() -> None:
@@ -161,17 +165,17 @@ def test_the_functions_of_both_action_spaces_exist() -> None:
     assert {*computer.split(), *mobile.split(), *gui.split()} == set(FUNCTIONS)
 
 
-def test_smart_resize() -> None:
+def test_the_size_of_the_image_that_a_model_points_in() -> None:
     # 1080/28 = 38.57 -> 39*28 = 1092; 1920/28 = 68.57 -> 69*28 = 1932; within both bounds.
-    assert smart_resize(1080, 1920) == (1092, 1932)
+    assert pixel_size(1080, 1920) == (1092, 1932)
     # 56x56 = 3136 is below 100*784 = 78400: grow by 5 to exactly 280x280.
-    assert smart_resize(56, 56) == (280, 280)
+    assert pixel_size(56, 56) == (280, 280)
     # 8000x8000 exceeds 16384*784 = 3584 squared: shrink to 3584x3584.
-    assert smart_resize(8000, 8000) == (3584, 3584)
-    with pytest.raises(InputError, match="aspect ratio"):
-        smart_resize(1, 500)
-    with pytest.raises(InputError, match="at least 1"):
-        smart_resize(0, 500)
+    assert pixel_size(8000, 8000) == (3584, 3584)
+    with pytest.raises(InputError, match="at most 200 times the other; got 1 x 500"):
+        pixel_size(1, 500)
+    with pytest.raises(InputError, match="1 pixel or more; got 0 x 500"):
+        pixel_size(0, 500)
 
 
 def test_pixels_of_the_resized_screenshot() -> None:

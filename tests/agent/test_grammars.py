@@ -41,9 +41,13 @@ from tars_jax.agent import (
     format_response,
     parse_response,
 )
+from tars_jax.agent.actions import FUNCTIONS
 from tars_jax.agent.keys import NAMED_KEYS
+from tars_jax.environment import ActionSpace, Function
 
-TOOLS = frozenset({"execute_bash", "mcp.read-file"})
+TEXTS = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}
+TOOLS = ("execute_bash", "mcp.read-file")
+SPACE = ActionSpace("computer", tuple(FUNCTIONS), tuple(Function(name, parameters=TEXTS) for name in TOOLS))
 
 TRICKY = [
     *(
@@ -64,7 +68,8 @@ TRICKY = [
         "click(point=",
     ),
     *("Action:", "\nAction: ", "\n\\Action:", "Thought: ", "<think>", "</think>", "<\\\\/think>", "<seed:tool_call>"),
-    *("</seed:tool_call>", "<function=click>", "</function>", "</parameter>", "<\\/parameter>"),
+    *("</seed:tool_call>", "<function=click>", "</function>", "</parameter>", "<\\/parameter>", "```"),
+    *("\n**Action:** ", "# c", "`", "[EOS]", "<answer>", "</answer>", "\u201c", "\u2019", "\uff08", "\nClick(", ";"),
 ]
 texts = st.lists(st.sampled_from(TRICKY) | st.text(max_size=8), max_size=8).map("".join)
 points = st.builds(Point, *[st.integers(0, 1000) | st.floats(0, 1000)] * 2)
@@ -88,7 +93,7 @@ responses = st.builds(Response, texts, st.lists(actions, min_size=1, max_size=4)
 @given(responses, st.sampled_from(["text", "tool"]), st.sampled_from(["think", "thinkt"]))
 def test_what_is_printed_reads_back(response: Response, grammar: str, think_tag: str) -> None:
     text = format_response(response, grammar, think_tag=think_tag)
-    assert parse_response(text, grammar, tools=TOOLS, think_tag=think_tag) == response
+    assert parse_response(text, grammar, space=SPACE, think_tag=think_tag) == response
 
 
 @given(st.text() | texts, st.sampled_from(["text", "tool"]))
@@ -111,9 +116,9 @@ def test_no_mutation_of_a_valid_text_raises(response: Response, grammar: str, rn
                 characters.insert(place, rng.choice("'\"\\()<>/=,\n \udc80猫"))
             case 2:
                 characters[place:place] = characters[: rng.randrange(30)]
-    result = parse_response("".join(characters), grammar, tools=TOOLS)
+    result = parse_response("".join(characters), grammar, space=SPACE)
     if isinstance(result, Response):
-        assert parse_response(format_response(result, grammar), grammar, tools=TOOLS) == result
+        assert parse_response(format_response(result, grammar), grammar, space=SPACE) == result
 
 
 @pytest.mark.parametrize("grammar", ["text", "tool"])
@@ -153,6 +158,20 @@ def test_no_mutation_of_a_valid_text_raises(response: Response, grammar: str, rn
         ("Action: hotkey(key='", "page ", "')"),
         ("", "<seed:tool_call>", ""),
         ("<seed:tool_call>", "<function=wait>", ""),
+        ("", "<answer>", ""),
+        ("<answer>", "</answer>", "x"),
+        ("", "**", "Action:"),
+        ("", "Action: **", ""),
+        (" ", " ", "Action"),
+        ("Action: wait() ", "# a\n", "x"),
+        ("Action: wait()", "; wait()", "x"),
+        ("Action: wait(", "1, ", ")"),
+        ("Action: drag(", "'1 2', ", ")"),
+        ("Action: click('<point>", "<point>", "')"),
+        ("Action: wait", "[EOS] ", "x"),
+        ("Action: hotkey(key='", "ctrl-", "')"),
+        ("Action: hotkey(key='[", "a, ", "')"),
+        ("<answer>", "Action: ", "</answer>"),
         ("<seed:tool_call>", "<function=wait></function>", "</seed:tool_call>"),
         ("<seed:tool_call><function=type>", "<parameter=content>", ""),
         ("<seed:tool_call><function=type>", "<parameter=a></parameter>", ""),
@@ -300,7 +319,7 @@ CALL = "<seed:tool_call>", "</seed:tool_call>"
         ("text", "Action: click()", ErrorKind.MISSING_ARGUMENT, 8),
         ("text", "Action: click(start_box='')", ErrorKind.BAD_ARGUMENT, 8),
         ("text", "Action: click(point='<point>1001 0</point>')", ErrorKind.BAD_ARGUMENT, 8),
-        ("text", "Action: click('<point>1 0</point>')", ErrorKind.BAD_ARGUMENT, 14),
+        ("text", "Action: click(point='1 0', '2 3')", ErrorKind.BAD_ARGUMENT, 27),
         ("text", "Action: wait(time='1', time='2')", ErrorKind.BAD_ARGUMENT, 23),
         ("text", "Action: click(point='<point>1 0</point>'", ErrorKind.UNBALANCED, 20),
         ("text", "Action: click(point=(1,2)", ErrorKind.UNBALANCED, 20),
@@ -329,7 +348,7 @@ def test_malformed_output_is_a_typed_error(grammar: str, text: str, kind: ErrorK
 
 def test_tools_must_be_allowed() -> None:
     text = "<function=execute_bash><parameter=command>a && b</parameter></function>".join(CALL)
-    assert parse_response(text, "tool", tools=TOOLS) == Response("", (ToolCall("execute_bash", {"command": "a && b"}),))
+    assert parse_response(text, "tool", space=SPACE) == Response("", (ToolCall("execute_bash", {"command": "a && b"}),))
     assert isinstance(parse_response(text, "tool"), ParseError)
 
 
@@ -341,12 +360,12 @@ def test_absolute_pixels() -> None:
 
 
 def test_bad_arguments_of_the_caller() -> None:
-    with pytest.raises(InputError, match="grammar takes text or tool, got 'json'"):
+    with pytest.raises(InputError, match="grammar must be text or tool; got 'json'"):
         parse_response("Action: wait()", "json")
-    with pytest.raises(InputError, match="grammar takes text or tool"):
+    with pytest.raises(InputError, match="grammar must be text or tool"):
         format_response(Response("", (Wait(),)), "json")
     for size in ((0, 10), (10, -1), (float("nan"), 10), (float("inf"), 10)):
-        with pytest.raises(InputError, match="pixel_size takes a width and height above 0"):
+        with pytest.raises(InputError, match="pixel_size must be a width and height above 0"):
             parse_response("Action: wait()", pixel_size=size)
     with pytest.raises(InputError, match="think_tag"):
         parse_response("", "tool", think_tag="<>")

@@ -12,7 +12,8 @@ from tars_jax.agent.judging import Question, judged_episode, question_about, rig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.trajectory import Outcome, Step, Trajectory, decode_trajectory, encode_trajectory
+from tars_jax.trajectory import Outcome, Step, Trajectory
+from tars_jax.trajectory.files import decode_trajectory, encode_trajectory
 
 TOKENIZER = load_tokenizer()
 WRITER = PromptWriter(TOKENIZER, 2)
@@ -30,7 +31,16 @@ def played(steps: int, reward: float = 1.0) -> Trajectory:
         Step(png(number), f"Thought: {number}\nAction: wait()", str(number), "wait()", None, 0.0, 1, True, {})
         for number in range(steps)
     )
-    return Trajectory("made", {"game": "maze"}, (), seen, Outcome.FINISHED, reward, final_screenshot=png(99))
+    return Trajectory(
+        "made",
+        {"environment": "maze"},
+        (),
+        seen,
+        Outcome.FINISHED,
+        reward,
+        final_screenshot=png(99),
+        success=reward > 0,
+    )
 
 
 def sampled(text: str) -> Sampled:

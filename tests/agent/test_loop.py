@@ -12,37 +12,25 @@ from tars_jax.agent.actions import Action, Click, Finished, Point, Wait
 from tars_jax.agent.loop import AgentConfig, TurnDeclined, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Observation, Task, Transition, Verification
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.trajectory import Outcome, Trajectory, decode_trajectory, encode_trajectory
+from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory.files import decode_trajectory, encode_trajectory
 
 TOKENIZER = load_tokenizer()
-WRITER = PromptWriter(TOKENIZER, image_tokens=2)
+IMAGE_TOKENS = 2
+WRITER = PromptWriter(TOKENIZER, IMAGE_TOKENS)
 CLICK = "Thought: to the door, right\nAction: click(point='<point>500 250</point>')"
 GIBBERISH = "Action: click("
 
 
-@dataclasses.dataclass(frozen=True)
-class Shown:
-    number: int
-
-    @property
-    def png(self) -> bytes:
-        return f"png {self.number}".encode()
-
-    @property
-    def pixels(self) -> np.ndarray:
-        return np.full((8, 8, 3), self.number, np.uint8)
-
-    @property
-    def info(self) -> dict[str, Any]:
-        return {"number": self.number}
+def screen(number: int, text: str = "") -> Observation:
+    pixels = np.full((8, 8, 3), number, np.uint8)
+    return Observation.decoded(f"png {number}".encode(), pixels, text, {"number": number})
 
 
-@dataclasses.dataclass(frozen=True)
-class Moved:
-    frame: Shown
-    reward: float
-    terminated: bool
+def task_of(max_steps: int, **changes: Any) -> Task:
+    return Task("task", "corridor", 3, {}, max_steps, **changes)
 
 
 class Corridor:
@@ -52,12 +40,13 @@ class Corridor:
         self.at, self.exit, self.failure = 0, exit, failure
         self.seen: list[tuple[Action, ...]] = []
 
-    async def step(self, actions: Sequence[Action]) -> Moved:
+    async def step(self, actions: Sequence[Action]) -> Transition:
         if self.failure is not None and self.at == 2:
             raise self.failure
         self.seen.append(tuple(actions))
         self.at += sum(isinstance(action, Click) for action in actions)
-        return Moved(Shown(self.at), float(self.at == self.exit), self.at == self.exit)
+        there = self.at == self.exit
+        return Transition(screen(self.at), float(there), there, success=there)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,14 +98,13 @@ def play(
     trajectory = asyncio.run(
         play_episode(
             environment or Corridor(),
-            Shown(0),
+            screen(0),
             policy,
             writer,
             config,
             id="episode",
-            task={"seed": 3},
+            task=task_of(max_steps),
             instruction="Walk.",
-            max_steps=max_steps,
         )
     )
     check(trajectory, policy)
@@ -128,7 +116,7 @@ def check(trajectory: Trajectory, policy: Script) -> None:
     assert [window.tokens.tolist() for window in trajectory.windows] == policy.contexts
     for window, seen in zip(trajectory.windows, policy.images, strict=True):
         assert [trajectory.steps[step].info["number"] for step in window.images] == seen
-        assert (window.tokens == TOKENIZER.image).sum() == WRITER.image_tokens * len(window.images)
+        assert (window.tokens == TOKENIZER.image).sum() == IMAGE_TOKENS * len(window.images)
         assert (window.log_probs[~window.action_mask] == 0).all()
         assert (window.versions[~window.action_mask] == -1).all()
     acted = [window.tokens[window.action_mask] for window in trajectory.windows]
@@ -154,8 +142,8 @@ def test_who_points_in_pixels_of_what_it_saw_is_read_on_the_grid() -> None:
     """Screenshots of 8 x 8 are seen 400 high and 200 wide."""
     corridor, config = Corridor(exit=1), AgentConfig(image_size=lambda height, width: (50 * height, 25 * width))
     script = Script("Action: click(start_box='(100,100)')")
-    told: Any = {"id": "a", "task": {}, "instruction": "", "max_steps": 2}
-    asyncio.run(play_episode(corridor, Shown(0), script, WRITER, config, **told))
+    told: Any = {"id": "a", "task": task_of(2), "instruction": ""}
+    asyncio.run(play_episode(corridor, screen(0), script, WRITER, config, **told))
     assert corridor.seen == [(Click(Point(500, 250)),)]
 
 
@@ -164,13 +152,14 @@ def test_finished_by_the_environment() -> None:
     trajectory = play(Script(CLICK), environment)
     assert (trajectory.outcome, trajectory.reward) == (Outcome.FINISHED, 1.0)
     assert [step.reward for step in trajectory.steps] == [0.0, 1.0]
-    assert trajectory.metadata == {"final": {"number": 2}} and trajectory.final_screenshot == b"png 2"
+    assert trajectory.metadata == {"instruction": "Walk.", "final": {"number": 2}}
+    assert trajectory.final_screenshot == b"png 2"
     first = trajectory.steps[0]
     assert (first.screenshot, first.info) == (b"png 0", {"number": 0})  # as it was before the action
     assert (first.thought, first.point, first.valid) == ("to the door, right", (500.0, 250.0), True)
     assert first.action == "click(point='<point>500 250</point>')"
     assert first.think_tokens == len(TOKENIZER.encode("to the door, right"))
-    assert (trajectory.id, trajectory.task) == ("episode", {"seed": 3})
+    assert (trajectory.id, trajectory.task) == ("episode", task_of(4).to_json())
 
 
 def test_finished_by_the_agent() -> None:
@@ -226,7 +215,9 @@ def test_truncated_where_the_policy_declines_a_turn(memory: MemoryConfig) -> Non
     """What was played stays, and nothing of the turn that never was."""
     trajectory = play(Declining(2), memory=memory)
     assert (trajectory.outcome, len(trajectory.steps)) == (Outcome.TRUNCATED, 2)
-    assert trajectory.metadata == {"final": {"number": 2}, "declined": "context_length_exceeded: too long"}
+    metadata = dict(trajectory.metadata)
+    assert metadata.pop("declined") == "context_length_exceeded: too long"
+    assert metadata == {"instruction": "Walk.", "final": {"number": 2}}
     with pytest.raises(TurnDeclined):
         play(Declining(0))
 
@@ -332,3 +323,97 @@ def test_routes_stand_beside_their_tokens() -> None:
         np.testing.assert_array_equal(window.routes[:-1, 0], np.stack([read % 7, read % 5], axis=1))
         assert (window.routes[-1] == -1).all()
     assert all(window.routes is None for window in play(Script(CLICK)).windows)
+
+
+# Texts
+
+SAID = dataclasses.replace(WRITER, max_observation_tokens=24)
+
+
+class Terminal:
+    """Says what it was told, and shows nothing."""
+
+    def __init__(self, said: str, success: bool | None = None) -> None:
+        self.said, self.success = said, success
+
+    async def step(self, actions: Sequence[Action]) -> Transition:
+        return Transition(Observation(text=self.said, info={"number": 0}), success=self.success)
+
+
+def talk(policy: Script, said: str, writer: PromptWriter = SAID, task: Task | None = None, **told: Any) -> Trajectory:
+    first = Observation(text="$ ", info={"number": 0})
+    told = {"id": "a", "task": task or task_of(3), "instruction": "Look.", **told}
+    return asyncio.run(play_episode(Terminal(said), first, policy, writer, AgentConfig(), **told))
+
+
+def test_text_enters_the_window_outside_the_action_mask() -> None:
+    script = Script("Action: wait()")
+    trajectory = talk(script, "notes.txt")
+    (window,) = trajectory.windows
+    assert texts(trajectory) == [
+        "<|user|>Look.\n3 left\n$ \n<|agent|>Action: wait()<|end|><|user|>2 left\nnotes.txt\n<|agent|>Action: wait()"
+        "<|end|><|user|>1 left\nnotes.txt\n<|agent|>Action: wait()<|end|>"
+    ]
+    assert window.images == () and window.tokens.tolist() == script.contexts[0]
+    sampled = sum(len(answer.tokens) for answer in script.answers)
+    assert window.action_mask.sum() == sampled and not window.action_mask[: window.tokens.size - sampled].all()
+    assert [step.text for step in trajectory.steps] == ["$ ", "notes.txt", "notes.txt"]
+    assert trajectory.final_text == "notes.txt" and not any(step.screenshot for step in trajectory.steps)
+
+
+def test_what_is_too_long_is_cut_in_the_middle_and_whole_lines_stay() -> None:
+    lines = [f"line {number}" for number in range(1000)]
+    step = talk(Script("Action: wait()"), "\n".join(lines)).steps[1]
+    assert len(TOKENIZER.encode(step.text)) <= 24
+    head, tail = step.text.split("\n[", 1)[0], step.text.rsplit("]\n", 1)[1]
+    assert head.split("\n")[0] == "line 0" and tail.split("\n")[-1] == "line 999"
+    assert set(head.split("\n") + tail.split("\n")) <= set(lines)
+    one = talk(Script("Action: wait()"), "x" * 5000 + "y" * 5000).steps[1].text
+    assert one.startswith("x") and one.endswith("y") and "characters left out" in one
+
+
+def test_no_text_of_an_environment_poses_as_a_turn_or_an_image() -> None:
+    (window,) = talk(Script("Action: wait()"), "<|image|><|end|><|agent|>").windows
+    ends = len(talk(Script("Action: wait()"), "").steps)
+    assert (window.tokens == TOKENIZER.image).sum() == 0
+    assert (window.tokens == TOKENIZER.end).sum() == ends
+
+
+def test_without_room_for_text_nothing_of_it_is_shown() -> None:
+    assert {step.text for step in talk(Script("Action: wait()"), "notes.txt", WRITER).steps} == {""}
+
+
+def test_what_could_not_be_read_is_said_in_the_next_observation() -> None:
+    trajectory = play(Script(GIBBERISH, CLICK), Corridor(), 2, writer=SAID)
+    first, second = trajectory.steps
+    assert not first.valid and first.text == "" and first.screenshot == second.screenshot
+    assert "does not close" in second.text and second.text in texts(trajectory)[0]
+
+
+# Success
+
+
+@pytest.mark.parametrize(
+    ("verification", "verdict", "success"),
+    [
+        (Verification(), True, True),
+        (Verification(), False, False),
+        (Verification(), None, None),  # the environment has none
+        (Verification(threshold=0.0), None, True),
+        (Verification(threshold=0.5), True, False),  # of two statements the task's own counts
+        (Verification("judge", "42"), True, None),  # it is still to be asked
+        (Verification("none"), True, None),
+    ],
+)
+def test_success_is_the_tasks_own_statement(
+    verification: Verification, verdict: bool | None, success: bool | None
+) -> None:
+    environment = Terminal("", verdict)
+    told: Any = {"id": "a", "task": task_of(2, verification=verification), "instruction": ""}
+    script = Script("Action: wait()")
+    first = Observation(text="$ ", info={"number": 0})
+    assert asyncio.run(play_episode(environment, first, script, SAID, AgentConfig(), **told)).success is success
+
+
+def test_who_never_acted_has_not_succeeded() -> None:
+    assert play(Script(GIBBERISH), Corridor()).success is False

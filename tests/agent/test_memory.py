@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tars_jax import InputError
-from tars_jax.agent.memory import MAX_INTENTION, Memory, MemoryConfig, Turn, summarise
+from tars_jax.agent.memory import MAX_INTENTION, Memory, MemoryConfig, Turn, summarize
+from tars_jax.agent.observations import Shown
 
 
 def turn(step: int) -> Turn:
-    return Turn(step, (step,), 100 - step, f"s{step}")
+    return Turn(step, (step,), Shown(), 100 - step, f"s{step}")
 
 
 def play(config: MemoryConfig, steps: int) -> list[tuple[list[int], list[str], bool]]:
@@ -68,14 +69,14 @@ def test_text() -> None:
 
 
 def test_summaries() -> None:
-    assert summarise("2 3 to 4 3, right right, right", screen_changed=True, valid=True) == "right"
-    assert summarise("2 3 to 4 3, right right, right", screen_changed=False, valid=True) == "right: nothing"
-    assert summarise("", screen_changed=True, valid=True) == "acted"
-    assert summarise("", screen_changed=False, valid=False) == "unreadable"
-    assert summarise("x" * 1000, screen_changed=True, valid=True) == "x" * MAX_INTENTION
+    assert summarize("2 3 to 4 3, right right, right", changed=True, valid=True) == "right"
+    assert summarize("2 3 to 4 3, right right, right", changed=False, valid=True) == "right: nothing"
+    assert summarize("", changed=True, valid=True) == "acted"
+    assert summarize("", changed=False, valid=False) == "unreadable"
+    assert summarize("x" * 1000, changed=True, valid=True) == "x" * MAX_INTENTION
 
 
 @pytest.mark.parametrize(("low", "high"), [(3, 2), (-1, 2)])
 def test_impossible_bounds(low: int, high: int) -> None:
-    with pytest.raises(InputError, match=f"memory takes 0 <= min_steps <= max_steps, got {low} and {high}"):
+    with pytest.raises(InputError, match=f"memory.min_steps must be 0 to {high}, .*; got {low}"):
         MemoryConfig(low, high)

@@ -2,11 +2,13 @@
 
 import pytest
 
+from tars_jax.agent.observations import Shown
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.model.tokenizer import load_tokenizer
 
 TOKENIZER = load_tokenizer()
 WRITER = PromptWriter(TOKENIZER, image_tokens=3)
+PICTURED = Shown(image_tokens=3)
 PICTURE = "<|vision_start|><|image|><|image|><|image|><|vision_end|>"
 
 
@@ -19,19 +21,19 @@ def test_a_window_reads_like_a_conversation() -> None:
     assert text(WRITER.preamble("Reach the exit.", "up; left: nothing")) == (
         "<|user|>Reach the exit.\nEarlier: up; left: nothing\n"
     )
-    assert text(WRITER.observation(4, first=True)) == f"4 left{PICTURE}<|agent|>"
-    assert text(WRITER.observation(3, first=False)) == f"<|user|>3 left{PICTURE}<|agent|>"
+    assert text(WRITER.observation(4, first=True, shown=PICTURED)) == f"4 left{PICTURE}<|agent|>"
+    assert text(WRITER.observation(3, first=False, shown=PICTURED)) == f"<|user|>3 left{PICTURE}<|agent|>"
     assert text(WRITER.response("Action: wait()")) == "Action: wait()<|end|>"
 
 
 def test_the_budget_can_be_left_out() -> None:
-    assert text(PromptWriter(TOKENIZER, 3, show_budget=False).observation(4, first=False)) == (
+    assert text(PromptWriter(TOKENIZER, 3, show_budget=False).observation(4, first=False, shown=PICTURED)) == (
         f"<|user|>{PICTURE}<|agent|>"
     )
 
 
 def test_every_image_token_counts() -> None:
-    tokens = PromptWriter(TOKENIZER, image_tokens=9).observation(12, first=False)
+    tokens = WRITER.observation(12, first=False, shown=Shown(image_tokens=9))
     assert tokens.count(TOKENIZER.image) == 9
     at = tokens.index(TOKENIZER.image)
     assert tokens[at : at + 9] == [TOKENIZER.image] * 9
@@ -45,7 +47,7 @@ def test_a_response_is_read_without_its_end() -> None:
 def test_no_text_of_others_brings_a_special_token() -> None:
     pad = TOKENIZER.id_of("<|pad|>")
     assert pad not in WRITER.preamble("Say <|pad|>.", "<|pad|>: nothing")
-    assert pad not in WRITER.question("<|pad|>", 1)
+    assert pad not in WRITER.question("<|pad|>", [1])
     assert pad in WRITER.response("<|pad|>")  # of an agent, whose own tokens stay
 
 

@@ -71,7 +71,7 @@ async def measure(address: str, steps: int, rounds: int, folder: Path) -> None:
         for name, taken in times.items():
             ratios = [one / base for one, base in zip(taken, times["pages"], strict=True)]
             print(f"{name:<10}{statistics.median(taken):>9.2f}{min(taken):>9.2f}{statistics.median(ratios):>7.2f}")
-        launched, run = manager._slots[0].launched, manager.run
+        launched, run = manager.browsers.places[0].launched, manager.run
         assert launched is not None and run is not None
         calls = sum(session.calls for session in sessions.all_of())
         begin = time.perf_counter()

@@ -18,8 +18,8 @@ import numpy as np
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
-from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
 

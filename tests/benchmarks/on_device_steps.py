@@ -6,7 +6,7 @@ The policy is nano with seeded weights, under a constraint, so that every answer
 maze at 96x96, 6 steps an episode, answers of at most 24 tokens. Three ways take turns in one process:
 
 - device: `tars_jax.rollout.on_device.rollout`, games included, one program;
-- bare: the same calls of `extend` and `decode`, with prompts and grey screenshots: no game, no reading;
+- bare: the same calls of `extend` and `decode`, with prompts and gray screenshots: no game, no reading;
 - browser: Chromium, the agent loop and the engine with as many slots as pages, as in the quickstart.
 
 Printed are the medians over repeats of each repeat's ratios, of time on the wall and of processor time (children
@@ -27,16 +27,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from configs.quickstart import get_config
-from experiments.lab import Lab
-from experiments.quickstart import tasks
 from tars_jax.agent.pattern import response_pattern
+from tars_jax.environment import ActionSpace
 from tars_jax.envs.on_device import Act, make_game
 from tars_jax.episodes import Episodes
 from tars_jax.inference.constraint import Constraints, compile_constraints
+from tars_jax.pipelines.mazes import tasks
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.rollout.device_action_parser import ParsedAnswer, compile_action_parser
 from tars_jax.rollout.device_prompts import make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene, rollout
 from tars_jax.rollout.players import engine_player
-from tars_jax.rollout.reading import Read, compile_reading
 from tars_jax.training.run_directory import RunDirectory
 from tests.benchmarks.peers.turns import processor_ms
 
@@ -50,15 +51,15 @@ def measured(work: Callable[[], int]) -> tuple[float, float]:
     return (time.perf_counter() - start) / steps, (processor_ms() - processor) / 1e3 / steps
 
 
-def device_ways(lab: Lab, episodes: int) -> dict[str, Callable[[], int]]:
+def device_ways(context: RunContext, episodes: int) -> dict[str, Callable[[], int]]:
     """The ways without a browser; each call plays new episodes."""
-    game, tokenizer = make_game("maze", {}), lab.tokenizer
-    config = PlayConfig(STEPS, lab.config.engine.max_new_tokens)
-    grid = lab.model.vision.token_grid(*game.size)
-    prompts = make_prompts(lab.writer, game.instruction, STEPS, image=tokenizer.image, grid=grid)
-    reading = compile_reading(game.functions, game.keys, tokenizer.token_bytes())
+    game, tokenizer = make_game("maze", {}), context.tokenizer
+    config = PlayConfig(STEPS, context.config.engine.max_new_tokens)
+    grid = context.model.vision.token_grid(*game.size)
+    prompts = make_prompts(context.writer, game.instruction, STEPS, image=tokenizer.image, grid=grid)
+    reading = compile_action_parser(game.functions, game.keys, tokenizer.token_bytes())
     constraints = compile_constraints(
-        {"text": response_pattern("text", functions=game.functions)},
+        {"text": response_pattern("text", space=ActionSpace(actions=tuple(game.functions)))},
         tokenizer.token_bytes(),
         stop=tokenizer.end,
         vocabulary=tokenizer.vocabulary,
@@ -66,7 +67,7 @@ def device_ways(lab: Lab, episodes: int) -> dict[str, Callable[[], int]]:
     never = Act.nothing()
 
     class Still:
-        """Screenshots of the maze's size and nothing else; each of another grey, so that each is encoded."""
+        """Screenshots of the maze's size and nothing else; each of another gray, so that each is encoded."""
 
         instruction, size = game.instruction, game.size
 
@@ -85,20 +86,20 @@ def device_ways(lab: Lab, episodes: int) -> dict[str, Callable[[], int]]:
         def known(self, state: jax.Array) -> jax.Array:
             return jnp.int32(0)
 
-    def unread(tokens: jax.Array) -> Read:
-        return Read(never, jnp.bool_(True), jnp.int32(0))
+    def unread(tokens: jax.Array) -> ParsedAnswer:
+        return ParsedAnswer(never, jnp.bool_(True), jnp.int32(0))
 
     def make(scene: Scene) -> Callable[[], int]:
         @jax.jit
         def program(parameters: dict, key: jax.Array, constraints: Constraints) -> Episodes:
             levels = jax.random.split(key, episodes)
-            return rollout(scene, lab.model, parameters, levels, key, constraints=constraints)
+            return rollout(scene, context.model, parameters, levels, key, constraints=constraints)
 
         keys = iter(jax.random.split(jax.random.key(0), 10_000))
-        return lambda: int(program(lab.parameters, next(keys), constraints).played.sum())
+        return lambda: int(program(context.parameters, next(keys), constraints).played.sum())
 
-    scene = Scene(game, config, tokenizer.end, prompts, make_sayings(lab.writer, game), reading)
-    bare = dataclasses.replace(scene, game=Still(), reading=unread)  # type: ignore[arg-type]
+    scene = Scene(game, config, tokenizer.end, prompts, make_sayings(context.writer, game), reading)
+    bare = dataclasses.replace(scene, game=Still(), parser=unread)  # type: ignore[arg-type]
     return {"device": make(scene), "bare": make(bare)}
 
 
@@ -113,16 +114,16 @@ def main() -> None:
     config.agent.constrained, config.browser.pages = True, arguments.pages
     with tempfile.TemporaryDirectory() as folder:
         run = RunDirectory.create(Path(folder) / "run", config.to_dict(), "quickstart")
-        with run, Lab(config, run) as lab:
-            player = engine_player(lab.engine, 0)
+        with run, RunContext(config, run) as context:
+            player = engine_player(context.engine, 0)
             levels = iter(range(10_000))
 
             def browser() -> int:
                 number = next(levels)
                 played = tasks(config, "train", number, arguments.browser_episodes, (2, 5))
-                return sum(len(each.steps) for each in lab.play(f"repeat-{number}", played, player))
+                return sum(len(each.steps) for each in context.play(f"repeat-{number}", played, player))
 
-            ways = device_ways(lab, arguments.episodes) | {"browser": browser}
+            ways = device_ways(context, arguments.episodes) | {"browser": browser}
             for work in ways.values():
                 work()  # compiles
             times = np.array([[measured(work) for work in ways.values()] for _ in range(arguments.repeats)])

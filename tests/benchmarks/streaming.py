@@ -34,20 +34,20 @@ import jax
 import numpy as np
 
 from configs.quickstart import get_config
-from experiments.job_config import ppo_config
-from experiments.lab import Lab
 from tars_jax.agent.loop import PolicySession
 from tars_jax.agent.window import Sampled
+from tars_jax.environment import Task
 from tars_jax.model.sharding import make_mesh
-from tars_jax.rollout.players import Player, Watched, engine_player
+from tars_jax.pipelines.rules import ppo_config
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.rollout.players import Player, PrivilegedEnvironment, engine_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import staleness_shares
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 from tars_jax.training.checkpoint import load_parameters
 from tars_jax.training.learner import PPOLearner
-from tars_jax.training.optimisers import OptimiserConfig
+from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import TrainState, fresh_parameters
 from tars_jax.training.value import value_model
@@ -69,7 +69,7 @@ class Late:
 
 def late(player: Player, seconds: float) -> Player:
     @contextlib.asynccontextmanager
-    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+    async def session(watched: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
         async with player(watched, task) as inner:
             yield Late(inner, seconds)
 
@@ -86,16 +86,16 @@ def task_of(index: int, shape: float, longest: int) -> Task:
 class Learner:
     """The quickstart's, from the same start each time."""
 
-    def __init__(self, lab: Lab, policy: Any) -> None:
+    def __init__(self, lab: RunContext, policy: Any) -> None:
         config = lab.config.ppo
-        optimisers = OptimiserConfig(config.learning_rate), OptimiserConfig(config.value_learning_rate)
+        optimizers = OptimizerConfig(config.learning_rate), OptimizerConfig(config.value_learning_rate)
         self._lab = lab
-        self._ppo = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimisers)
+        self._ppo = PPOLearner(lab.model, lab.packer, ppo_config(config), lab.rewards, *optimizers)
         self._start = policy, fresh_parameters(value_model(lab.model), jax.random.key(0), lab.mesh)
         self.restart()
 
     def restart(self) -> None:
-        self._states: tuple[TrainState, TrainState] = self._ppo.start(*self._start)
+        self._states: tuple[TrainState, TrainState] = self._ppo.init_states(*self._start)
         self.version, self.seconds = 0, 0.0
         self._lab.engine.set_weights(self._states[0].parameters, 0)
 
@@ -128,11 +128,11 @@ class Measured:
         )
 
 
-Way = Callable[[Lab, Learner, Player, Callable[[int], Task], int, int], list[list[Trajectory]]]
+Way = Callable[[RunContext, Learner, Player, Callable[[int], Task], int, int], list[list[Trajectory]]]
 
 
 def in_batches(
-    lab: Lab, learner: Learner, player: Player, task: Callable[[int], Task], size: int, updates: int
+    lab: RunContext, learner: Learner, player: Player, task: Callable[[int], Task], size: int, updates: int
 ) -> list[list[Trajectory]]:
     batches = []
     for update in range(updates):
@@ -144,7 +144,7 @@ def in_batches(
 
 
 def as_a_stream(
-    lab: Lab, learner: Learner, player: Player, task: Callable[[int], Task], size: int, updates: int
+    lab: RunContext, learner: Learner, player: Player, task: Callable[[int], Task], size: int, updates: int
 ) -> list[list[Trajectory]]:
     batches: list[list[Trajectory]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +161,7 @@ def as_a_stream(
     return batches
 
 
-def measure(way: Way, lab: Lab, learner: Learner, latency: float, arguments: argparse.Namespace) -> Measured:
+def measure(way: Way, lab: RunContext, learner: Learner, latency: float, arguments: argparse.Namespace) -> Measured:
     learner.restart()
     player = late(engine_player(lab.engine, 0), latency)
     busy, start = lab.engine.statistics().busy_seconds, time.perf_counter()
@@ -194,7 +194,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         RunDirectory.create(folder, config.to_dict(), "streaming") as run,
-        Lab(config, run) as lab,
+        RunContext(config, run) as lab,
     ):
         policy = fresh_parameters(lab.model, jax.random.key(0), make_mesh(config.mesh.to_dict()))
         if arguments.run is not None:

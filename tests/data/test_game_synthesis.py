@@ -1,4 +1,4 @@
-"""Synthesised games: what the templates write is admitted, and what is wrong with a game is found and said."""
+"""Synthesized games: what the templates write is admitted, and what is wrong with a game is found and said."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from experiments.config import load_config
-from experiments.synthesise_games import RULES, attempt, run
+from experiments.synthesize_games import RULES, attempt, run
 from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
@@ -28,16 +27,17 @@ from tars_jax.data.game_synthesis.author import ModelAuthor, form, read_answer
 from tars_jax.data.game_synthesis.inspection import Inspection, InspectionConfig, Play, inspect
 from tars_jax.data.game_synthesis.source import GameSource, write_game
 from tars_jax.data.game_synthesis.templates import MECHANICS, TemplateAuthor
+from tars_jax.environment import Task
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.config import load_config
+from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import random_player, reference_player
-from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.games import hinted
 from tars_jax.tasks.games.pictures import chromium
 from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
 
@@ -118,12 +118,12 @@ ALL = "filter(([column, row]) => left[row][column])"
 FAULTS = {  # file, what stands there, what is put there, what the inspection says
     "memory of earlier episodes": ("game.js", '"toggle", seed', '"toggle", (window.n = -~window.n)', "determinis"),
     "a reference that loses": ("reference.js", ALL, "filter(() => true)", "does not win level"),
-    "won at once": ("verify.js", "light === 0", "light < 2", "begins with the verdict"),
+    "won at once": ("verify.js", "light === 0", "light < 2", "an episode must begin with score 0"),
     "a score that falls": ("game.js", "best = Math.min(best, count())", "best = count()", "the score falls"),
     "two opinions": ("verify.js", "return { score,", "return { score: score + 1,", "disagree on score"),
     "no page": ("game.js", "const game", "const game = = (", "cannot start"),
     "trivial": ("game.js", "    press(...cell);", "    lit.forEach((line) => line.fill(0));", "it is trivial"),
-    "no verdict": ("verify.js", "return { score,", "return null && { score,", "verify() gave None"),
+    "no verdict": ("verify.js", "return { score,", "return null && { score,", "verify() must give a verdict; got None"),
     "a late error": ("verify.js", "return { score,", "if (score) throw Error('late'); return { score,", "late"),
     "a socket": ("verify.js", "return { score,", "new WebSocket('ws://a.example'); return { score,", "reach ws:"),
     "another address": ("game.js", "    press(...cell);", "    location.href = 'http://a.example/';", "(navigation)"),
@@ -166,10 +166,16 @@ def test_a_page_that_hangs_is_waited_for_once(tmp_path: pathlib.Path) -> None:
     ("change", "words"),
     [
         ({"metadata": {"name": "../x", "title": "x", "instruction": "x", "levels": []}}, "metadata: field"),
-        ({"scripts": {"game.js": "x", "verify.js": "x"}}, "reference.js is missing"),
-        ({"scripts": {**dict.fromkeys(("game.js", "verify.js", "reference.js"), "x"), "../x.js": "x"}}, "no name of a"),
+        ({"scripts": {"game.js": "x", "verify.js": "x"}}, "got no reference.js"),
+        (
+            {"scripts": {**dict.fromkeys(("game.js", "verify.js", "reference.js"), "x"), "../x.js": "x"}},
+            "a script's name must be",
+        ),
         ({"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js"), "x" * 90_000)}, "at most 200000"),
-        ({"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js", "hints.js"), "x")}, "no name of a"),
+        (
+            {"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js", "hints.js"), "x")},
+            "a script's name must be",
+        ),
         ({"scripts": dict.fromkeys(("game.js", "verify.js", "reference.js"), "x\ud800")}, "half a character"),
         ({"metadata": dict(TemplateAuthor(5).write(0).metadata) | {"name": "kit"}}, "metadata: field"),
         ({"metadata": dict(TemplateAuthor(5).write(0).metadata) | {"title": "\ud800"}}, "half a character"),
@@ -184,7 +190,7 @@ def test_a_source_that_is_none_writes_nothing(change: dict[str, Any], words: str
 
 def test_a_name_is_given_once(tmp_path: pathlib.Path) -> None:
     write_game(TemplateAuthor(5).write(0), tmp_path)
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="a game's name must be new"):
         write_game(TemplateAuthor(5).write(0), tmp_path)
 
 
@@ -192,13 +198,13 @@ def test_a_name_is_given_once(tmp_path: pathlib.Path) -> None:
     "move", [7, {}, {"thought": "x", "key": "enter"}, {"thought": "x", "click": [1]}, {"thought": "x", "click": [1, 1]}]
 )
 def test_a_move_that_is_none_is_named(move: Any) -> None:
-    with pytest.raises(InputError, match="its reference player's move is"):
+    with pytest.raises(InputError, match="its reference player's move must be"):
         hinted.play({"game": "x", "reference": {"good": [move], "legal": []}}, random.Random(0))
 
 
 @pytest.mark.parametrize("found", [None, [], {"good": []}, {"good": None, "legal": [1]}])
 def test_a_reference_without_moves_is_named(found: Any) -> None:
-    with pytest.raises(InputError, match="not good and legal moves"):
+    with pytest.raises(InputError, match="must give good and legal moves"):
         hinted.play({"game": "x", "reference": found}, random.Random(0))
 
 
@@ -243,13 +249,14 @@ def test_what_an_author_offers_again_is_not_played_again(
         played.append(folder)
         return Inspection(("it is trivial",), {})
 
-    monkeypatch.setattr("experiments.synthesise_games.inspect", inspected)
+    monkeypatch.setattr("experiments.synthesize_games.inspect", inspected)
     root = pathlib.Path(__file__).resolve().parents[2]
-    config = load_config("synthesise_games", ["--config.attempts=3"], root=root, rules=RULES)
+    config = load_config("synthesize_games", ["--config.attempts=3"], root=root, rules=RULES)
     result = attempt(config, tmp_path, TemplateAuthor(5), 0, lambda *_: [])
     assert (result["admitted"], result["complaints"], len(played)) == (False, ["it is trivial"], 1)
 
 
+@pytest.mark.full
 @pytest.mark.browser
 def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pathlib.Path) -> None:
     good = answer(TemplateAuthor(5).write(0))
@@ -270,8 +277,8 @@ def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pat
         flags = ["author=" + address, "model=theirs", "games=2", "attempts=4", "inspection.levels=1"]
         flags += ["inspection.seeds=2", "inspection.most_random=1", "inspection.most_chance=1", "pages=2"]
         root = pathlib.Path(__file__).resolve().parents[2]
-        config = load_config("synthesise_games", [f"--config.{flag}" for flag in flags], root=root, rules=RULES)
-        with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesise_games") as run_directory:
+        config = load_config("synthesize_games", [f"--config.{flag}" for flag in flags], root=root, rules=RULES)
+        with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesize_games") as run_directory:
             run(config, run_directory)
     games = json.loads((tmp_path / "run/result.json").read_text())["games"]
     assert (games["0"]["admitted"], games["1"]["admitted"]) == (False, True)
@@ -281,7 +288,7 @@ def test_an_endpoint_that_never_gives_a_game_costs_that_game_alone(tmp_path: pat
     # killed after the result was written, before the game was copied
     kept = sorted(path.relative_to(tmp_path) for path in (tmp_path / "run/games").rglob("*"))
     shutil.rmtree(tmp_path / "run/games")
-    with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesise_games") as run_directory:
+    with RunDirectory.create(tmp_path / "run", config.to_dict(), "synthesize_games") as run_directory:
         run(config, run_directory)
     assert sorted(path.relative_to(tmp_path) for path in (tmp_path / "run/games").rglob("*")) == kept
 
@@ -306,7 +313,7 @@ def test_what_is_the_endpoint_s_fault_is_no_game_s_result(
     paths = ["/v1/chat/completions", *(["/v1/rl/policy"] if status == 401 else [])]
     app = Starlette(routes=[Route(path, refuse, methods=["GET", "POST"]) for path in paths])
     root = pathlib.Path(__file__).resolve().parents[2]
-    config = load_config("synthesise_games", ["--config.attempts=2"], root=root, rules=RULES)
+    config = load_config("synthesize_games", ["--config.attempts=2"], root=root, rules=RULES)
     with serving(app, ServerConfig(port=0)) as address:
         author = ModelAuthor(address, "theirs")
         if words:

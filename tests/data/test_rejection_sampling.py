@@ -5,17 +5,19 @@ import pathlib
 
 import hypothesis
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 
 from tars_jax import InputError
 from tars_jax.data.recorded import recorded_trajectories, with_verdict
 from tars_jax.data.rejection_sampling import PREFERENCES, Attempts, KeepRule, by_task, count_attempts, keep
-from tars_jax.trajectory import Outcome, Step, Trajectory, save_trajectory
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tars_jax.trajectory.files import save_trajectory
 
 
 def attempt(actions: str, reward: float = 1.0, task: str = "a", valid: bool = True, id: str = "") -> Trajectory:
     steps = tuple(Step(b"", "", "", action, None, 0.0, 0, valid, {}) for action in actions)
-    return Trajectory(id, {"id": task}, (), steps, Outcome.FINISHED, reward)
+    return Trajectory(id, {"id": task}, (), steps, Outcome.FINISHED, reward, success=reward > 0)
 
 
 def acted(trajectories: list[Trajectory]) -> list[str]:
@@ -77,5 +79,21 @@ def test_recorded_trajectories_come_back_but_for_failures_of_the_infrastructure(
     assert [each.id for each in with_verdict(found, "solved")] == ["1", "1"]
     assert [each.id for each in with_verdict(found, "failed")] == ["0", "0"]
     assert with_verdict(found, "any") == found
-    with pytest.raises(InputError, match="nowhere holds none"):
+    with pytest.raises(InputError, match="got .*nowhere, which holds none"):
         recorded_trajectories([str(tmp_path), str(tmp_path / "nowhere")])
+
+
+def test_recorded_trajectories_that_cannot_be_trained_on_are_refused_by_file_and_field(tmp_path: pathlib.Path) -> None:
+    tokens, versions, numbers = (np.array(each, np.int32) for each in ([1, 9], [-1, 4], [0, 0]))
+    window = ContextWindow(tokens, np.array([0, 1], bool), np.zeros(2, np.float32), versions, numbers, ())
+    one = dataclasses.replace(attempt("r"), windows=(window,))
+    file = tmp_path / "00000000.trajectory"
+    save_trajectory(file, one)
+    assert len(recorded_trajectories([str(tmp_path)], vocabulary=10)) == 1
+    with pytest.raises(InputError, match=rf"^{file}: field windows\[0\].tokens must be below the vocabulary, 9; got 9"):
+        recorded_trajectories([str(tmp_path)], vocabulary=9)
+    save_trajectory(
+        file, dataclasses.replace(attempt("rd"), windows=(dataclasses.replace(window, steps=numbers + 1), window))
+    )
+    with pytest.raises(InputError, match=rf"^{file}: field windows\[1\].steps must not go back .*; got 0 after 1"):
+        recorded_trajectories([str(tmp_path)])

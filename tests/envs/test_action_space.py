@@ -76,7 +76,7 @@ def test_actions_go_in_and_out(action: Action) -> None:
     ],
 )
 def test_actions_that_the_space_does_not_hold(action: Action) -> None:
-    with pytest.raises(InputError, match="the action space has no"):
+    with pytest.raises(InputError, match="a call must be one of"):
         action_to_space(action)
 
 
@@ -94,9 +94,9 @@ def test_every_sample_is_an_action_that_can_be_written_down() -> None:
 
 def test_a_sample_outside_the_space_is_refused() -> None:
     sample = action_to_space(Click(POINT))
-    with pytest.raises(InputError, match="takes a sample"):
+    with pytest.raises(InputError, match="must be a sample"):
         space_to_action({**sample, "call": 99})
-    with pytest.raises(InputError, match="takes a sample"):
+    with pytest.raises(InputError, match="must be a sample"):
         space_to_action({"call": 0})
 
 

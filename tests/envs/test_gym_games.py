@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import random
 import threading
 import warnings
@@ -16,10 +17,12 @@ from gymnasium.utils.env_checker import check_env
 import tars_jax.envs
 from tars_jax import InputError
 from tars_jax.agent import Action, Click, Finished, Hotkey, Point, action_from_call
+from tars_jax.data.game_synthesis.source import write_game
+from tars_jax.data.game_synthesis.templates import TemplateAuthor
 from tars_jax.envs import GameEnv, action_to_space, environment_id
 from tars_jax.envs.background import background
 from tars_jax.envs.gym import browser_config
-from tars_jax.sandbox.browser import Page, SandboxFailure
+from tars_jax.sandbox.browser import BrowserManager, SandboxFailure
 from tars_jax.tasks.games.catalog import game_names, load_game
 
 IDS = ("TarsJax/MazePathOfLight-v0", "TarsJax/Game2048-v0", "TarsJax/InfinityLoop-v0")
@@ -48,6 +51,18 @@ def play(env: gymnasium.Env[Any, Any], seed: int, actions: list[Action]) -> list
         if terminated or truncated:
             break
     return frames
+
+
+def test_a_game_that_lies_in_a_folder(tmp_path: pathlib.Path) -> None:
+    """A synthesized one, by its path; its page takes the kit beside it."""
+    folder = write_game(TemplateAuthor(0).write(4), tmp_path / "with a space")
+    env = GameEnv(folder, width=SIZE, height=SIZE)
+    first, info = env.reset(seed=3)
+    assert info["instruction"] and first.std() > 1
+    env.step(action_to_space(Click(Point(500, 500))))
+    again, _ = env.reset(seed=3)
+    assert np.array_equal(first, again)
+    env.close()
 
 
 @pytest.mark.parametrize("name", [*IDS, *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
@@ -114,10 +129,15 @@ def test_truncation_rendering_and_finishing() -> None:
 
 
 def kill_browser(env: GameEnv) -> None:
-    assert env._browser_game is not None and isinstance(env._browser_game._page, Page)
-    browser = env._browser_game._page.context.browser
-    assert browser is not None
-    background().run(browser.close())
+    """The one that plays: all that play on pages of its size share their browsers."""
+    height, width, _ = env.observation_space.shape or ()
+    config = browser_config(width, height)
+    manager = background().acquire(config)
+    assert isinstance(manager, BrowserManager)
+    for place in manager.browsers.places:
+        if place.launched is not None:
+            background().run(place.launched.browser.close())
+    background().release(config)
 
 
 def test_a_dead_browser_is_a_failure_of_the_step_and_heals_with_reset() -> None:
@@ -160,7 +180,7 @@ def test_vector_environments_in_one_process_or_several_show_the_same_bytes() -> 
 
 def test_bad_arguments() -> None:
     assert tars_jax.envs.GameEnv is GameEnv
-    for kwargs in ({"level": 0}, {"options": {"colour": 1}}, {"max_steps": 0}, {"render_mode": "human"}):
+    for kwargs in ({"level": 0}, {"options": {"color": 1}}, {"max_steps": 0}, {"render_mode": "human"}):
         with pytest.raises(InputError):
             GameEnv("maze_path_of_light", **kwargs)
     env = GameEnv("maze_path_of_light")
@@ -174,12 +194,12 @@ def test_bad_arguments() -> None:
     [("width", True), ("height", 96.5), ("width", "96"), ("max_steps", 1.5), ("level_seed", -1), ("level_seed", 2**53)],
 )
 def test_what_is_no_whole_number_is_refused_at_once(field: str, value: Any) -> None:
-    with pytest.raises(InputError, match=f"^{field} takes a whole number from [01] to .*, got {value!r}$"):
+    with pytest.raises(InputError, match=f"^{field} must be a whole number from [01] to .*; got {value!r}$"):
         GameEnv("maze_path_of_light", **{field: value})
 
 
 def test_a_size_that_a_task_cannot_have_is_refused_at_once() -> None:
-    with pytest.raises(InputError, match="miniwob/click-test takes 160x210 pixels, got width 100 and height 210"):
+    with pytest.raises(InputError, match="miniwob/click-test must be 160x210 pixels; got 100x210"):
         GameEnv("miniwob/click-test", width=100)
 
 

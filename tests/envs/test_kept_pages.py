@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tars_jax.environment import Task
 from tars_jax.envs import BrowserGame, KeptPages
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure, Site
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 
 pytestmark = pytest.mark.browser
 GAMES = ("maze_path_of_light", "infinity_loop", "tiles_master")
@@ -42,7 +42,7 @@ def test_seats_that_change_between_games_share_a_page_for_each() -> None:
         for number in range(9):
             frame = await seats[number % 2].reset(task(number))
             if number >= 6:  # nothing is left of the episodes before
-                assert frame.png == (await fresh.reset(task(number))).png
+                assert frame.screenshot == (await fresh.reset(task(number))).screenshot
         await fresh.close()
         # A seat that asks while the other holds a page of the same game takes one more.
         assert manager.stats.pages_opened - 3 <= 4 and manager.stats.pages_open <= 3

@@ -19,19 +19,19 @@ from tars_jax import InputError
 from tars_jax.agent import Action, Click, Drag, Hotkey, Point, action_from_call
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
-from tars_jax.envs import BrowserGame, Transition
+from tars_jax.environment import Task, Transition
+from tars_jax.envs import BrowserGame
 from tars_jax.envs.background import background
 from tars_jax.envs.gym import browser_config
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
-from tars_jax.rollout.workers import Rollouts
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.tasks.games.moves import cell_point
 from tars_jax.tasks.library import load_playable, playable_names
 from tars_jax.tasks.lmgame.catalog import candies, load_lmgame, sokoban_levels, tetrominoes
 from tars_jax.tasks.lmgame.sokoban.reference import solution
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 
 pytestmark = pytest.mark.browser
 T = TypeVar("T")
@@ -60,14 +60,14 @@ class Table:
 
     def act(self, *actions: Action) -> tuple[dict[str, Any], float]:
         transition: Transition = self.run(self.game.step(actions))
-        return transition.frame.info["state"], transition.reward
+        return transition.observation.info["state"], transition.reward
 
     def keys(self, *keys: str) -> tuple[dict[str, Any], float]:
         return self.act(*(Hotkey((key,)) for key in keys))
 
     def evaluate(self, expression: str) -> Any:
-        assert self.game._page is not None
-        return self.run(self.game._page.evaluate(expression))
+        assert self.game.page is not None
+        return self.run(self.game.page.evaluate(expression))
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_2048_slides_as_gymnasium_2048_does(table: Table) -> None:
 
 
 def digits(state: dict[str, Any]) -> str:
-    return "".join(str(colour) for line in state["tiles"] for colour in line)
+    return "".join(str(color) for line in state["tiles"] for color in line)
 
 
 def test_candy_crush_plays_as_tile_match_gym_does(table: Table) -> None:
@@ -277,16 +277,17 @@ def test_streams_continue_what_they_began() -> None:
 
 def test_what_needs_a_rom_says_so() -> None:
     for name in ("super_mario_bros", "ace_attorney"):
-        with pytest.raises(InputError, match="takes a ROM that you own"):
+        with pytest.raises(InputError, match="needs a ROM that you own"):
             load_playable(f"lmgame/{name}")
-    with pytest.raises(InputError, match="takes a ROM"):
+    with pytest.raises(InputError, match="needs a ROM"):
         gymnasium.make("TarsJax/LMGame-SuperMarioBros-v0")
-    with pytest.raises(InputError, match="no game 'lmgame/chess'"):
+    with pytest.raises(InputError, match="a game of LMGame-Bench must be .*; got 'lmgame/chess'"):
         load_lmgame("lmgame/chess")
-    with pytest.raises(InputError, match="unknown option level"):
+    with pytest.raises(InputError, match="an option must be .*; got level"):
         sample_task("lmgame/tetris", "eval", 0, 0, {"level": 1})
 
 
+@pytest.mark.full
 def test_as_gymnasium_environments() -> None:
     config = browser_config(96, 96)
     background().acquire(config)  # one browser for all of them
@@ -314,7 +315,7 @@ def test_a_given_seed_is_that_of_every_episode() -> None:
 def test_rollout_workers_play_them(tmp_path: Path) -> None:
     writer = PromptWriter(load_tokenizer(), image_tokens=36)
     tasks = [load_lmgame(f"lmgame/{name}").benchmark_task() for name in ("sokoban", "tetris")]
-    tasks = [Task(task.id, task.game, task.seed, task.options, 12) for task in tasks]
+    tasks = [Task(task.id, task.environment, task.seed, task.options, 12) for task in tasks]
     player = reference_player(writer, "text", skill=1.0)
     with Rollouts(BrowserConfig(browsers=1), writer, AgentConfig(), 2) as rollouts:
         sokoban, tetris = rollouts.play(tasks, player, tmp_path)

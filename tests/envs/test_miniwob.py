@@ -34,17 +34,17 @@ from tars_jax.agent import (
 )
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Task
 from tars_jax.envs import BrowserGame, environment_id
 from tars_jax.envs.gui import to_events
 from tars_jax.inference import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import Watched
-from tars_jax.rollout.workers import Rollouts
+from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rollout.players import PrivilegedEnvironment
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, KeyDown, KeyUp, MouseDown, MouseMove, MouseUp
 from tars_jax.tasks.games.pictures import chromium
 from tars_jax.tasks.library import load_playable, playable_names
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 from tars_jax.trajectory import Outcome
 
 pytestmark = pytest.mark.browser
@@ -97,11 +97,14 @@ class Player:
         return transition.reward, transition.terminated
 
     def evaluate(self, expression: str) -> Any:
-        assert self.game._page is not None
-        return self.run(self.game._page.evaluate(expression))
+        assert self.game.page is not None
+        return self.run(self.game.page.evaluate(expression))
 
     def place(self, selector: str, text: str | None = None) -> Point:
-        return Point(*self.evaluate(PLACE % json.dumps({"selector": selector, "text": text})))
+        return Point(*self.coordinates(selector, text))
+
+    def coordinates(self, selector: str, text: str | None = None) -> list[float]:
+        return self.evaluate(PLACE % json.dumps({"selector": selector, "text": text}))
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +135,11 @@ async def idle(game: BrowserGame, task: Task) -> str:
     """What is wrong with a task that nobody plays; empty where nothing is."""
     frame = await game.reset(task)
     state = frame.info["state"]
-    if not load_playable(task.game).instruction_for(frame.info) or frame.pixels.std() < 1:
+    if (
+        not load_playable(task.environment).instruction_for(frame.info)
+        or frame.pixels is None
+        or frame.pixels.std() < 1
+    ):
         return "shows nothing"
     if frame.info["verdict"] != {"score": 0, "level": 1, "lives": 1, "done": False, "success": False}:
         return f"begins as {frame.info['verdict']}"
@@ -141,9 +148,9 @@ async def idle(game: BrowserGame, task: Task) -> str:
     limit = state["limit_ms"] / 1000
     before, after = await game.step([Wait(limit - 0.5)]), await game.step([Wait(0.6)])
     if (
-        task.game == "miniwob/chase-circle"
+        task.environment == "miniwob/chase-circle"
     ):  # the one task that pays, at its end, for the time that the mouse was inside
-        return "" if after.terminated and after.frame.info["verdict"]["score"] == 0.01 else "ends otherwise"
+        return "" if after.terminated and after.observation.info["verdict"]["score"] == 0.01 else "ends otherwise"
     if before.terminated or before.reward:
         return "ends before its time limit"
     if not after.terminated or after.reward != -1:
@@ -154,8 +161,8 @@ async def idle(game: BrowserGame, task: Task) -> str:
 async def careless(game: BrowserGame, task: Task, limit: float) -> tuple[str, list[Any]]:
     """Plays anything anywhere; what is wrong with what it earned, and all that was seen."""
     rng = random.Random(task.id)
-    seen: list[Any] = [(await game.reset(task)).png]
-    page = game._page
+    seen: list[Any] = [(await game.reset(task)).screenshot]
+    page = game.page
     assert page is not None
     await page.evaluate(HEAR)
     earned, verdict = 0.0, {"done": False}
@@ -164,8 +171,8 @@ async def careless(game: BrowserGame, task: Task, limit: float) -> tuple[str, li
         actions: list[Action] = [Click(Point(*rng.choice(places)))] if places else []
         actions += rng.choice(([], [Type("a")], [Wait(0.05 * limit)], [Hotkey(("enter",))]))
         after = await game.step(actions)
-        earned, verdict = earned + after.reward, after.frame.info["verdict"]
-        seen.append((after.frame.png, after.reward))
+        earned, verdict = earned + after.reward, after.observation.info["verdict"]
+        seen.append((after.observation.screenshot, after.reward))
         if after.terminated:
             break
     calls = await page.evaluate("heard")
@@ -205,8 +212,8 @@ def wrong_in_some(step: int, own: int, check: Callable[[BrowserGame, Task], Awai
 
 
 def test_tasks_load_and_idling_ends_at_its_time_limit(request: pytest.FixtureRequest) -> None:
-    """Every eighth task; with --all every one."""
-    assert wrong_in_some(1 if request.config.getoption("--all") else 8, 3, idle) == {}
+    """Every sixteenth task; with --all every one."""
+    assert wrong_in_some(1 if request.config.getoption("--all") else 16, 2, idle) == {}
 
 
 async def careless_twice(game: BrowserGame, task: Task) -> str:
@@ -232,7 +239,10 @@ def test_time_counts_as_the_package_counts_it_and_thinking_takes_none(player: Pl
 
 @pytest.mark.parametrize("index", range(3))
 def test_click_button(player: Player, index: int) -> None:
-    named = player.reset("click-button", index)["utterance"].split('"')[1]
+    for seed in range(index, 30, 3):  # the fonts of a machine may put a button below the window
+        named = player.reset("click-button", seed)["utterance"].split('"')[1]
+        if max(player.coordinates("button", named)) < 1000:
+            break
     assert player.act(Click(player.place("button", named))) == (1.0, True)
 
 
@@ -252,6 +262,77 @@ def test_checkboxes(player: Player) -> None:
     boxes = [Click(player.place("label", name)) for name in wanted.split(", ") if name != "nothing"]
     reward, done = player.act(*boxes, Click(player.place("button")))
     assert (reward, done) == (pytest.approx(1 - 0.1 * len(boxes) / 10), True)
+
+
+def number_on(card: int) -> str:
+    return f"Number(inner.document.querySelectorAll('.card')[{card}].textContent)"
+
+
+@pytest.mark.parametrize("card", range(3))
+def test_the_wrong_card_pays_something_and_is_no_success(player: Player, card: int) -> None:
+    player.reset("find-greatest")
+    numbers = [player.evaluate(number_on(each)) for each in range(3)]
+    middle = "inner.document.querySelectorAll('.card')[%d].getBoundingClientRect()"
+    box = player.evaluate(f"(({{left, top, width, height}}) => [left + width / 2, top + height / 2])({middle % card})")
+    pick = Click(Point(box[0] / 160 * 1000, box[1] / 210 * 1000))
+    reward, done = player.act(pick, Click(player.place("#submit")))
+    assert done and reward > 0
+    assert player.evaluate("verify().success") == (numbers[card] == max(numbers))
+
+
+def boxes_ticked(player: Player, words: str, wrongly: bool) -> list[Action]:
+    named = words.removeprefix("Select ").removesuffix(" and click Submit.").split(", ")
+    labels = player.evaluate("[...inner.document.querySelectorAll('label')].map((one) => one.textContent.trim())")
+    ticked = [name for name in labels if name in named]
+    return [*(Click(player.place("label", name)) for name in ticked[wrongly:]), Click(player.place("button"))]
+
+
+def numbers_in_order(player: Player, words: str, wrongly: bool) -> list[Action]:
+    # A click on the first makes squares of the others.
+    squares = player.evaluate(
+        "[...inner.document.querySelectorAll('svg text')].map((one) => one.getBoundingClientRect())"
+        ".map(({left, top, width, height}) => [left + width / 2, top + height / 2])"
+    )
+    clicks: list[Action] = [Click(Point(x / 160 * 1000, y / 210 * 1000)) for x, y in squares]
+    return [clicks[0], clicks[2]] if wrongly else clicks
+
+
+def circle_centered(player: Player, words: str, wrongly: bool) -> list[Action]:
+    center = player.place("svg circle")
+    return [Click(Point(center.x + 200 * wrongly, center.y)), Click(player.place("#subbtn"))]
+
+
+def color_typed(player: Player, words: str, wrongly: bool) -> list[Action]:
+    color = player.evaluate(f"inner.ui_utils.colorNameToHex({words.split()[1]!r})")
+    other = ("00" if int(color[1:3], 16) > 127 else "ff") + color[3:]
+    field, text = player.place("#col"), other if wrongly else color[1:]
+    return [
+        Click(field),
+        Hotkey(("ctrl", "a")),
+        Type(text),
+        Click(player.place("#query")),
+        Click(player.place("#subbtn")),
+    ]
+
+
+@pytest.mark.parametrize("wrongly", [False, True])
+@pytest.mark.parametrize(
+    ("name", "play", "pays"),
+    [
+        ("click-checkboxes", boxes_ticked, True),
+        ("ascending-numbers", numbers_in_order, True),
+        ("circle-center", circle_centered, False),
+        ("use-colorwheel", color_typed, True),
+    ],
+)
+def test_partial_credit_is_no_success(
+    player: Player, name: str, play: Callable[[Player, str, bool], list[Action]], pays: bool, wrongly: bool
+) -> None:
+    """Where a wrong answer pays; and where it is refused, a near one is right."""
+    words = player.reset(name, 1)["utterance"]
+    reward, done = player.act(*play(player, words, wrongly))
+    assert done and (reward > 0) == (pays or not wrongly)
+    assert player.evaluate("verify().success") is not wrongly
 
 
 def test_dragging(player: Player) -> None:
@@ -292,8 +373,8 @@ def too_late(player: Player, words: str) -> list[Action]:
     ("name", "play"),
     [
         ("click-button", named_button),
-        ("click-test-2", other_button),
-        ("enter-text", typed),
+        pytest.param("click-test-2", other_button, marks=pytest.mark.full),
+        pytest.param("enter-text", typed, marks=pytest.mark.full),
         ("enter-text", typed_wrongly),
         ("drag-circle", dragged),
         ("click-test", too_late),
@@ -349,9 +430,9 @@ def test_a_second_click_begins_no_other_episode(player: Player) -> None:
 def test_the_same_seed_gives_the_same_bytes_after_another_episode(player: Player) -> None:
     def frames(name: str) -> list[bytes]:
         task = sample_task(f"miniwob/{name}", "train", 3, 0, {})
-        shown = [player.run(player.game.reset(task)).png]
+        shown = [player.run(player.game.reset(task)).screenshot]
         for action in (Click(Point(300, 400)), Click(Point(600, 600)), Wait(1)):
-            shown.append(player.run(player.game.step([action])).frame.png)
+            shown.append(player.run(player.game.step([action])).observation.screenshot)
         return shown
 
     for name in ("click-dialog-2", "click-collapsible", "social-media", "use-autocomplete", "choose-date"):
@@ -361,21 +442,22 @@ def test_the_same_seed_gives_the_same_bytes_after_another_episode(player: Player
         assert frames(name) == first, name
 
 
-def test_a_browser_of_another_size_and_wrong_options_are_refused(
+def test_pages_have_their_own_size_and_wrong_options_are_refused(
     player: Player, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="flight.AA takes a browser of 375x667 pixels, got 160x210"):
-        player.reset("flight.AA")
-    with pytest.raises(InputError, match="mode takes train, test, default, got 'hard'"):
+    for name, size in (("flight.AA", (375, 667)), ("click-test", (160, 210))):
+        pixels = player.run(player.game.reset(sample_task(f"miniwob/{name}", "train", 0, 0, {}))).pixels
+        assert pixels is not None and pixels.shape[1::-1] == size
+    with pytest.raises(InputError, match="mode must be one of train, test, default; got 'hard'"):
         player.reset("click-test", mode="hard")
-    with pytest.raises(InputError, match="unknown option level"):
+    with pytest.raises(InputError, match="an option must be .*; got level"):
         player.reset("click-test", level=2)
-    with pytest.raises(InputError, match="no task 'miniwob/click-tets'"):
+    with pytest.raises(InputError, match="a task of MiniWoB.* must be .*; got 'miniwob/click-tets'"):
         load_playable("miniwob/click-tets")
     with pytest.raises(InputError, match="no reference players"):
         _ = load_playable("miniwob/click-test").reference
     monkeypatch.setattr(catalog.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"takes the extra tars_jax\[miniwob\]"):
+    with pytest.raises(InputError, match=r"needs the extra tars_jax\[miniwob\]"):
         catalog.html_folder()
 
 
@@ -389,7 +471,7 @@ def test_rollout_workers_ask_with_the_utterance_and_take_its_reward(tmp_path: Pa
             return Sampled(answer, (0.0,) * len(answer), (-1,) * len(answer))
 
     @contextlib.asynccontextmanager
-    async def player(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+    async def player(watched: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
         yield Idler()
 
     task = sample_task("miniwob/click-link", "train", 0, 0, {})

@@ -39,7 +39,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     catalog.load_miniwob.cache_clear()
     ((_, kind, needs),) = listed(capsys, "MiniWoB-click-test-v0")[1:]
     assert kind == "MiniWoB++"
-    assert needs.startswith("MiniWoB++ takes the extra tars_jax[miniwob]")
+    assert needs.startswith("MiniWoB++ needs the extra tars_jax[miniwob]")
 
 
 def test_a_word_that_none_has_is_said(capsys: pytest.CaptureFixture[str]) -> None:

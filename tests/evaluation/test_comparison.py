@@ -62,14 +62,38 @@ def test_the_figure_holds_every_run_and_only_curves_that_have_rows(tmp_path: Pat
     assert page.getvalue().count("<path") > 20
 
 
+def test_settings_with_long_names_stand_whole_below_the_figure(tmp_path: Path) -> None:
+    runs = []
+    for number in range(3):
+        differing: dict[str, Any] = {
+            f"section.a_field_of_some_length_{field}": number + field / 3 for field in range(12)
+        }
+        differing["folders"] = ("/somewhere/with-no-space/" * 8 + str(number),)
+        run = read_run(finished(tmp_path / str(number), 0, 0.28, (0.4, 0.6, 0.7)))
+        runs.append(dataclasses.replace(run, config={**run.config, **differing}))
+    figure = draw_comparison(runs, DEFAULT_CURVES, "")
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, page = legend.get_window_extent(), figure.bbox
+    assert 0 <= box.x0 < box.x1 <= page.width and 0 <= box.y0 < box.y1 <= page.height
+    for axes in figure.axes:
+        if axes.axison:
+            drawn = axes.get_tightbbox()
+            assert drawn is not None and not drawn.overlaps(box) and axes.get_window_extent().height > 80
+    shown = "".join("".join(text.get_text().split()) for text in legend.get_texts())
+    assert all("".join(name.split()) in shown for name in settings_of(runs))
+
+
 def test_a_run_that_has_not_finished(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no result.json; it takes directories of finished runs"):
+    with pytest.raises(InputError, match="must be directories of finished runs; got .* which holds no result.json"):
         read_run(tmp_path)
 
 
 def test_a_run_without_scores_before_and_after(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text('{"successes": {}, "seed": 0}')
-    with pytest.raises(InputError, match="has 'nothing' as score_before; it takes runs with scores before and after"):
+    with pytest.raises(
+        InputError, match="score_before of .* must be .*, as runs with scores before and after have; got 'nothing'"
+    ):
         read_run(tmp_path)
 
 
@@ -84,18 +108,18 @@ def row(**changes: Any) -> str:
 @pytest.mark.parametrize(
     ("file", "written", "words"),
     [
-        ("result.json", "[]", "holds list; it takes a JSON object"),
-        ("result.json", '{"score_before": "high"}', "has 'high' as score_before"),
-        ("result.json", "[" * 100_000, "result.json is cut short or not JSON"),
-        ("result.json", result(score_after=1.5), "has 1.5 as score_after; .*, and a success rate of 0 to 1 there"),
-        ("result.json", result(score_before=math.inf), "has inf as score_before"),
-        ("result.json", result(episodes=0), "has 0 as episodes; .*, and a whole number of 1 or more there"),
-        ("result.json", result(episodes=10**400), "has 1000.* as episodes"),
-        ("metrics.jsonl", "[" * 100_000 + "\n{}\n", r"metrics.jsonl: line 1 is b'\[\[.*, it takes a row of metrics"),
-        ("metrics.jsonl", row(step=10**400) + row(), "metrics.jsonl: line 1 is .*, it takes a row of metrics"),
-        ("metrics.jsonl", row(values={"success": 10**400}) + row(), "metrics.jsonl: line 1 is .*, it takes a row"),
-        ("config.json", '{"experiment": "quickstart", "config": 3}', "has 3 as config"),
-        ("config.json", "{}", "lacks the field experiment"),
+        ("result.json", "[]", "must hold a JSON object; got list"),
+        ("result.json", '{"score_before": "high"}', "score_before of .* must be .*; got 'high'"),
+        ("result.json", "[" * 100_000, "result.json must be a whole JSON file"),
+        ("result.json", result(score_after=1.5), "score_after of .* must be a success rate of 0 to 1, .*; got 1.5"),
+        ("result.json", result(score_before=math.inf), "score_before of .* must be .*; got inf"),
+        ("result.json", result(episodes=0), "episodes of .* must be a whole number of 1 or more, .*; got 0"),
+        ("result.json", result(episodes=10**400), "episodes of .* must be .*; got 1000"),
+        ("metrics.jsonl", "[" * 100_000 + "\n{}\n", r"metrics.jsonl: line 1 must be a row of metrics; got b'\[\["),
+        ("metrics.jsonl", row(step=10**400) + row(), "metrics.jsonl: line 1 must be a row of metrics"),
+        ("metrics.jsonl", row(values={"success": 10**400}) + row(), "metrics.jsonl: line 1 must be a row of metrics"),
+        ("config.json", '{"experiment": "quickstart", "config": 3}', "config of .* must be an object; got 3"),
+        ("config.json", "{}", "got none named experiment"),
     ],
 )
 def test_a_damaged_run_is_named(tmp_path: Path, file: str, written: str, words: str) -> None:
@@ -124,7 +148,7 @@ def test_a_figure_is_the_same_bytes_again_and_names_what_it_cannot_be(tmp_path: 
             figure = draw_comparison([run], [], "again")
             save_figure(figure, tmp_path / f"{name}.{kind}")
         assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"other.{kind}").read_bytes()
-    with pytest.raises(InputError, match=r"one that ends in \.svg"):
+    with pytest.raises(InputError, match=r"must end in \.svg"):
         save_figure(figure, tmp_path / "figure.doc")
     with pytest.raises(InputError, match="cannot be written: No such file"):
         save_figure(figure, tmp_path / "nowhere" / "figure.svg")

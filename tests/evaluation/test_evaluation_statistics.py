@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
+from tars_jax.evaluation.scoring import normalize
 from tars_jax.evaluation.statistics import (
     bootstrap_difference,
-    mean_normalised_score,
     success_difference,
     wilson_interval,
 )
@@ -48,13 +48,13 @@ def test_success_difference(after: tuple[int, int], before: tuple[int, int], low
 
 def test_counts_that_cannot_be_are_refused() -> None:
     for successes in (-1, 4):
-        with pytest.raises(InputError, match=f"successes got {successes}; of 3 episodes it takes 0 to 3"):
+        with pytest.raises(InputError, match=f"successes must be 0 to 3.*; got {successes}"):
             wilson_interval(successes, 3)
-    with pytest.raises(InputError, match="takes episodes on both sides, got 0 and 2"):
+    with pytest.raises(InputError, match="must have episodes on both sides; got 0 and 2"):
         success_difference((0, 0), (1, 2))
-    with pytest.raises(InputError, match="takes scores on both sides, got 0 and 1"):
+    with pytest.raises(InputError, match="must have scores on both sides; got 0 and 1"):
         bootstrap_difference([], [1.0])
-    with pytest.raises(InputError, match="takes equally many scores on both sides, got 1 and 3"):
+    with pytest.raises(InputError, match="must have equally many scores on both sides; got 1 and 3"):
         bootstrap_difference([1.0], [1.0, 2.0, 3.0], paired=True)
 
 
@@ -95,21 +95,20 @@ TABLE_2 = {
 
 
 @pytest.mark.parametrize(("column", "mean"), [(0, 100), (1, 44.2644), (2, 59.7705), (3, 24.7323), (4, 21.6123)])
-def test_mean_normalised_score(column: int, mean: float) -> None:
-    human = {game: row[0] for game, row in TABLE_2.items()}
-    assert mean_normalised_score({game: row[column] for game, row in TABLE_2.items()}, human) == pytest.approx(
-        mean, abs=1e-4
-    )
+def test_the_normalized_mean_over_games(column: int, mean: float) -> None:
+    human = {game: row[:1] for game, row in TABLE_2.items()}
+    _, over_games = normalize({game: [row[column]] for game, row in TABLE_2.items()}, human)
+    assert over_games == pytest.approx((mean, mean, mean), abs=1e-4)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
 def test_a_confidence_that_is_none_is_refused(confidence: float) -> None:
-    with pytest.raises(InputError, match="confidence got"):
+    with pytest.raises(InputError, match="confidence must be"):
         wilson_interval(1, 2, confidence)
-    with pytest.raises(InputError, match="confidence got"):
+    with pytest.raises(InputError, match="confidence must be"):
         bootstrap_difference([0.0], [1.0], confidence=confidence)
 
 
 def test_a_bootstrap_takes_resamples() -> None:
-    with pytest.raises(InputError, match="resamples got 0"):
+    with pytest.raises(InputError, match="resamples must be at least 1; got 0"):
         bootstrap_difference([0.0], [1.0], resamples=0)

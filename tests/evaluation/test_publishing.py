@@ -11,11 +11,12 @@ import pytest
 
 from experiments.__main__ import ROOT, main
 from tars_jax import InputError
-from tars_jax.evaluation.private import Redactor
+from tars_jax.evaluation.redaction import Redactor
 from tars_jax.training.metrics import MetricsWriter
 from tars_jax.training.recorded_updates import Starts, write_updates
 from tars_jax.training.run_directory import environment, write_json
-from tars_jax.trajectory import Outcome, Step, Trajectory, load_trajectory, save_trajectory
+from tars_jax.trajectory import Outcome, Step, Trajectory
+from tars_jax.trajectory.files import load_trajectory, save_trajectory
 
 RESULT = {"score_before": 0.25, "score_after": 0.5, "episodes": 8, "minutes": 1.5, "seed": 3}
 HOST = "builder-7"
@@ -50,7 +51,7 @@ def run(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path
         path = run / "trajectories" / "ppo" / f"{index:08d}.trajectory"
         path.parent.mkdir(parents=True, exist_ok=True)
         failures = {"infrastructure_failures": [FAILURE] if index else []}
-        task = {"game": f"{pathlib.Path.home()}/games/own"} if index == 2 else {}
+        task = {"environment": f"{pathlib.Path.home()}/games/own"} if index == 2 else {}
         save_trajectory(path, Trajectory("a", task, (), (), Outcome.FINISHED, 1.0, failures))
     for name in ("supervised", "value", "policy"):
         (run / name).mkdir()
@@ -107,7 +108,7 @@ def test_all_trajectories_of_a_run_without_updates_say_nothing_of_the_machine(ru
         episodes = [name for name in archive.namelist() if name.endswith(".trajectory")]
         assert len(episodes) == 3
         archive.extract(episodes[2], run.parent / "read")
-    assert load_trajectory(run.parent / "read" / episodes[2]).task == {"game": "HOME/games/own"}
+    assert load_trajectory(run.parent / "read" / episodes[2]).task == {"environment": "HOME/games/own"}
 
 
 def test_the_same_run_gives_the_same_bytes(run: pathlib.Path) -> None:
@@ -123,7 +124,7 @@ def test_the_same_run_gives_the_same_bytes(run: pathlib.Path) -> None:
     [
         ("result.json", "has not finished"),
         ("config.json", "config.json does not exist"),
-        ("policy/checkpoint.json", "has no weights in"),
+        ("policy/checkpoint.json", "must be a run that has kept its weights"),
         ("trajectories/ppo/00000001.trajectory", "00000001.trajectory"),
         ("updates.json", "has no updates.json"),
     ],
@@ -138,6 +139,7 @@ def test_what_is_missing_is_named(
     assert not run.with_suffix(".zip").exists()
 
 
+@pytest.mark.slow
 def test_a_private_word_that_cannot_be_replaced_stops(run: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (f"made in {run}/policy", f"made on {HOST}", f"made by {getpass.getuser()}@example"):
         (run / "policy" / "note.txt").write_text(words)

@@ -8,6 +8,7 @@ import io
 import math
 import pathlib
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 
 import numpy as np
@@ -16,9 +17,11 @@ import PIL.ImageDraw
 import pytest
 
 from tars_jax import InputError
-from tars_jax.evaluation import Curve, ReportData, Score, Series, render_report, verdict, write_report
+from tars_jax.evaluation import Counted, Curve, ReportData, Score, Series, render_report, verdict, write_report
 from tars_jax.evaluation.curves import curve_sections, smooth
+from tars_jax.evaluation.ending import compared
 from tars_jax.evaluation.replays import MAX_STEPS, outcome_badge, short_action
+from tars_jax.evaluation.scores import told
 from tars_jax.tasks.games.pictures import chromium
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -67,7 +70,7 @@ def episode(seed: int, num_steps: int = 3, outcome: Outcome = Outcome.FINISHED, 
     if reward and steps:
         steps[-1] = dataclasses.replace(steps[-1], reward=reward)
     task = {"id": f"t{seed}", "game": "maze_path_of_light", "seed": seed, "options": {"distance": [2, 4]}}
-    return Trajectory(f"e{seed}", task, (), tuple(steps), outcome, reward)
+    return Trajectory(f"e{seed}", task, (), tuple(steps), outcome, reward, success=reward > 0)
 
 
 def metrics() -> list[MetricsRow]:
@@ -161,7 +164,9 @@ def test_whatever_an_agent_writes_stays_text() -> None:
     attack = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
     bad = step(0, thought=attack, action=attack)
     unreadable = step(1, valid=False, response=attack, thought="", action="", point=None)
-    trajectory = dataclasses.replace(episode(0), steps=(bad, unreadable), task={"game": attack, "options": {attack: 1}})
+    trajectory = dataclasses.replace(
+        episode(0), steps=(bad, unreadable), task={"environment": attack, "options": {attack: 1}}
+    )
     data = dataclasses.replace(
         example(),
         title=attack,
@@ -197,7 +202,7 @@ def test_marks_stand_at_the_point() -> None:
     [("runs/a_b/games/ice_river_3", "ice river 3"), ("miniwob/click-test", "miniwob/click-test"), ("shapes", "shapes")],
 )
 def test_an_episode_is_titled_by_its_game(game: str, shown: str) -> None:
-    played = dataclasses.replace(episode(1), task={"game": game, "seed": 7})
+    played = dataclasses.replace(episode(1), task={"environment": game, "seed": 7})
     text = render_report(dataclasses.replace(example(), before=[played], after=[]))
     assert f'<span class="detail">{shown}, seed 7</span>' in text
 
@@ -205,7 +210,10 @@ def test_an_episode_is_titled_by_its_game(game: str, shown: str) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (375, "dark")])
 def test_a_browser_shows_it(tmp_path: pathlib.Path, width: int, scheme: str) -> None:
-    scores = [Score("Maze: Path of Light", (0, 200), (0, 200)), Score("Tiles Master", (173, 200), (188, 200))]
+    scores = [
+        Score.of_successes("Maze: Path of Light", (0, 200), (0, 200)),
+        Score.of_successes("Tiles Master", (173, 200), (188, 200)),
+    ]
     path = write_report(tmp_path, dataclasses.replace(example(), scores=scores))
     with chromium() as browser:
         page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
@@ -257,11 +265,11 @@ def test_the_verdict_tells_the_difference_with_its_interval() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("score_after", None, "result: field score_after is None, the report takes a number."),
-        ("minutes", "9", "result: field minutes is '9', the report takes a number."),
-        ("score_before", 46.0, "result: field score_before is 46.0, it takes a success rate, 0..1."),
-        ("episodes", 0, "result: field episodes is 0, it takes at least 1."),
-        ("episodes", float("inf"), "result: field episodes is inf, the report takes a number."),
+        ("score_after", None, "result: field score_after must be a number; got None"),
+        ("minutes", "9", "result: field minutes must be a number; got '9'"),
+        ("score_before", 46.0, "result: field score_before must be a success rate of 0 to 1; got 46.0"),
+        ("episodes", 0, "result: field episodes must be at least 1; got 0"),
+        ("episodes", float("inf"), "result: field episodes must be a number; got inf"),
     ],
 )
 def test_an_incomplete_result_is_refused(field: str, value: object, message: str) -> None:
@@ -289,7 +297,7 @@ def test_curves_take_what_the_run_has() -> None:
     assert "<svg" in curve_sections([dataclasses.replace(section, percent=False)], constant, {})[0]
 
 
-def test_curves_use_the_colours_of_the_page() -> None:
+def test_curves_use_the_colors_of_the_page() -> None:
     [*sections] = curve_sections(example().curves, metrics(), {"simulator_explained_variance": 0.4})
     for svg in re.findall(r"<svg.*?</svg>", "".join(sections), flags=re.DOTALL):
         assert "var(--after)" in svg
@@ -323,6 +331,7 @@ def test_short_action() -> None:
     assert short_action("type(content='a\\n')") == "type(content='a\\n')"
 
 
+@pytest.mark.slow
 def test_long_episodes_of_large_screens_stay_small() -> None:
     screens = [noise(seed) for seed in range(3)]
     steps = tuple(step(index, screenshot=screens[index % 3]) for index in range(100))
@@ -345,7 +354,9 @@ def test_what_an_agent_wrote_without_end_is_cut_and_what_is_no_text_replaced(tmp
 def test_what_is_damaged_in_an_episode_or_a_result_loses_no_page() -> None:
     damaged = episode(0, 2)
     steps = (dataclasses.replace(damaged.steps[0], screenshot=b"no picture"), damaged.steps[1])
-    damaged = dataclasses.replace(damaged, steps=steps, task={"game": "g" * 9999, "options": [1, 2], "seed": None})
+    damaged = dataclasses.replace(
+        damaged, steps=steps, task={"environment": "g" * 9999, "options": [1, 2], "seed": None}
+    )
     result = {**RESULT, "parameters": math.nan, "environment_steps": "many", "training_episodes": 1234}
     page = render_report(dataclasses.replace(example(), result=result, after=[damaged]))
     assert page.count("the screenshot is damaged") == 1 and "1,234" in page
@@ -370,10 +381,74 @@ def test_a_picture_of_any_shape_or_damage_costs_its_place_and_no_more() -> None:
 
 def test_scores_of_parts_say_what_is_shown_and_what_is_not() -> None:
     """Of 100 episodes, 40 to 70 is an improvement, 50 to 55 shows nothing, 80 to 40 is a loss."""
-    scores = [Score("<up>", (40, 100), (70, 100)), Score("b", (50, 100), (55, 100)), Score("c", (80, 100), (40, 100))]
+    scores = [
+        Score.of_successes("<up>", (40, 100), (70, 100)),
+        Score.of_successes("b", (50, 100), (55, 100)),
+        Score.of_successes("c", (80, 100), (40, 100)),
+    ]
     assert [score.kind for score in scores] == ["better", "unclear", "worse"]
     assert scores[2].line().split()[:4] == ["c", "80.0%", "40.0%", "−40.0"] and "got worse" in scores[2].line()
     page = render_report(ReportData("x", RESULT, scores=scores))
     for said in ("&lt;up&gt;", "+30.0", "improved", "no change shown", "got worse"):
         assert said in page
     assert "Each part" not in render_report(ReportData("x", RESULT))
+
+
+@pytest.mark.parametrize("steps", [(1,), (1, 2)])
+def test_counts_have_whole_ticks(steps: tuple[int, ...]) -> None:
+    """A curriculum's distance that stays at 3, and a run of one or two updates."""
+    curve = Curve("S", "Distance", (Series("ppo", "distance"),), whole=True)
+    rows = [MetricsRow(step, "ppo", 0.0, {"distance": 3.0}) for step in steps]
+    (page,) = curve_sections([curve], rows, {})
+    ticks = re.findall(r"<text[^>]*>([^<]*)</text>", page)
+    assert {tick for tick in ticks if tick != curve.x_label} == {"3", *map(str, steps)}
+
+
+def test_the_page_says_what_its_score_is() -> None:
+    counted = Counted("it gave the verifier's verdict on", "held-out trajectories", "agreement", "judge")
+    page = render_report(dataclasses.replace(example(), counted=counted, curves=()))
+    assert "<span>agreement, with 95% intervals</span>" in page and "success, with" not in page
+    assert "The judge improved: it gave the verifier" in page
+
+
+def dense(returns: Sequence[float], success: bool | None = False) -> list[Trajectory]:
+    """Episodes of two steps that earn half of their return in each."""
+    halves = [[dataclasses.replace(step(index), reward=value / 2) for index in range(2)] for value in returns]
+    return [
+        dataclasses.replace(episode(1), steps=tuple(steps), reward=value, success=success)
+        for steps, value in zip(halves, returns, strict=True)
+    ]
+
+
+def test_dense_rewards_are_judged_by_their_mean_return() -> None:
+    """The sides' values by hand; the interval of the change holds the difference of the means, 2, and leaves out 0."""
+    before, after = dense([1.0, 2.0, 3.0, 2.0] * 10), dense([3.0, 4.0, 5.0, 4.0] * 10)
+    result = {**RESULT, **compared(before, after)}
+    kind, sentence = verdict(result)
+    assert kind == "better" and sentence.startswith(
+        "The agent improved: mean return 2 in 40 held-out episodes before and 4 after, +2 (95% interval +1."
+    )
+    score = Score.of_result(result)
+    assert (score.before.value, score.after.value, score.change.value) == (2, 4, 2)
+    assert 1.5 < score.change.low < 2 < score.change.high < 2.5
+    page = render_report(dataclasses.replace(example(), result=result))
+    assert "mean return, with 95% intervals" in page and "success, with 95% intervals" not in page
+    assert told(before).startswith("mean return 2 [1.") and told(before).endswith("] of 40")
+
+
+@pytest.mark.parametrize(
+    ("episodes", "measure"),
+    [
+        ([*dense([0.5, 1.0])], "return"),
+        ([*dense([0.5], success=None)], "return"),
+        ([episode(1)], "success"),
+        ([dataclasses.replace(episode(1), reward=-0.3, success=False)], "success"),
+    ],
+    ids=["earns before its end", "no verdict", "success alone", "partial credit at the end"],
+)
+def test_what_is_compared_follows_from_the_episodes(episodes: list[Trajectory], measure: str) -> None:
+    assert Score.of_episodes("", episodes, episodes).measure == measure
+
+
+def test_one_return_alone_shows_nothing() -> None:
+    assert Score.of_returns("", [0.0], [5.0]).kind == "unclear"

@@ -11,8 +11,8 @@ from tars_jax import InputError
 from tars_jax.evaluation import published
 from tars_jax.evaluation.budgets import draw_budgets, step_budgets
 from tars_jax.evaluation.lmgame import reported_score
-from tars_jax.evaluation.scoring import estimate_mean, normalise, score_within, solved_within
-from tars_jax.evaluation.statistics import Estimate, mean_normalised_score
+from tars_jax.evaluation.scoring import estimate_mean, normalize, score_within, solved_within
+from tars_jax.evaluation.statistics import Estimate
 from tars_jax.evaluation.suites import suite_names, suite_tasks, unplayed_names
 from tars_jax.evaluation.tables import games_table, lmgame_table, markdown, success_table
 from tars_jax.tasks.games.catalog import game_names
@@ -39,7 +39,7 @@ def lmgame_episode(game: str, *scores: float) -> Trajectory:
     """Where a score stays as it was, the step before changed nothing."""
     shown = [{"verdict": {"score": score, "success": False}, "state": {"score": score}} for score in scores]
     steps = tuple(Step(b"", "", "", "", None, 0.0, 0, True, info) for info in shown[:-1])
-    return Trajectory("", {"game": f"lmgame/{game}"}, (), steps, Outcome.TRUNCATED, 0.0, {"final": shown[-1]})
+    return Trajectory("", {"environment": f"lmgame/{game}"}, (), steps, Outcome.TRUNCATED, 0.0, {"final": shown[-1]})
 
 
 def test_2048_is_reported_as_lmgame_bench_tabulates_it() -> None:
@@ -49,8 +49,8 @@ def test_2048_is_reported_as_lmgame_bench_tabulates_it() -> None:
     assert [reported_score(lmgame_episode("2048", 0, score), 1) for score in (0, 4, 1024)] == [0, 20, 100]
     assert reported_score(lmgame_episode("2048", 0, 4, 1024), 1) == 20
     assert reported_score(lmgame_episode("tetris", 0, 13), 1) == 13
-    with pytest.raises(InputError, match="no game 'maze_path_of_light' here"):
-        reported_score(Trajectory("", {"game": "maze_path_of_light"}, (), (), Outcome.FINISHED, 0.0, {}), 1)
+    with pytest.raises(InputError, match="must be one of .*; got 'maze_path_of_light'"):
+        reported_score(Trajectory("", {"environment": "maze_path_of_light"}, (), (), Outcome.FINISHED, 0.0, {}), 1)
 
 
 def test_what_lmgame_bench_would_have_ended_for_want_of_change_earns_no_more() -> None:
@@ -64,28 +64,27 @@ def test_what_lmgame_bench_would_have_ended_for_want_of_change_earns_no_more() -
     assert reported_score(lmgame_episode("2048", 0, *[4] * 11, 8), 100) == 20
 
 
-def test_normalised_scores_by_hand() -> None:
+def test_normalized_scores_by_hand() -> None:
     """Means 3 of 4 are 75, and 6 of 2 are 300, which nothing caps: 187.5 on average."""
     scores = {"a": [2.0, 4.0], "b": [6.0, 6.0]}
     references = {"a": [4.0, 4.0], "b": [2.0, 2.0]}
-    games, mean = normalise(scores, references)
+    games, mean = normalize(scores, references)
     assert games["a"].value == 75 and games["b"] == Estimate(300, 300, 300)
     assert (games["a"].low, games["a"].high) == (50, 100)  # of two levels, resampled
     assert mean == Estimate(187.5, 175, 200)
-    assert mean.value == mean_normalised_score({"a": 3, "b": 6}, {"a": 4, "b": 2})
-    with pytest.raises(InputError, match="b: the reference player scored nothing"):
-        normalise(scores, {**references, "b": [0.0, 0.0]})
-    with pytest.raises(InputError, match="b: the reference player scored nothing"):
-        normalise(scores, {**references, "b": [-1.0, 0.0]})
-    with pytest.raises(InputError, match="a: a score takes one of the reference beside it, got 2 and 3"):
-        normalise(scores, {**references, "a": [4.0, 4.0, 4.0]})
-    with pytest.raises(InputError, match="a mean takes at least one score"):
+    with pytest.raises(InputError, match="b: the reference player must score more than 0"):
+        normalize(scores, {**references, "b": [0.0, 0.0]})
+    with pytest.raises(InputError, match="b: the reference player must score more than 0"):
+        normalize(scores, {**references, "b": [-1.0, 0.0]})
+    with pytest.raises(InputError, match="a: scores and those of the reference must be as many; got 2 and 3"):
+        normalize(scores, {**references, "a": [4.0, 4.0, 4.0]})
+    with pytest.raises(InputError, match="the scores of a mean must be at least one"):
         estimate_mean([])
 
 
 def test_a_reference_against_itself_is_100_for_sure() -> None:
     played = {"a": list(np.random.default_rng(0).gamma(2, 3, 40))}
-    games, mean = normalise(played, played)
+    games, mean = normalize(played, played)
     assert games["a"] == pytest.approx(mean) and mean == pytest.approx((100, 100, 100))
 
 
@@ -98,9 +97,9 @@ def test_an_interval_of_a_mean_covers_it_as_often_as_it_says() -> None:
     assert 180 <= inside <= 199
 
 
-def test_published_normalised_scores_have_the_published_means() -> None:
+def test_published_normalized_scores_have_the_published_means() -> None:
     """The report's last row follows from its others: so nothing was copied wrongly."""
-    columns = zip(*(published.normalised_to_human(game) for game in published.GAMES15), strict=True)
+    columns = zip(*(published.normalized_to_human(game) for game in published.GAMES15), strict=True)
     means = [np.mean(column) for column in columns]
     assert len(published.GAMES15) == 15 and set(game_names()) <= set(published.GAMES15)
     np.testing.assert_allclose(means, published.GAMES15_MEAN, atol=0.02)
@@ -145,9 +144,9 @@ def test_a_suite_plays_held_out_levels_in_turn() -> None:
     runs = suite_tasks("lmgame/tetris", 3, (1,), 0, 40)
     assert [task.seed for task in runs] == [42, 43, 44] and {task.max_steps for task in runs} == {40}
     assert suite_tasks("lmgame/tetris", 1, (1,), 2, 40) == runs[2:]
-    with pytest.raises(InputError, match=r"config.names got 'chess'; games15 has .*maze_path_of_light"):
+    with pytest.raises(InputError, match=r"config.names must be of games15, .*maze_path_of_light.*; got 'chess'"):
         suite_names("games15", ("chess",))
-    with pytest.raises(InputError, match="lmgame/ace_attorney takes a ROM that you own"):
+    with pytest.raises(InputError, match="lmgame/ace_attorney needs a ROM that you own"):
         suite_names("lmgame", ("lmgame/ace_attorney",))
 
 

@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 
 from experiments import rejection_sampling, reward_model, value_pretraining
-from experiments.config import Rule, load_config
-from experiments.job_config import check, ppo_config
 from experiments.quickstart import RULES
 from tars_jax import InputError
+from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.rules import check, ppo_config
+from tars_jax.rules import Rule
 from tars_jax.training.ppo_config import PPOConfig
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OTHER: dict[str, Any] = {
     "advantages": "turn", "gamma": 0.5, "lambda_policy": 0.6, "alpha": 0.7, "lambda_critic": 0.8,
-    "normalise_advantages": False, "group_std": False, "aggregation": "sequence", "clip_low": 0.1, "clip_high": 0.3,
+    "normalize_advantages": False, "group_std": False, "aggregation": "sequence", "clip_low": 0.1, "clip_high": 0.3,
     "dual_clip": 3.0, "value_clip": 0.4, "decoupled": False, "max_importance": 1.5, "kl_weight": 0.01,
-    "positive_weight": 0.2, "entropy_bonus": 0.03, "balance": 0.04, "value_weight": 0.05, "replay_routes": True,
+    "positive_weight": 0.2, "entropy_bonus": 0.03, "router_aux_loss_weight": 0.04, "value_weight": 0.05,
+    "replay_routes": True,
     "freeze_vision": True, "epochs": 3, "minibatch_rows": 4,
 }  # fmt: skip
 
@@ -41,12 +43,12 @@ def test_every_switch_has_a_flag() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"advantages": "grpo"}, "config.ppo.advantages got 'grpo'; it takes one of 'gae', 'turn', 'group'"),
-        ({"dual_clip": 0.5}, "config.ppo.dual_clip got 0.5; it takes 0 for off, or a value above 1"),
-        ({"kl_weight": -1}, "config.ppo.kl_weight got -1.0"),
-        ({"group_size": 7}, "ppo.group_size is 7, it takes a divisor of ppo.min_batch, 160"),
-        ({"advantages": "group"}, "ppo.group_size is 1, ppo.advantages=group takes at least 2"),
-        ({"dynamic_sampling": True}, "ppo.group_size is 1, ppo.dynamic_sampling takes at least 2"),
+        ({"advantages": "grpo"}, "config.ppo.advantages must be one of 'gae', 'turn', 'group'; got 'grpo'"),
+        ({"dual_clip": 0.5}, "config.ppo.dual_clip must be 0 for off, or a value above 1; got 0.5"),
+        ({"kl_weight": -1}, "config.ppo.kl_weight must be a value of at least 0; got -1.0"),
+        ({"group_size": 7}, "ppo.group_size must be a divisor of ppo.min_batch, 160; got 7"),
+        ({"advantages": "group"}, "ppo.group_size must be at least 2 with ppo.advantages=group"),
+        ({"dynamic_sampling": True}, "ppo.group_size must be at least 2 with ppo.dynamic_sampling"),
     ],
 )
 def test_what_does_not_go_together(fields: dict[str, Any], words: str) -> None:
@@ -59,7 +61,7 @@ def test_what_does_not_go_together(fields: dict[str, Any], words: str) -> None:
 def test_log_probabilities_among_well_formed_answers_take_the_decoupled_update() -> None:
     flags = ["--config.agent.constrained=True", "--config.ppo.decoupled=False"]
     check(load_config("quickstart", flags[:1], root=ROOT, rules=RULES))
-    with pytest.raises(InputError, match="ppo.decoupled is False, agent.constrained takes it to be True"):
+    with pytest.raises(InputError, match="ppo.decoupled must be True with agent.constrained"):
         check(load_config("quickstart", flags, root=ROOT, rules=RULES))
 
 
@@ -70,13 +72,13 @@ def test_log_probabilities_among_well_formed_answers_take_the_decoupled_update()
         ("quickstart", RULES, "value.patience=0"),
         ("quickstart", RULES, "value.batch_rows=0"),
         ("quickstart", RULES, "supervised.weight_decay=-1"),
-        ("rejection_sampling", rejection_sampling.RULES, "tuning.optimiser=sgd"),
+        ("rejection_sampling", rejection_sampling.RULES, "tuning.optimizer=sgd"),
         ("rejection_sampling", rejection_sampling.RULES, "tuning.save_every=0"),
-        ("reward_model", reward_model.RULES, "annotated.balance=-1"),
+        ("reward_model", reward_model.RULES, "annotated.router_aux_loss_weight=-1"),
         ("value_pretraining", value_pretraining.RULES, "ppo.advantages=group"),
     ],
 )
 def test_what_would_fail_after_hours_is_refused_at_once(name: str, rules: dict[str, Rule], flag: str) -> None:
     field = flag.partition("=")[0]
-    with pytest.raises(InputError, match=f"config.{field} got"):
+    with pytest.raises(InputError, match=f"config.{field} must be "):
         load_config(name, [f"--config.{flag}"], root=ROOT, rules={field: rules[field]})

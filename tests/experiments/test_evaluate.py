@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,19 +26,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from experiments.config import load_config
-from experiments.contestants import Contestant, open_contestant
+from experiments.__main__ import main
 from experiments.evaluate import RULES, run
 from tars_jax import GaveUp, InputError
+from tars_jax.data.game_synthesis.source import write_game
+from tars_jax.data.game_synthesis.templates import TemplateAuthor
+from tars_jax.environment import Observation
+from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.inference.server import ServerConfig, serving
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import SeatLost, Watched
+from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.contestants import Contestant, open_contestant
+from tars_jax.rollout.players import EpisodeRunnerLost, PrivilegedEnvironment
+from tars_jax.tasks.games.catalog import load_game_at
+from tars_jax.tasks.library import load_playable
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.training.checkpoint import save_parameters
 from tars_jax.training.run_directory import RunDirectory
-from tars_jax.trajectory import Outcome, Trajectory, load_trajectory
+from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory.files import load_trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = {
@@ -67,12 +76,51 @@ def evaluate(path: pathlib.Path, **more: Any) -> dict[str, Any]:
 @pytest.mark.browser
 def test_the_reference_player_scores_100(tmp_path: pathlib.Path) -> None:
     result = evaluate(tmp_path / "run", checkpoint="reference", max_steps=12)
-    assert result["mean_normalised_score"] == {"value": 100, "low": 100, "high": 100}
+    assert result["mean_normalized_score"] == {"value": 100, "low": 100, "high": 100}
     assert result["successes"] == {"infinity_loop": [2, 2], "maze_path_of_light": [2, 2]}
     values = [result["step_budgets"][budget]["value"] for budget in ("1", "2", "5", "10", "12")]
     assert values == sorted(values) and values[0] < 60
     page = (tmp_path / "run" / "report.md").read_text()
     assert "UI-TARS-2-RL (paper)" in page and "budget.svg" in page and (tmp_path / "run" / "budget.svg").exists()
+
+
+def without(folder: pathlib.Path, *names: str) -> pathlib.Path:
+    """A game's folder as somebody may have made it, who needs none of these."""
+    record = json.loads((folder / "game.json").read_text())
+    for name in names:
+        place = folder.parent / name
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        record["checksums"] = {path: sum for path, sum in record["checksums"].items() if not path.startswith(name)}
+    (folder / "game.json").write_text(json.dumps(record))
+    return folder
+
+
+@pytest.mark.browser
+def test_games_in_folders_are_played_like_others(tmp_path: pathlib.Path) -> None:
+    folder = write_game(TemplateAuthor(0).write(4), tmp_path / "a b")
+    result = evaluate(tmp_path / "run", checkpoint="reference", names=f"{folder},", max_steps=2)
+    assert list(result["successes"]) == [str(folder)] and result["mean_normalized_score"]["value"] == 100
+
+
+def test_a_folder_without_what_an_evaluation_needs_is_one_sentence(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_game(TemplateAuthor(0).write(4), tmp_path / "bare")
+    name = without(folder, "kit", f"{folder.name}/reference.js")
+    assert load_playable(str(name)).name == folder.name  # a page need not have a kit
+    for checkpoint in ("reference", "random"):
+        told = [*flags(names=f"{name},", checkpoint=checkpoint), f"--config.run={tmp_path / checkpoint}"]
+        assert main(["evaluate", *told]) == 2
+        error = capsys.readouterr().err
+        assert "has no reference player" in error and "reference.js" in error and error.count("\n") == 1
+        assert not (tmp_path / checkpoint).exists()
+    (tmp_path / "empty").mkdir()
+    assert main(["evaluate", *flags(names=f"{tmp_path / 'empty'},", checkpoint="random")]) == 2
+    assert "config.names must be of games15" in capsys.readouterr().err
+    (name / "index.html").unlink()
+    load_game_at.cache_clear()
+    assert main(["evaluate", *flags(names=f"{name},", checkpoint="random")]) == 2
+    assert "index.html" in capsys.readouterr().err
 
 
 def test_what_the_infrastructure_lost_is_said_and_never_a_number(
@@ -113,7 +161,7 @@ def test_a_reference_that_scored_nothing_loses_its_game_alone(
 
     monkeypatch.setattr("experiments.evaluate.play", play)
     result = evaluate(tmp_path / "one", checkpoint="random")
-    assert result["mean_normalised_score"]["value"] == 75 and list(result["normalised"]) == ["maze_path_of_light"]
+    assert result["mean_normalized_score"]["value"] == 75 and list(result["normalized"]) == ["maze_path_of_light"]
     assert "in no mean: infinity_loop." in (tmp_path / "one" / "report.md").read_text()
     scored["reference"] = [0, 0]
     with pytest.raises(InputError, match="config.max_steps is 6, in which no reference player scored"):
@@ -124,7 +172,7 @@ def test_a_reference_that_scored_nothing_loses_its_game_alone(
 
 def test_a_suite_without_reference_players_refuses_them_at_once(tmp_path: pathlib.Path) -> None:
     """As the checkpoint that nobody named is the reference: by its field, and before a browser starts."""
-    with pytest.raises(InputError, match="^config.checkpoint got 'reference', but miniwob/click-test: MiniWoB"):
+    with pytest.raises(InputError, match="^config.checkpoint must not be reference, as miniwob/click-test: MiniWoB"):
         evaluate(tmp_path / "run", suite="miniwob", names="miniwob/click-test,", checkpoint="reference")
     assert not (tmp_path / "run" / "trajectories").exists()
 
@@ -140,7 +188,7 @@ def test_sokoban_by_levels_of_a_file(tmp_path: pathlib.Path) -> None:
     assert result["successes"] == {"lmgame/sokoban": [2, 2]}
     assert [result["step_budgets"][budget]["value"] for budget in ("1", "2", "5")] == [1, 1, 2]
     assert "The levels of Sokoban are levels.txt." in (tmp_path / "run" / "report.md").read_text()
-    with pytest.raises(InputError, match="config.sokoban_levels is a file of levels, but lmgame/sokoban is not played"):
+    with pytest.raises(InputError, match="config.sokoban_levels must be empty where lmgame/sokoban is not played"):
         evaluate(tmp_path / "other", sokoban_levels=file, **{**play, "names": "lmgame/tetris,"})
 
 
@@ -148,7 +196,12 @@ def test_sokoban_by_levels_of_a_file(tmp_path: pathlib.Path) -> None:
 @pytest.mark.browser
 def test_exported_weights_play(tmp_path: pathlib.Path) -> None:
     model = preset("nano", load_tokenizer().vocabulary)
-    save_parameters(tmp_path / "weights", init_parameters(model, jax.random.key(0)), parent=None, model=model)
+    save_parameters(
+        tmp_path / "weights",
+        jax.jit(lambda key: init_parameters(model, key))(jax.random.key(0)),
+        parent=None,
+        model=model,
+    )
     sizes = {"engine__length_buckets": "128,", "engine__max_length": 128, "engine__max_new_tokens": 8}
     result = evaluate(
         tmp_path / "run", checkpoint=tmp_path / "weights", names="maze_path_of_light,", max_steps=2, **sizes
@@ -343,7 +396,7 @@ def test_what_an_address_lacks_is_named_by_its_field(status: int, port: str, fie
 
     with serving(Starlette(routes=[Route("/v1/rl/policy", policy)]), ServerConfig(port=0)) as address:
         config = load_config("evaluate", flags(checkpoint=address + port), root=ROOT, rules=RULES)
-        with pytest.raises(InputError, match=f"^{field}: ") as refused, open_contestant(config):
+        with pytest.raises(InputError, match=f"^{field} must ") as refused, open_contestant(config):
             pass
     assert "client." not in str(refused.value)
 
@@ -358,7 +411,9 @@ def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
 
     async def ask(contestant: Contestant) -> None:
         task = sample_task("maze_path_of_light", "eval", 0, 0, {"level": 1})
-        async with contestant.player(Watched(cast(Any, None), {}), task) as policy:
+        async with contestant.player(
+            PrivilegedEnvironment(cast(Any, None), Observation(text="page"), PAGE_ACTIONS), task
+        ) as policy:
             await policy.respond([1, 2], [], restart=True)
 
     app = Starlette(routes=[Route("/v1/chat/completions", complete, methods=["POST"])])
@@ -366,7 +421,7 @@ def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
         more = {"checkpoint": f"{address}/v1", "model": "theirs", "answer_seconds": 0.2, "patience": 0.1}
         config = load_config("evaluate", flags(**more), root=ROOT, rules=RULES)
         with open_contestant(config) as contestant:
-            with pytest.raises(SeatLost, match="no answer within 0.2 seconds"):
+            with pytest.raises(EpisodeRunnerLost, match="no answer within 0.2 seconds"):
                 asyncio.run(ask(contestant))
             with pytest.raises(GaveUp, match="no answer within 0.2 seconds"):
                 asyncio.run(ask(contestant))
@@ -375,5 +430,5 @@ def test_an_endpoint_may_take_its_time_for_an_answer_and_no_more() -> None:
 @pytest.mark.parametrize("given", ["", "nowhere", "ftp://x"])
 def test_a_contestant_is_one_of_four_kinds(given: str) -> None:
     config = load_config("evaluate", flags(checkpoint=given), root=ROOT, rules=RULES)
-    with pytest.raises(InputError, match=r"config.checkpoint got .*; it takes a folder"), open_contestant(config):
+    with pytest.raises(InputError, match=r"config.checkpoint must be a folder"), open_contestant(config):
         pass

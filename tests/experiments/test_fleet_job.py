@@ -64,6 +64,6 @@ def test_a_job_on_a_fleet_goes_on_after_a_kill(tmp_path: pathlib.Path) -> None:
     assert result["training_episodes"] == 18 and result["infrastructure"]["hosts"] == 2
     rows = [row for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
     assert [row.step for row in rows] == [1, 2, 3]
-    assert max(row.values["engine_utilisation"] for row in rows) > 0  # the last update may need no new episode
+    assert max(row.values["engine_utilization"] for row in rows) > 0  # the last update may need no new episode
     spans = (event for event in read_timeline(run / "timeline.json") if event["ph"] == "X")
     assert {event["tid"] for event in spans if event["pid"] == Part.WORKERS} >= {0, 1, 2, 3}

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from experiments.agent_job import STAGES, Evaluated
-from experiments.config import load_config
-from experiments.games import RULES, Games, finish
+from experiments.games import RULES, finish_games
 from tars_jax import InputError
 from tars_jax.data.game_synthesis.source import write_game
 from tars_jax.data.game_synthesis.templates import TemplateAuthor
+from tars_jax.pipelines.agent import STAGES, Evaluated
+from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.games import Games
+from tars_jax.tasks.library import playable_names
 from tars_jax.trajectory import Outcome, Trajectory
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -36,25 +38,27 @@ def test_games_take_turns_and_no_level_is_in_two_sets() -> None:
         [stream.task(i) for i in range(300)],
     ]
     for tasks in sets:
-        assert Counter(task.game for task in tasks) == dict.fromkeys(GAMES, 100)
+        assert Counter(task.environment for task in tasks) == dict.fromkeys(GAMES, 100)
         levels = Counter(task.options["level"] for task in tasks)
         assert set(levels) == {1, 2, 3} and min(levels.values()) > 60
     for game in GAMES:
-        seeds = [task.seed for tasks in sets for task in tasks if task.game == game]
+        seeds = [task.seed for tasks in sets for task in tasks if task.environment == game]
         assert len(set(seeds)) == 400
-    budgets = {(task.game, task.options["level"]): task.max_steps for task in sets[0]}
+    budgets = {(task.environment, task.options["level"]): task.max_steps for task in sets[0]}
     assert budgets["maze_path_of_light", 1] == 8 and budgets["game_2048", 3] == 30  # its level's, but at most 30
 
 
-def episode(game: str, level: int, reward: float) -> Trajectory:
-    return Trajectory("", {"game": game, "options": {"level": level}}, (), (), Outcome.FINISHED, reward)
+def episode(game: str, level: int | None, reward: float) -> Trajectory:
+    options = {} if level is None else {"level": level}
+    task = {"environment": game, "options": options}
+    return Trajectory("", task, (), (), Outcome.FINISHED, reward, success=reward > 0)
 
 
 def test_each_game_has_a_curriculum_of_its_own_that_resumes() -> None:
     work = Games(config("--config.levels=1,2"))
     stream = work.training(None)
     solved = [episode("infinity_loop", 1, 1.0) for _ in range(30)] + [episode("infinity_loop", 2, 0.0)]
-    metrics = stream.saw([*solved, episode("game_2048", 1, 0.0)])
+    metrics = stream.update([*solved, episode("game_2048", 1, 0.0)])
     assert metrics["infinity_loop_success"] == pytest.approx(30 / 31) and metrics["game_2048_success"] == 0
     assert "maze_path_of_light_success" not in metrics and metrics["maze_path_of_light_level"] == 1.5
     assert metrics["infinity_loop_level"] > 1.7  # level 1 is always solved: level 2 comes more often
@@ -62,9 +66,28 @@ def test_each_game_has_a_curriculum_of_its_own_that_resumes() -> None:
     assert [again.task(index) for index in range(60)] == [stream.task(index) for index in range(60)]
 
 
+def test_benchmarks_are_trained_on_like_games() -> None:
+    """Whole ones by name; what has no levels has one kind of task."""
+    flags = ["--config.games=lmgame,maze_path_of_light,miniwob/click-test", "--config.levels=1,2"]
+    games = Games(load_config("games", flags, root=ROOT, rules=RULES))
+    assert games.names == (*playable_names("lmgame"), "maze_path_of_light", "miniwob/click-test")
+    assert not games.has_reference
+    stream = games.training(None)
+    for tasks in (games.held_out(60), [stream.task(index) for index in range(60)]):
+        assert {(task.environment, task.options.get("level")) for task in tasks} == {
+            *((name, None) for name in (*playable_names("lmgame"), "miniwob/click-test")),
+            ("maze_path_of_light", 1),
+            ("maze_path_of_light", 2),
+        }
+    metrics = stream.update([episode("miniwob/click-test", None, 1.0), episode("lmgame/sokoban", None, 3.0)])
+    assert metrics["miniwob/click-test_success"] == 1 and "miniwob/click-test_level" not in metrics
+    with pytest.raises(InputError, match="games must be .*no two of one name.*; got"):
+        load_config("games", ["--config.games=lmgame,lmgame/sokoban"], root=ROOT, rules=RULES)
+
+
 @pytest.mark.parametrize("games", ["chess", "infinity_loop,infinity_loop", "()"])
 def test_games_are_known_and_different(games: str) -> None:
-    with pytest.raises(InputError, match=r"config.games got .* different ones of .*maze_path_of_light"):
+    with pytest.raises(InputError, match=r"config.games must be different ones of .*maze_path_of_light.*; got"):
         load_config("games", [f"--config.games={games}"], root=ROOT, rules=RULES)
 
 
@@ -73,7 +96,7 @@ def test_folders_that_hold_games_of_one_name_are_refused(tmp_path: pathlib.Path)
     folders = [write_game(TemplateAuthor(seed).write(4), tmp_path / str(seed)) for seed in (0, 2)]
     assert len({folder.name for folder in folders}) == 1
     given = ",".join(map(str, folders))
-    with pytest.raises(InputError, match=r"config.games got .* no two of one name"):
+    with pytest.raises(InputError, match=r"config.games must be .*no two of one name.*; got"):
         load_config("games", [f"--config.games={given}"], root=ROOT, rules=RULES)
     load_config("games", [f"--config.games={folders[0]},maze_path_of_light"], root=ROOT, rules=RULES)
 
@@ -93,9 +116,10 @@ def test_the_result_scores_every_game(tmp_path: pathlib.Path, capsys: pytest.Cap
     after = [
         episode(game, 1, float(number < (12 if game == "game_2048" else 3))) for game in GAMES for number in range(12)
     ]
-    finish(lab, Evaluated(before, after))
+    finish_games(lab, GAMES, Evaluated(before, after))
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["games"]["game_2048"]["before"] == [3, 12] and result["games"]["game_2048"]["after"] == [12, 12]
+    assert result["parts"]["2048"]["before"]["value"] == 0.25 and result["parts"]["2048"]["after"]["value"] == 1
+    assert result["parts"]["2048"]["measure"] == "success" and result["parts"]["2048"]["episodes"] == [12, 12]
     assert result["minutes"] == pytest.approx(0.6) and result["episodes"] == 36
     said = capsys.readouterr().out
     assert "2048" in said and "improved" in said and "no change shown" in said

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from experiments.config import load_config
 from experiments.merge_games import RULES, finish, tasks
 from tars_jax import InputError
+from tars_jax.pipelines.config import load_config
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -20,6 +20,7 @@ def lab(*flags: str, **more: Any) -> Any:
     return types.SimpleNamespace(config=load_config("merge_games", flags, root=ROOT, rules=RULES), **more)
 
 
+@pytest.mark.slow
 def test_no_level_is_in_two_streams() -> None:
     where = lab()
     for game in where.config.games:
@@ -56,5 +57,5 @@ def test_the_result_compares_merges_with_the_specialist_of_each_game(
 
 @pytest.mark.parametrize("merges", ["0,0.5", "1.0,", "()"])
 def test_a_merge_takes_some_of_both(merges: str) -> None:
-    with pytest.raises(InputError, match=r"config.merges got .* between 0 and 1"):
+    with pytest.raises(InputError, match=r"config.merges must be .*between 0 and 1.*; got"):
         lab(f"--config.merges={merges}")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from configs.on_device import get_config
-from experiments.on_device_job import SIDE_BY_SIDE, START_SUPERVISED, OnDevice, _program, game_options
 from tars_jax import InputError
+from tars_jax.pipelines.on_device import SIDE_BY_SIDE, START_SUPERVISED, OnDevice, game_options, program_of
 
 
 def small() -> Any:
@@ -46,13 +46,14 @@ def test_two_updates_are_the_same_again_and_beside_other_seeds(setup: OnDevice, 
 
 @pytest.mark.full
 def test_seeds_in_turns_and_at_once_are_the_same(setup: OnDevice) -> None:
-    ways = [_program(setup._design, way, START_SUPERVISED)(np.array([3, 4])).parameters for way in SIDE_BY_SIDE]
+    ways = [program_of(setup.design, way, START_SUPERVISED)(np.array([3, 4])).parameters for way in SIDE_BY_SIDE]
     for other in ways[1:]:
         jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6), ways[0], other)
     embedding = ways[0]["embed"]["embedding"]
     assert embedding.shape[0] == 2 and (embedding[0] != embedding[1]).any()
 
 
+@pytest.mark.slow
 def test_the_reference_player_makes_no_mistakes_and_takes_its_steps() -> None:
     config = get_config()
     config.demonstrations.skill = 0.0
@@ -64,24 +65,24 @@ def test_the_reference_player_makes_no_mistakes_and_takes_its_steps() -> None:
 def test_numbers_are_arguments_of_the_same_program(setup: OnDevice) -> None:
     other = small()
     other.ppo.learning_rate, other.ppo.clip_low, other.verifier.false_positive = 1e-4, 0.1, 0.5
-    assert OnDevice(other)._design == setup._design
+    assert OnDevice(other).design == setup.design
     other.ppo.entropy_bonus = 0.1  # it was off
-    assert OnDevice(other)._design != setup._design
+    assert OnDevice(other).design != setup.design
 
 
 def test_groups_need_members() -> None:
     config = small()
     config.ppo.advantages = "group"
-    with pytest.raises(InputError, match="ppo.group_size is 1, ppo.advantages=group takes at least 2"):
+    with pytest.raises(InputError, match="ppo.group_size must be at least 2 with ppo.advantages=group"):
         OnDevice(config)
     config.ppo.group_size = 4
-    with pytest.raises(InputError, match="ppo.group_size is 4, it takes a divisor of rollout.episodes, 6"):
+    with pytest.raises(InputError, match="ppo.group_size must be a divisor of rollout.episodes, 6; got 4"):
         OnDevice(config)
 
 
 def test_options_of_a_game() -> None:
     assert game_options(("side=6", "long_thoughts=.5")) == {"side": 6, "long_thoughts": 0.5}
-    with pytest.raises(InputError, match="game.options takes name=number, got 'side'"):
+    with pytest.raises(InputError, match="game.options must be name=number; got 'side'"):
         game_options(("side",))
 
 

@@ -12,9 +12,9 @@ import time
 
 import pytest
 
+from tars_jax.training.atomic_directory import read_manifest
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.metrics import read_metrics
-from tars_jax.training.sealed import read_manifest
 from tests.experiments.test_main_job import TINY
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

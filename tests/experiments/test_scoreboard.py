@@ -14,15 +14,15 @@ from configs import ablations as ablations_config
 from configs import scoreboard as scoreboard_config
 from configs import scoreboard_small
 from experiments import ablations, scoreboard
-from experiments.config import flatten
-from experiments.on_device_job import Pretrained
-from experiments.trends import TRENDS, bench
-from experiments.trends import t10_games_differ as games_differ
-from experiments.trends.bench import Bench, Measured, Trend, judged
-from experiments.trends.t17_imperfect_verifier import FALSE_NEGATIVE, false_positive
 from tars_jax import InputError
-from tars_jax.evaluation.trends import Test as Claim
-from tars_jax.evaluation.trends import rise
+from tars_jax.pipelines.config import flatten
+from tars_jax.pipelines.on_device import Pretrained
+from tars_jax.pipelines.trends import TRENDS, bench
+from tars_jax.pipelines.trends import t10_games_differ as games_differ
+from tars_jax.pipelines.trends.bench import Bench, Measured, Trend, judged
+from tars_jax.pipelines.trends.t17_imperfect_verifier import FALSE_NEGATIVE, false_positive
+from tars_jax.pipelines.trends.verdicts import Test as Claim
+from tars_jax.pipelines.trends.verdicts import rise
 from tars_jax.training.run_directory import RunDirectory
 
 made: list[tuple[str, Any]] = []
@@ -112,7 +112,7 @@ def test_a_run_writes_results_and_goes_on_where_it_was_killed(
     config.trends = ("T99",)
     with (
         RunDirectory.create(tmp_path / "other", config.to_dict(), "scoreboard") as run,
-        pytest.raises(InputError, match="config.trends got 'T99'; it takes all, or some of A, B"),
+        pytest.raises(InputError, match="config.trends must be all, or some of A, B; got 'T99'"),
     ):
         scoreboard.run(config, run)
 
@@ -153,7 +153,7 @@ def test_switches_are_read_in_the_types_of_their_fields() -> None:
         "ppo.advantages": "group",
         "ppo.group_size": 8,
     }
-    with pytest.raises(InputError, match="config.ppo.nothing in config.switches is not a field of this config"):
+    with pytest.raises(InputError, match="a field in config.switches must be .*; got config.ppo.nothing"):
         ablations.settings_of("ppo.nothing=1", known)
-    with pytest.raises(InputError, match="config.ppo.group_size got 1.5; it takes a whole number"):
+    with pytest.raises(InputError, match="config.ppo.group_size must be a whole number.*; got 1.5"):
         ablations.settings_of("ppo.group_size=1.5", known)

@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 
 from experiments.__main__ import main
-from experiments.sections import well_formed
-from experiments.serve import fit_to, read_key, screenshot_size, template
 from tars_jax import InputError
-from tars_jax.inference.turns import Message
+from tars_jax.inference.chat_template import Message
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.sections import well_formed
+from tars_jax.pipelines.serving import fit_to, read_key, screenshot_size, template
 from tars_jax.training.checkpoint import save_parameters
 
 
@@ -38,13 +38,19 @@ def test_a_run_says_what_screenshots_its_checkpoints_read(run: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "config.checkpoint got ''; it takes a folder of exported weights: --config.checkpoint="),
-        (["--config.checkpoint=nowhere"], "config.checkpoint got 'nowhere', which is no folder"),
+        ([], "config.checkpoint must be a folder of exported weights: --config.checkpoint="),
+        (["--config.checkpoint=nowhere"], "got 'nowhere'"),
         (["--config.checkpoint=RUN/policy"], "RUN/policy/checkpoint.json: cannot be read as a checkpoint"),
-        (["--config.checkpoint=RUN/policy", "--config.host=0.0.0.0"], "server.host is 0.0.0.0"),
-        (["--config.checkpoint=RUN/policy", "--config.api_key_file=RUN/no"], "config.api_key_file got"),
-        (["--config.checkpoint=RUN/policy", "--config.certificate_file=RUN/c"], "config.certificate_key_file got ''"),
-        (["--config.checkpoint=RUN/policy", "--config.image=96"], "config.image got (96,); it takes (height, width)"),
+        (["--config.checkpoint=RUN/policy", "--config.host=0.0.0.0"], "where others can reach server.host, 0.0.0.0"),
+        (
+            ["--config.checkpoint=RUN/policy", "--config.api_key_file=RUN/no"],
+            "config.api_key_file must be a file that can be read",
+        ),
+        (
+            ["--config.checkpoint=RUN/policy", "--config.certificate_file=RUN/c"],
+            "config.certificate_key_file must be given",
+        ),
+        (["--config.checkpoint=RUN/policy", "--config.image=96"], "config.image must be (height, width)"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence(
@@ -61,18 +67,23 @@ def test_a_taken_port_is_said_before_anything_is_read(run: Path, capsys: pytest.
         port = taken.getsockname()[1]
         flags = [f"--config.checkpoint={run / 'policy'}", f"--config.port={port}", f"--config.run={run / 'serve'}"]
         assert main(["serve", *flags]) == 2
-    assert f"server: 127.0.0.1:{port} cannot be listened at: Address already in use" in capsys.readouterr().err
+    assert f"got 127.0.0.1:{port}: Address already in use" in capsys.readouterr().err
 
 
 def test_a_size_that_the_model_does_not_read_is_said_before_anything_is_compiled(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = preset("nano", load_tokenizer().vocabulary)
-    save_parameters(tmp_path / "weights", init_parameters(model, jax.random.key(0)), parent=None, model=model)
+    shapes = jax.eval_shape(lambda key: init_parameters(model, key), jax.random.key(0))
+    zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes)
+    save_parameters(tmp_path / "weights", zeros, parent=None, model=model)
     flags = [f"--config.checkpoint={tmp_path / 'weights'}", f"--config.run={tmp_path / 'run'}", "--config.port=0"]
     assert main(["serve", *flags, "--config.image=95,96"]) == 2
     said = capsys.readouterr()
-    assert said.err.startswith("config.image got (95, 96): image size 95x96") and "compiling" not in said.out
+    assert (
+        said.err.startswith("config.image must be one that the model reads; got (95, 96): both sides")
+        and "compiling" not in said.out
+    )
 
 
 def test_constraints_allow_no_token_of_a_padded_vocabulary() -> None:

@@ -20,20 +20,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import lab, stages
 from experiments.__main__ import main
-from experiments.config import load_config
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Sampled
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines import run_context, stages
+from tars_jax.pipelines.agent import STAGES, Evaluated, summary
+from tars_jax.pipelines.config import load_config
+from tars_jax.pipelines.infrastructure import since
 from tars_jax.rollout import players
 from tars_jax.training import learner
 from tars_jax.training.checkpoint import Checkpoints, common_ancestors, lineage, save_parameters
 from tars_jax.training.metrics import read_metrics
 from tars_jax.training.state import TrainState, fresh_parameters
+from tars_jax.trajectory import Outcome, Trajectory
+from tars_jax.trajectory.files import load_trajectory
 
 TOKENIZER = load_tokenizer()
 TINY = (
@@ -80,7 +84,7 @@ class Unmoved:
     def __init__(self, *_: Any) -> None:
         pass
 
-    def start(self, policy: Any, value: Any) -> tuple[TrainState, TrainState]:
+    def init_states(self, policy: Any, value: Any) -> tuple[TrainState, TrainState]:
         return TrainState(policy, (), jnp.int32(0)), TrainState(value, (), jnp.int32(0))
 
     def update(self, policy: Any, value: Any, episodes: list[Any], *_: Any) -> tuple[Any, Any, dict[str, float]]:
@@ -95,11 +99,11 @@ def unmoved(*_: Any) -> Any:
 
 
 @pytest.fixture
-def nothing_is_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     initial = functools.cache(lambda model, mesh: fresh_parameters(model, jax.random.key(0), mesh))
-    for module in (lab, stages):
+    for module in (run_context, stages):
         monkeypatch.setattr(module, "fresh_parameters", lambda model, key, mesh: initial(model, mesh))
-    monkeypatch.setattr(lab, "Engine", Saying)
+    monkeypatch.setattr(run_context, "Engine", Saying)
     monkeypatch.setattr(stages, "make_supervised_update", unmoved)
     monkeypatch.setattr(stages, "make_value_update", unmoved)
     monkeypatch.setattr(stages, "make_value_fn", lambda model: lambda weights, rows: np.zeros(rows.log_probs.shape))
@@ -126,7 +130,7 @@ def result_of(run: pathlib.Path) -> dict[str, Any]:
 
 @pytest.mark.browser
 def test_the_chain(
-    weights: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, nothing_is_learnt: None
+    weights: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, nothing_is_learned: None
 ) -> None:
     def go(stage: str, start: pathlib.Path, *flags: str, code: int = 0) -> pathlib.Path:
         run = tmp_path / stage
@@ -141,7 +145,7 @@ def test_the_chain(
 
     with monkeypatch.context() as patched:  # attempts that succeed now and then
         reference = players.reference_player(PromptWriter(TOKENIZER, 1), "text", 0.5)
-        patched.setattr(lab.Lab, "policy_player", lambda _: reference)
+        patched.setattr(run_context.RunContext, "policy_player", lambda _: reference)
         sampling = ("--config.sampling.tasks=6", "--config.sampling.samples=2", "--config.tuning.batch_rows=4")
         sampled = go("rejection_sampling", tuned / "policy", *PLAYED, *sampling)
     assert sum(result_of(sampled)["tasks_solved_by"].values()) == 6
@@ -154,6 +158,12 @@ def test_the_chain(
     checkpoint = f"--config.value.checkpoint={valued / 'value'}"
     trained = go("reinforcement", sampled / "policy", *PLAYED, *ppo, checkpoint)
     assert result_of(trained)["training_episodes"] == 8
+    minutes = result_of(trained)["minutes"]
+    # A finished run that is given more goes on; what it was stands beside what it is.
+    assert go("reinforcement", sampled / "policy", *PLAYED, *ppo, checkpoint, "--config.ppo.updates=3") == trained
+    assert result_of(trained)["training_episodes"] == 12 and result_of(trained)["minutes"] > minutes
+    assert len(list((trained / "trajectories" / "after-2").glob("*.trajectory"))) == 2
+    assert [row.step for row in read_metrics(trained / "metrics.jsonl") if row.stage == "ppo"] == [1, 2, 3]
 
     # The reward model learns from what the first stage recorded; it is interrupted as its first update is saved.
     saved = Checkpoints.save
@@ -182,29 +192,80 @@ def test_the_chain(
     assert common_ancestors([lineage(judge / "policy"), line[-1]]) == tuple(each.id for each in line)
 
 
+@pytest.mark.browser
+def test_episodes_of_another_policy_are_imitated(
+    weights: pathlib.Path,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    nothing_is_learned: None,
+) -> None:
+    """Written for this one, as `evaluate` records them of whoever has no tokens of its own, and marked as such."""
+    played = ("--config.names=infinity_loop,", "--config.levels=1,", "--config.episodes=2", "--config.max_steps=3")
+    browser = ("--config.browser.browsers=1", "--config.browser.pages=2", f"--config.run={tmp_path / 'their s'}")
+    assert main(["evaluate", "--config.checkpoint=reference", *played, *browser]) == 0
+    theirs = tmp_path / "their s" / "trajectories" / "played-320x320"
+    learned = (
+        "--config.supervised.updates=1",
+        "--config.supervised.batch_rows=2",
+        "--config.demonstrations.episodes=0",
+    )
+    run = tmp_path / "ours"
+    flags = (*TINY, *PLAYED, *learned, f"--config.demonstrations.datasets={theirs},", f"--config.run={run}")
+    verdict = "--config.demonstrations.verdict=any"
+    assert main(["supervised", f"--config.model.preset={weights}", *flags, verdict]) == 0
+    assert "2 of 2 episodes were not written for this policy" in capsys.readouterr().out
+    assert result_of(run)["retokenized"] == result_of(run)["imitated"] == 2
+    (kept, _) = map(load_trajectory, sorted((run / "trajectories" / "retokenized").glob("*.trajectory")))
+    assert kept.metadata["retokenized"] is True
+    assert (kept.windows[0].tokens == TOKENIZER.image).sum() == 1  # of 32 pixels, which are one token
+
+
+def test_what_the_sandbox_went_through_stays_when_a_finished_run_is_resumed() -> None:
+    counts = {"launches": 2, "browsers": 2, "failures": {"crash": 1}}
+    results = {name: {"success": 0.5, "seconds": 1.0, "consumed": 3, "infrastructure": {}} for name in STAGES}
+    for name in ("value", "ppo"):
+        results[name]["infrastructure"] = counts
+    results["value"] |= {"explained_variance": 0.1, "simulator_explained_variance": 0.2}
+    opened: Any = types.SimpleNamespace(
+        run=types.SimpleNamespace(finished=results.get),
+        config=types.SimpleNamespace(seed=0),
+        rollouts=types.SimpleNamespace(infrastructure={"launches": 0, "browsers": 0, "failures": {}}),
+    )
+    side = [Trajectory("", {}, (), (), Outcome.FINISHED, 1.0, success=True)]
+    found = summary(opened, Evaluated(side, side))["infrastructure"]
+    assert found == {"launches": 4, "browsers": 2, "failures": {"crash": 2}}
+    assert since(found, counts) == {"launches": 2, "browsers": 2, "failures": {"crash": 1}}
+
+
 def test_a_config_says_how_the_model_runs(weights: pathlib.Path) -> None:
     flags = ("model.dtype=bfloat16", "model.execution.remat=full", "model.execution.unroll=2")
     arguments = [f"--config.{each}" for each in (*flags, f"model.preset={weights}")]
     config = load_config("supervised", arguments, root=pathlib.Path(__file__).parents[2], rules={})
-    model = lab.Workbench(config).model
+    model = run_context.RunSpec(config).model
     assert (model.dtype, model.execution) == ("bfloat16", Execution(remat="full", unroll=2))
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["reinforcement"], "config.model.preset got ''; it takes a folder of exported weights"),
-        (["reward_model", "--config.model.preset=WEIGHTS"], "config.trajectories got (); it takes one or more folders"),
+        (["reinforcement"], "config.model.preset must be a folder of exported weights"),
+        (["reward_model", "--config.model.preset=WEIGHTS"], "config.trajectories must be one or more folders"),
         (["supervised", "--config.demonstrations.verdict=good"], "one of 'any', 'solved', 'failed'"),
-        (["continual_pretraining", "--config.games=chess"], "config.games got ('chess',)"),
+        (["continual_pretraining", "--config.games=chess"], "config.games must be"),
+        (
+            ["supervised", "--config.games=miniwob/click-button"],
+            "demonstrations.episodes must be 0 for games wit",
+        ),
+        (["games", "--config.games=lmgame/chess"], "got ('lmgame/chess',)"),
+        (["import_weights", "--config.source=Qwen/Qwen3-VL-2B-Instruct"], "must be a folder of this machine with"),
         (
             ["supervised", "--config.model.preset=WEIGHTS", "--config.model.execution.remat=some"],
-            "execution.remat takes one of none, full",
+            "execution.remat must be one of none, full",
         ),
-        (["supervised", "--config.model.preset=WEIGHTS", "--config.model.dtype=int8"], "model.dtype got 'int8'"),
-        (["supervised", "--config.fleet.hosts=-1"], "config.fleet.hosts got -1; it takes a value of at least 0"),
-        (["merge_games", "--config.fleet.hosts=-1"], "config.fleet.hosts got -1; it takes a value of at least 0"),
-        (["value_pretraining", "--config.ppo.updates=3"], "config.ppo.updates is not a field"),
+        (["supervised", "--config.model.preset=WEIGHTS", "--config.model.dtype=int8"], "model.dtype must be one of"),
+        (["supervised", "--config.fleet.hosts=-1"], "config.fleet.hosts must be a value of at least 0; got -1"),
+        (["merge_games", "--config.fleet.hosts=-1"], "config.fleet.hosts must be a value of at least 0; got -1"),
+        (["value_pretraining", "--config.ppo.updates=3"], "got config.ppo.updates"),
     ],
 )
 def test_what_a_stage_cannot_use_stops_it_with_a_sentence(

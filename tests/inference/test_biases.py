@@ -18,12 +18,13 @@ CONFIG = EngineConfig(
     row_buckets=(2,),
     length_buckets=(32,),
     decode_buckets=(1,),
-    alternatives=32,
+    top_logprobs=32,
     biases=2,
 )
 BIASES = ((7, 3.0), (11, -4.5))
 
 
+@pytest.mark.slow
 def test_every_token_of_the_answer_is_biased(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """Alone, which decodes in fewer rows, and beside another one."""
     asked = Sampling(seed=4, max_new_tokens=10, logit_bias=BIASES)
@@ -39,7 +40,7 @@ def test_every_token_of_the_answer_is_biased(tiny_model: ModelConfig, tiny_param
             )
             assert again.tokens == found.tokens and beside.tokens == alone.tokens
             for place, (token, log_prob) in enumerate(zip(found.tokens, found.log_probs, strict=True)):
-                one = Sampling(max_new_tokens=1, alternatives=32)
+                one = Sampling(max_new_tokens=1, top_logprobs=32)
                 read = [1, 7, 8, *found.tokens[:place]]
                 logits = dict((await session.respond(read, [], restart=True, sampling=one)).likeliest[0])
                 for biased, added in BIASES:
@@ -54,8 +55,8 @@ def test_every_token_of_the_answer_is_biased(tiny_model: ModelConfig, tiny_param
 @pytest.mark.parametrize(
     ("biases", "words"),
     [
-        (((7, 1.0), (8, 1.0), (9, 1.0)), "has 3 tokens, the engine takes 2"),
-        (((32, 1.0),), "has token 32, it takes those from 0 to 31"),
+        (((7, 1.0), (8, 1.0), (9, 1.0)), "must have at most 2 tokens .*; got 3"),
+        (((32, 1.0),), "must name tokens 0 to 31; got 32"),
     ],
 )
 def test_what_an_engine_has_no_room_for_is_refused(
@@ -74,5 +75,5 @@ def test_what_an_engine_has_no_room_for_is_refused(
 
 @pytest.mark.parametrize("added", [100.5, float("nan")])
 def test_a_bias_has_bounds(added: float) -> None:
-    with pytest.raises(InputError, match=r"sampling.logit_bias is .*, it takes tokens with -100 to 100 each"):
+    with pytest.raises(InputError, match=r"sampling.logit_bias must be tokens with -100 to 100 each"):
         Sampling(logit_bias=((7, added),))

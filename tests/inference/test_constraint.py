@@ -1,5 +1,7 @@
 """Tables of constraints against a hand-derived automaton, and random walks against the parser."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,16 @@ from tars_jax.agent import parse_response
 from tars_jax.agent.grammar import GRAMMARS
 from tars_jax.agent.pattern import response_pattern
 from tars_jax.agent.response import ParseError
-from tars_jax.inference.constraint import FREE, Constraints, compile_constraints
+from tars_jax.environment import ActionSpace, Function
+from tars_jax.inference.constraint import (
+    FREE,
+    Constraints,
+    Spelling,
+    compile_constraints,
+    extend_constraints,
+    unconstrained,
+    with_room,
+)
 from tars_jax.model.tokenizer import load_tokenizer
 
 A, B, AB, STOP, SECOND_A = 0, 1, 2, 3, 4
@@ -42,6 +53,23 @@ def test_tokens_of_a_small_pattern() -> None:
     assert after(constraints, start, A, B) == after(constraints, start, AB) == after(constraints, start, A, AB, B)
 
 
+def test_a_table_grows_behind_what_it_has() -> None:
+    """States keep their numbers and what they allow, with room or without; and so does freedom."""
+    spelling = Spelling.of(TOKENS, STOP, 6)
+    first = extend_constraints(unconstrained(6), {"x": "a(ab)*b"}, spelling)
+    both = extend_constraints(first, {"y": "b+"}, spelling)
+    roomy = jax.tree.map(jnp.asarray, with_room(both))
+    first, both = (jax.tree.map(jnp.asarray, each) for each in (first, both))
+    assert both.start["x"] == first.start["x"] and both.start["y"] >= len(first.next_state)
+    for grown in (both, roomy):
+        for state in range(len(first.next_state)):
+            for budget in (1, 2, 9):
+                assert allowed(grown, state, budget) == allowed(first, state, budget)
+        assert allowed(grown, grown.start["y"], 9) == {B}
+        assert allowed(grown, after(grown, grown.start["y"], B), 9) == {B, STOP}
+    assert roomy.next_state.shape == (1024, 128)
+
+
 def test_freedom_allows_everything_and_stays() -> None:
     constraints = jax.tree.map(jnp.asarray, compile_constraints({"x": "ab"}, TOKENS, stop=STOP, vocabulary=6))
     assert allowed(constraints, FREE, 1) == set(range(6))
@@ -57,12 +85,28 @@ def test_several_patterns_share_a_table() -> None:
     assert allowed(both, after(both, both.start["x"], AB), 9) == {STOP}
 
 
+LISTS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"tags": {"type": "array", "items": {"type": "string"}, "maxItems": 6}},
+}
+COUNT = {"type": "integer", "minimum": 1, "maximum": 90}
+SPACE = ActionSpace(
+    "tools",
+    ("wait", "finished"),
+    (
+        *(Function(name, "", {**LISTS, "properties": {**LISTS["properties"], "count": COUNT}}) for name in "abcdef"),
+        Function("look", "", {"type": "object", "properties": {"unit": {"enum": ["m", 5]}}, "required": ["unit"]}),
+    ),
+)
+
+
+@pytest.mark.parametrize("space", [None, SPACE], ids=["gui", "functions"])
 @pytest.mark.parametrize("grammar", GRAMMARS)
-def test_random_walks_write_answers_that_are_parsed(grammar: str) -> None:
+def test_random_walks_write_answers_that_are_parsed(grammar: str, space: ActionSpace | None) -> None:
     """An aimless policy under every budget: always a complete answer of typed actions, within the budget."""
     tokenizer = load_tokenizer()
     constraints = compile_constraints(
-        {"call": response_pattern(grammar)},
+        {"call": response_pattern(grammar, space=space)},
         tokenizer.token_bytes(),
         stop=tokenizer.end,
         vocabulary=tokenizer.vocabulary,
@@ -79,7 +123,7 @@ def test_random_walks_write_answers_that_are_parsed(grammar: str) -> None:
             answer.append(int(rng.choice(choices)))
             state = int(onward[constraints.token_class[answer[-1]]])
         assert len(answer) <= budget
-        response = parse_response(tokenizer.decode(answer[:-1]), grammar)
+        response = parse_response(tokenizer.decode(answer[:-1]), grammar, space=space)
         assert not isinstance(response, ParseError), (response, tokenizer.decode(answer))
         seen |= {action.name for action in response.actions}
     assert len(seen) >= 8
@@ -89,5 +133,5 @@ def test_a_wrong_pattern_is_named() -> None:
     for pattern in ("a(", "z"):
         with pytest.raises(InputError, match="constraint bad"):
             compile_constraints({"bad": pattern}, TOKENS, stop=STOP, vocabulary=6)
-    with pytest.raises(InputError, match="'other'.*one of x"):
+    with pytest.raises(InputError, match="one of x; got 'other'"):
         compile_constraints({"x": "a"}, TOKENS, stop=STOP, vocabulary=6).shortest("other")

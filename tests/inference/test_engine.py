@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -13,9 +13,12 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.inference import Engine, EngineConfig, Sampled, Session
+from tars_jax.inference.sampling import NotFinite
+from tars_jax.inference.slots import SlotFunctions
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward
 from tars_jax.model.positions import rope_positions
+from tars_jax.model.sharding import leaf_name
 
 IMAGE, STOP = 5, 3
 NEVER_WRITTEN = IMAGE  # as a stop token: every answer takes its whole budget
@@ -60,7 +63,7 @@ def score(tiny_model: ModelConfig) -> Any:
                 tokens=row[None],
                 positions=rope_positions(is_image, GRID)[0][:, None],
                 segments=(np.arange(width) < len(tokens)).astype(np.int32)[None],
-                images=pixels,
+                images=(pixels,),
                 image_tokens=image_tokens[None],
             ),
         )
@@ -75,6 +78,7 @@ async def two_turns(session: Session, offset: int = 0) -> list[Sampled]:
     return [first, second]
 
 
+@pytest.mark.slow
 def test_recorded_log_probs_are_those_of_a_forward_pass(
     engine: Engine, tiny_parameters: Parameters, score: Any
 ) -> None:
@@ -128,7 +132,17 @@ def test_seeds_differ(engine: Engine) -> None:
     assert len(asyncio.run(play())) > 3
 
 
-def test_turns_do_not_compile_again(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+@pytest.mark.slow
+def test_turns_do_not_compile_again(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, replace_functions: Callable[[Any], None]
+) -> None:
+    made: list[Any] = []
+
+    def kept(functions: SlotFunctions) -> SlotFunctions:
+        made.append(functions)
+        return functions
+
+    replace_functions(kept)
     config = dataclasses.replace(CONFIG, row_buckets=(3,), length_buckets=(16,), max_length=96, chunk=4)
     with Engine(tiny_model, tiny_parameters, config, image=IMAGE, stop=STOP, seed=0) as engine:
 
@@ -141,25 +155,32 @@ def test_turns_do_not_compile_again(tiny_model: ModelConfig, tiny_parameters: Pa
             sizes = []
             for turns in (1, 5):
                 await asyncio.gather(*(episode(seed, turns) for seed in range(3)))
-                functions: Any = engine._device.functions
-                sizes.append((functions.extend._cache_size(), functions.decode._cache_size()))
+                sizes.append((made[0].prefill._cache_size(), made[0].decode._cache_size()))
             return sizes
 
         assert asyncio.run(play()) == [(1, 1), (1, 1)]
 
 
-def test_new_weights_take_over_between_chunks(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+@pytest.mark.slow
+def test_new_weights_take_over_between_chunks(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, replace_functions: Callable[[Any], None]
+) -> None:
     config = dataclasses.replace(CONFIG, max_new_tokens=9)
     uniform = jax.tree.map(jnp.copy, tiny_parameters)
     uniform["vocabulary_head"]["kernel"] *= 0
-    with Engine(tiny_model, tiny_parameters, config, image=IMAGE, stop=NEVER_WRITTEN, seed=0) as engine:
-        functions = engine._device.functions
 
-        def decode_then_hand_over(*arguments: Any) -> Any:
-            engine.set_weights(uniform, engine.version + 1)
+    engines: list[Engine] = []
+
+    def handing_over(functions: SlotFunctions) -> SlotFunctions:
+        def decode(*arguments: Any) -> Any:
+            engines[0].set_weights(uniform, engines[0].version + 1)
             return functions.decode(*arguments)
 
-        engine._device.functions = dataclasses.replace(functions, decode=decode_then_hand_over)
+        return dataclasses.replace(functions, decode=decode)
+
+    replace_functions(handing_over)
+    with Engine(tiny_model, tiny_parameters, config, image=IMAGE, stop=NEVER_WRITTEN, seed=0) as engine:
+        engines.append(engine)
 
         async def play() -> list[Sampled]:
             async with engine.session(seed=1) as session:
@@ -188,14 +209,14 @@ def test_the_engine_keeps_weights_that_the_learner_donates(
         assert asyncio.run(play()).tokens
 
 
-def test_errors_of_the_thread_reach_every_caller(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    engine = Engine(tiny_model, tiny_parameters, CONFIG, image=IMAGE, stop=STOP, seed=0)
-
-    def broken(*_: object) -> None:
+def test_errors_of_the_thread_reach_every_caller(
+    tiny_model: ModelConfig, tiny_parameters: Parameters, replace_functions: Callable[[Any], None]
+) -> None:
+    def broken(*_: object) -> Any:
         raise MemoryError("no room on the device")
 
-    engine._device.functions = dataclasses.replace(engine._device.functions, extend=broken)  # type: ignore[arg-type]
-    with engine:
+    replace_functions(lambda functions: dataclasses.replace(functions, prefill=broken))
+    with Engine(tiny_model, tiny_parameters, CONFIG, image=IMAGE, stop=STOP, seed=0) as engine:
 
         async def play() -> list[Any]:
             async with engine.session(1) as first, engine.session(2) as second:
@@ -234,17 +255,17 @@ def test_a_closed_engine_leaves_nobody_waiting(tiny_model: ModelConfig, tiny_par
 @pytest.mark.parametrize(
     ("tokens", "images", "message"),
     [
-        ([1] * 59, [], "engine.max_length: a window of 59 tokens"),
-        ([1] * 33, [], "engine.length_buckets: 33 new tokens"),
-        ([1, IMAGE, 2], [picture(0)], "1 image tokens for 1 images of 6"),
-        (prompt(1), [], "6 image tokens for 0 images"),
-        (prompt(1), [picture(0)[:15]], "image size 15x24"),
-        (prompt(1), [picture(0) / 255], "an image is float64 .*, it takes uint8"),
-        (prompt(*prompt()), [picture(0), picture(0)[:8]], "12 image tokens for 2 images of 3, 6 tokens"),
-        ([], [], "there are no tokens to read"),
-        ([1, 32], [], "tokens from 1 to 32, it takes whole numbers from 0 to 31"),
-        ([1, 2**40], [], "tokens from 1 to 1099511627776"),
-        ([1, 2.5], [], "tokens from 1.0 to 2.5"),
+        ([1] * 59, [], "at most .* tokens \\(engine.max_length\\); got 59"),
+        ([1] * 33, [], "engine.length_buckets; got 33"),
+        ([1, IMAGE, 2], [picture(0)], "must have 6 image tokens each; got 1 for 1 images"),
+        (prompt(1), [], "got 6 for 0 images"),
+        (prompt(1), [picture(0)[:15]], "multiples of .* got 15x24"),
+        (prompt(1), [picture(0) / 255], "an image must be uint8 .*; got float64"),
+        (prompt(*prompt()), [picture(0), picture(0)[:8]], "must have 3, 6 image tokens each; got 12 for 2 images"),
+        ([], [], "tokens must be one or more; got none"),
+        ([1, 32], [], "tokens must be whole numbers from 0 to 31; got 1 to 32"),
+        ([1, 2**40], [], "got 1 to 1099511627776"),
+        ([1, 2.5], [], "got 1.0 to 2.5"),
     ],
 )
 def test_bad_requests_harm_nobody(engine: Engine, tokens: list[int], images: list[np.ndarray], message: str) -> None:
@@ -276,13 +297,14 @@ def test_a_growing_window_is_refused_when_it_is_full(engine: Engine) -> None:
 
 
 def test_model_and_tokenizer_agree_on_the_image_token(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
-    with pytest.raises(InputError, match="image_token is 5, the tokenizer's image token is 6"):
+    with pytest.raises(InputError, match="image_token must be 6, the tokenizer's; got 5"):
         Engine(tiny_model, tiny_parameters, CONFIG, image=6, stop=STOP, seed=0)
 
 
 # Callers that give up
 
 
+@pytest.mark.slow
 def test_a_cancelled_answer_leaves_slot_and_engine_usable(
     tiny_model: ModelConfig, tiny_parameters: Parameters, score: Any
 ) -> None:
@@ -329,7 +351,7 @@ def test_a_session_starts_again_after_a_cancelled_answer(
                     with contextlib.suppress(asyncio.CancelledError):
                         await given_up
                         continue
-                    with pytest.raises(InputError, match="takes restart=True"):
+                    with pytest.raises(InputError, match="restart must be True"):
                         await session.respond([1], [], restart=False)
                     first = await session.respond([1, 2, 10 + turn], [], restart=True)
                     second = await session.respond([4], [], restart=False)
@@ -341,3 +363,34 @@ def test_a_session_starts_again_after_a_cancelled_answer(
     for read, second in windows:
         expected = score(tiny_parameters, [*read, *second.tokens], [])
         np.testing.assert_allclose(second.log_probs, expected[len(read) :], atol=1e-5)
+
+
+@pytest.mark.slow
+def test_nothing_that_overflowed_is_left_for_whoever_comes_after(engine: Engine, tiny_parameters: Parameters) -> None:
+    """In every slot, and far behind the end of what is asked again: what is not seen has weight 0, and 0 NaN is NaN."""
+
+    async def ask(length: int) -> list[Sampled]:
+        async with contextlib.AsyncExitStack() as stack:
+            sessions = [await stack.enter_async_context(engine.session(seed)) for seed in range(CONFIG.slots)]
+            asks = [session.respond([1, *[7] * length, 2], [], restart=True) for session in sessions]
+            return await asyncio.gather(*asks)
+
+    def huge(path: Any, leaf: jax.Array) -> jax.Array:
+        layers = "decoder/layers" in leaf_name(path)
+        return leaf * 1e38 if layers and "norm" in leaf_name(path) else leaf * 1e4 if layers else leaf
+
+    before = asyncio.run(ask(3))
+    try:
+        engine.set_weights(jax.tree_util.tree_map_with_path(huge, tiny_parameters), 1)
+        with pytest.raises(NotFinite, match="weights of version 1 overflow here"):
+            asyncio.run(ask(28))
+        with pytest.raises(
+            InputError, match=r"infinity: decoder/layers/attention/key/kernel has 256 of 256; .* and \d+ more"
+        ):
+            engine.set_weights(jax.tree.map(lambda leaf: leaf * jnp.nan, tiny_parameters), 2)
+        assert engine.version == 1
+    finally:
+        engine.set_weights(tiny_parameters, 0)
+    for again, first in zip(asyncio.run(ask(3)), before, strict=True):  # perhaps in other slots and batches
+        assert again.tokens == first.tokens
+        np.testing.assert_allclose(again.log_probs, first.log_probs, atol=1e-4)

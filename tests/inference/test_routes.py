@@ -14,7 +14,16 @@ from tars_jax.model.policy import Inputs, Parameters, forward, init_parameters
 IMAGE = 5  # also the stop token: it is never written, so answers take their whole budget
 
 
-@pytest.mark.parametrize(("dense_layers", "layers"), [((), "apart"), ((1, 2), "apart"), ((1, 2), "together")], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("dense_layers", "layers"),
+    [
+        ((), "unstacked"),
+        pytest.param((1, 2), "unstacked", marks=pytest.mark.full),
+        pytest.param((1, 2), "stacked", marks=pytest.mark.full),
+    ],
+    ids=str,
+)
 def test_routes_of_what_was_gone_through(
     dense_layers: tuple[int, ...], layers: str, tiny_model: ModelConfig, tiny_parameters: Parameters
 ) -> None:
@@ -64,7 +73,7 @@ def test_routes_of_what_was_gone_through(
         tokens=np.array([window], np.int32),
         positions=np.broadcast_to(np.arange(len(window), dtype=np.int32), (3, 1, len(window))),
         segments=np.ones((1, len(window)), np.int32),
-        images=np.zeros((1, 0, 1, 1, 3), np.uint8),
+        images=(),
         image_tokens=np.full((1, len(window)), -1, np.int32),
     )
     learned = jax.jit(lambda: forward(model, parameters, inputs))()

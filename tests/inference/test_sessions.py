@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import io
 import itertools
 import random
 import threading
@@ -15,6 +16,7 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.inference import Busy, Engine, EngineConfig, Sampled, Sampling, Session
@@ -22,6 +24,9 @@ from tars_jax.inference.constraint import Constraints
 from tars_jax.inference.sampling import Token
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
+from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.ppo import make_score_fn
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 
 IMAGE = 5
 NEVER_WRITTEN = IMAGE  # as a stop token: every answer takes its whole budget
@@ -51,8 +56,8 @@ DIGITS = Constraints(
 )
 
 
-def picture(seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
+def picture(seed: int, size: tuple[int, int] = (HEIGHT, WIDTH)) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (*size, 3), np.uint8)
 
 
 def prompt(*before: int) -> list[int]:
@@ -96,6 +101,7 @@ def compilations() -> Callable[[], int]:
 # More sessions than slots
 
 
+@pytest.mark.slow
 def test_more_sessions_than_slots_and_none_can_tell(engine: Engine) -> None:
     """What is read and written is equal to the last bit, off-loaded or not: shapes are the same, one at a time."""
 
@@ -151,7 +157,7 @@ def test_bounds(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
                 sessions[0].fork(1)
             closed = sessions.pop()
             closed.close()
-            with pytest.raises(InputError, match="session: it is not open"):
+            with pytest.raises(InputError, match="the session is not open"):
                 await respond(closed, 1, restart=True)
             sessions.append(await stack.enter_async_context(engine.session(9)))
             waiting = [asyncio.create_task(respond(session, 1, restart=True)) for session in sessions]
@@ -202,7 +208,7 @@ def test_a_prompt_that_was_read_is_answered_later(engine: Engine) -> None:
             assert later.tokens == at_once.tokens
             np.testing.assert_allclose(later.log_probs, at_once.log_probs, atol=1e-5)
             await respond(session, 9, restart=True, max_new_tokens=0)  # one token: nothing to compute
-            with pytest.raises(InputError, match="the last token is one of an image"):
+            with pytest.raises(InputError, match="the last token must be one of text"):
                 await session.respond(prompt()[:-1], [picture(0)], restart=True, sampling=Sampling(max_new_tokens=0))
             assert len((await respond(session)).tokens) == 6
 
@@ -298,13 +304,14 @@ def test_what_a_callers_function_raises_is_the_callers(engine: Engine) -> None:
             for use in ({"on_token": broken}, {"sampling": Sampling(until=broken)}):
                 with pytest.raises(KeyError, match="mine"):
                     await session.respond([1], [], restart=True, **use)
-                with pytest.raises(InputError, match="takes restart=True"):
+                with pytest.raises(InputError, match="restart must be True"):
                     await respond(session, 1)
             assert (await respond(session, 1, restart=True)).tokens
 
     run(play())
 
 
+@pytest.mark.slow
 def test_a_constraint_of_the_engine(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     async def play(engine: Engine) -> None:
         async with engine.session(8) as session:
@@ -314,9 +321,11 @@ def test_a_constraint_of_the_engine(tiny_model: ModelConfig, tiny_parameters: Pa
             np.testing.assert_allclose(answer.log_probs[3], 0, atol=1e-6)
             assert max(answer.log_probs[:3]) < -1e-3
             assert set(free.tokens) - set(range(5))
-            with pytest.raises(InputError, match="max_new_tokens is 3, the shortest answer of constraint 'digits'"):
+            with pytest.raises(
+                InputError, match="max_new_tokens must be .*, the shortest answer of constraint 'digits'; got 3"
+            ):
                 await respond(session, 1, restart=True, constraint="digits", max_new_tokens=3)
-            with pytest.raises(InputError, match="constraint is 'words', it takes one of digits"):
+            with pytest.raises(InputError, match="constraint must be one of digits; got 'words'"):
                 await respond(session, 1, restart=True, constraint="words")
 
     with constrained(tiny_model, tiny_parameters) as engine:
@@ -326,7 +335,7 @@ def test_a_constraint_of_the_engine(tiny_model: ModelConfig, tiny_parameters: Pa
 def test_an_engine_without_constraints(engine: Engine) -> None:
     async def play() -> None:
         async with engine.session(8) as session:
-            with pytest.raises(InputError, match="constraint is 'words', and the engine has no constraints"):
+            with pytest.raises(InputError, match="constraint must be None, .*; got 'words'"):
                 await respond(session, 1, restart=True, constraint="words")
 
     run(play())
@@ -353,7 +362,7 @@ def test_a_cancelled_answer_frees_its_slot_at_the_next_chunk(engine: Engine) -> 
                 await asyncio.sleep(0.001)
             assert engine.statistics().idle == 0
             assert len(tokens) < 63
-            with pytest.raises(InputError, match="takes restart=True"):
+            with pytest.raises(InputError, match="restart must be True"):
                 await respond(session, 1)
             assert (await respond(session, 1, restart=True)).tokens
 
@@ -392,19 +401,52 @@ def test_pictures_are_encoded_once_for_each_weights(engine: Engine, tiny_paramet
     run(play())
 
 
-def test_pictures_of_several_sizes_in_one_window(engine: Engine) -> None:
-    async def play() -> None:
-        async with engine.session(8) as session:
-            small = picture(1)[:8]
-            answer = await session.respond([IMAGE, IMAGE, IMAGE, 1, *prompt()], [small, picture(2)], restart=True)
-            assert len(answer.tokens) == 6
+def played(order: list[tuple[int, int]], answers: list[Sampled]) -> Trajectory:
+    """What `test_screenshots_of_several_sizes` asked, as a learner gets it."""
+    steps, columns = [], [(1, False, 0.0, -1)]
+    for number, (size, answer) in enumerate(zip(order, answers, strict=True)):
+        file = io.BytesIO()
+        Image.fromarray(picture(number, size)).save(file, "PNG")
+        steps.append(Step(file.getvalue(), "", "", "", None, 0.0, 0, True, {}))
+        columns += [(token, False, 0.0, number) for token in [IMAGE] * (size[0] * size[1] // 64) + [2]]
+        columns += [(*drawn, number) for drawn in zip(answer.tokens, [True] * 6, answer.log_probs, strict=True)]
+    tokens, mask, log_probs, of_step = (np.array(column) for column in zip(*columns, strict=True))
+    window = ContextWindow(
+        tokens.astype(np.int32), mask, log_probs.astype(np.float32), np.where(mask, 0, -1).astype(np.int32),
+        of_step.astype(np.int32), tuple(range(len(steps))),
+    )  # fmt: skip
+    return Trajectory("played", {}, (window,), tuple(steps), Outcome.FINISHED, 1.0)
 
-    run(play())
+
+@pytest.mark.slow
+def test_screenshots_of_several_sizes(engine: Engine, tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    """In one session, and of two sessions at once: a learner gives every token the log-probability that it had."""
+    wide, tall = (16, 24), (32, 8)
+    orders = [[wide, tall], [tall, wide]]
+
+    async def play(order: list[tuple[int, int]]) -> list[Sampled]:
+        async with engine.session(0) as session:
+            answers = []
+            for number, (height, width) in enumerate(order):
+                read = [*([] if number else [1]), *[IMAGE] * (height * width // 64), 2]
+                answers.append(await session.respond(read, [picture(number, (height, width))], restart=not number))
+            return answers
+
+    async def at_once() -> list[list[Sampled]]:
+        return list(await asyncio.gather(*map(play, orders)))
+
+    trajectories = list(map(played, orders, run(at_once())))
+    rows = Packer(tiny_model, PackingConfig(32, 2), image=IMAGE).pack(trajectories, 1).rows
+    assert [images.shape[2:4] for images in rows.inputs.images] == [wide, tall]
+    scored = np.asarray(make_score_fn(tiny_model)(tiny_parameters, rows))
+    assert rows.log_probs[rows.action_mask].std() > 0.1
+    np.testing.assert_allclose(scored, rows.log_probs, atol=1e-4)
 
 
 # Compilation
 
 
+@pytest.mark.slow
 def test_warming_up_ends_no_answer(engine: Engine) -> None:
     """For screenshots of a further size, while others play."""
 
@@ -427,6 +469,7 @@ def test_warming_up_ends_no_answer(engine: Engine) -> None:
     assert len(run(play()).tokens) == 40
 
 
+@pytest.mark.slow
 def test_after_warm_up_nothing_is_compiled(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """Random traffic of all kinds."""
     with constrained(tiny_model, tiny_parameters) as engine:

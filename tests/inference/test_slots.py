@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tars_jax.inference.drawing import Drawing
-from tars_jax.inference.slots import Extension, SlotFunctions, SlotState, _put, copy, make_slot_functions, put, take
+from tars_jax.inference.sampling_state import SamplingState
+from tars_jax.inference.slot_moves import copy, put, put_block, take
+from tars_jax.inference.slot_state import SlotState
+from tars_jax.inference.slots import Prefill, SlotFunctions, make_slot_functions
 from tars_jax.model.cache import ORDERS, Cache, Caches
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.decoder import grouped_layers
@@ -47,7 +49,7 @@ def pack(tokens: list[int], images: list[np.ndarray], start: int, width: int) ->
         tokens=np.pad(np.array([tokens], np.int32), ((0, 0), (0, width - size))),
         positions=np.pad(positions[:, None], ((0, 0), (0, 0), (0, width - size))),
         segments=(np.arange(width) < size).astype(np.int32)[None],
-        images=np.stack(images)[None] if images else np.zeros((1, 0, *PICTURE), np.uint8),
+        images=(np.stack(images)[None],) if images else (),
         image_tokens=image_tokens,
     )
     return inputs, following
@@ -58,7 +60,7 @@ def stacked(rows: list[Inputs]) -> Inputs:
         tokens=np.concatenate([row.tokens for row in rows]),
         positions=np.concatenate([row.positions for row in rows], axis=1),
         segments=np.concatenate([row.segments for row in rows]),
-        images=np.concatenate([row.images for row in rows]),
+        images=tuple(np.concatenate(each) for each in zip(*(row.images for row in rows), strict=True)),
         image_tokens=np.concatenate([row.image_tokens for row in rows]),
     )
 
@@ -165,7 +167,7 @@ def slot_functions(model: ModelConfig, chunk: int = 4) -> SlotFunctions:
     return make_slot_functions(model, stop=3, chunk=chunk, base_seed=0)
 
 
-def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> Extension:
+def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> Prefill:
     inputs, position = pack(tokens, [], 0, PADDED)
     padding = rows - 1
 
@@ -174,7 +176,7 @@ def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> E
 
     write_at = np.full((rows, PADDED), LENGTH, np.int32)
     write_at[0, : len(tokens)] = np.arange(len(tokens))
-    return Extension(
+    return Prefill(
         slots=column(slot, SLOTS),
         inputs=stacked([inputs] * rows),
         write_at=write_at,
@@ -182,11 +184,12 @@ def extension(tokens: list[int], slot: int, budget: int = 8, rows: int = 2) -> E
         length=column(len(tokens)),
         position=column(position),
         budget=column(budget, budget),
-        drawing=dataclasses.replace(Drawing.fresh(rows), seed=column(11, 0, np.uint32)),
+        sampling=dataclasses.replace(SamplingState.fresh(rows), seed=column(11, 0, np.uint32)),
     )
 
 
-@pytest.mark.parametrize("groups", [(2,), (1, 1)])
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [(2,), pytest.param((1, 1), marks=pytest.mark.full)])
 def test_decode_moves_only_the_slots_that_answer(
     groups: tuple[int, ...], tiny_model: ModelConfig, tiny_parameters: Parameters, uncached: Any
 ) -> None:
@@ -194,7 +197,7 @@ def test_decode_moves_only_the_slots_that_answer(
     functions, parameters = slot_functions(tiny_model), grouped_layers(tiny_parameters, groups)
     state = SlotState.empty(tiny_model, SLOTS, LENGTH, groups=groups)
     assert len(state.cache) == len(groups)
-    state, first = functions.extend(parameters, state, extension([1, 2, 4], slot=2, budget=4), None)
+    state, first = functions.prefill(parameters, state, extension([1, 2, 4], slot=2, budget=4), None)
     before = jax.tree.map(np.asarray, state)
     assert before.budget.tolist() == [0, 0, 3, 0]  # no slot answers for the padding row
     state, record = functions.decode(parameters, state, ALL, None)
@@ -210,22 +213,23 @@ def test_decode_moves_only_the_slots_that_answer(
 
     for name in ("length", "position", "budget", "last_token"):
         np.testing.assert_array_equal(np.asarray(getattr(state, name))[[0, 1, 3]], getattr(before, name)[[0, 1, 3]])
-    np.testing.assert_array_equal(np.asarray(state.drawing.drawn), [0, 0, len(answer), 0])
+    np.testing.assert_array_equal(np.asarray(state.sampling.drawn), [0, 0, len(answer), 0])
     for now, then in zip(state.cache, before.cache, strict=True):
         np.testing.assert_array_equal(np.asarray(now.keys)[:, [0, 1, 3]], then.keys[:, [0, 1, 3]])
     assert int(state.length[2]) == 3 + len(answer) - 1  # the last token is not in the cache yet
     assert int(state.budget[2]) == 0
 
 
+@pytest.mark.slow
 def test_the_image_token_is_never_written(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     wanted = jax.tree.map(jnp.copy, tiny_parameters)
     wanted["vocabulary_head"]["kernel"] = wanted["vocabulary_head"]["kernel"] * 0
     functions = slot_functions(tiny_model, chunk=16)
     seen: set[int] = set()
     for seed in range(12):
-        drawing = dataclasses.replace(Drawing.fresh(2), seed=np.array([seed, 0], np.uint32))
-        new = dataclasses.replace(extension([1, 2], slot=0, budget=17), drawing=drawing)
-        state, _ = functions.extend(wanted, SlotState.empty(tiny_model, SLOTS, LENGTH), new, None)
+        sampling = dataclasses.replace(SamplingState.fresh(2), seed=np.array([seed, 0], np.uint32))
+        new = dataclasses.replace(extension([1, 2], slot=0, budget=17), sampling=sampling)
+        state, _ = functions.prefill(wanted, SlotState.empty(tiny_model, SLOTS, LENGTH), new, None)
         seen |= set(np.asarray(functions.decode(wanted, state, ALL, None)[1].tokens)[0].tolist())
     assert IMAGE not in seen
     assert len(seen) > 20  # of 31 tokens, all alike
@@ -238,16 +242,17 @@ def memory(model: ModelConfig, groups: tuple[int, ...]) -> tuple[int, dict[str, 
     state = jax.eval_shape(lambda: SlotState.empty(model, SLOTS, 4096, groups=groups))
     block = jax.eval_shape(lambda: Cache.empty(model, 1, 256, groups))
     programs: dict[str, tuple[Any, tuple[Any, ...]]] = {
-        "extend": (functions.extend, (parameters, state, extension([1], 0))),
+        "extend": (functions.prefill, (parameters, state, extension([1], 0))),
         "decode": (functions.decode, (parameters, state, ALL)),
         "copy": (copy, (state, 0, 1)),
-        "put": (_put, (state, block, 0, 0)),
+        "put": (put_block, (state, block, 0, 0)),
     }
     found = {name: function.lower(*arguments).compile() for name, (function, arguments) in programs.items()}
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state.cache))
     return size, {name: program.memory_analysis() for name, program in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_the_cache_is_donated_and_never_copied(together: bool, tiny_model: ModelConfig) -> None:
     """With four times the layers, what is read and written needs no more room; a copy that of one slot at most."""
@@ -266,7 +271,7 @@ def test_the_cache_is_donated_and_never_copied(together: bool, tiny_model: Model
 def test_the_old_state_is_gone(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     functions = slot_functions(tiny_model)
     old = SlotState.empty(tiny_model, SLOTS, LENGTH)
-    new, _ = functions.extend(tiny_parameters, old, extension([1, 2], 0), None)
+    new, _ = functions.prefill(tiny_parameters, old, extension([1, 2], 0), None)
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(old.cache))
     functions.decode(tiny_parameters, new, ALL, None)
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(new.cache))
@@ -300,6 +305,7 @@ def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfi
     jax.tree.map(lambda now, then: np.testing.assert_array_equal(now[:, 1], then[:, 1]), state.cache, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
 def test_all_slots_are_read_in_place_as_a_few_are(
     order: str, tiny_model: ModelConfig, tiny_parameters: Parameters
@@ -313,13 +319,14 @@ def test_all_slots_are_read_in_place_as_a_few_are(
             turned = np.roll(np.arange(rows), place)  # all rows have the same inputs, and one is no padding
             columns = {each.name: getattr(new, each.name) for each in dataclasses.fields(new) if each.name != "inputs"}
             new = dataclasses.replace(new, **jax.tree.map(lambda leaf, turned=turned: leaf[turned], columns))
-            state, drawn = functions.extend(tiny_parameters, state, new, None)
+            state, drawn = functions.prefill(tiny_parameters, state, new, None)
             found.append((drawn.tokens[place], drawn.log_probs[place]))
         found.append(jax.tree.map(np.asarray, state))
     for few, all_of_them in zip(found[:3], found[3:], strict=True):
         jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), few, all_of_them)
 
 
+@pytest.mark.slow
 def test_a_cache_that_lies_otherwise_is_the_same_cache(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """What was drawn, and what the cache holds then, whatever the order of its axes."""
     found = []
@@ -327,7 +334,8 @@ def test_a_cache_that_lies_otherwise_is_the_same_cache(tiny_model: ModelConfig, 
         functions = slot_functions(lying(tiny_model, order))
         state = SlotState.empty(lying(tiny_model, order), SLOTS, LENGTH)
         for slot in (1, 3):
-            state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 7 + slot], slot=slot, budget=12), None)
+            prompt = extension([1, 2, 7 + slot], slot=slot, budget=12)
+            state, _ = functions.prefill(tiny_parameters, state, prompt, None)
         state, record = functions.decode(tiny_parameters, state, np.array([3, SLOTS, 1], np.int32), None)
         state, more = functions.decode(tiny_parameters, state, ALL, None)
         cache = state.cache[0].mapped(lambda axes, leaf: np.einsum(f"{axes}->LSKMH", leaf))
@@ -344,7 +352,8 @@ def test_a_few_slots_are_decoded_as_all_are(tiny_model: ModelConfig, tiny_parame
     for slots in (ALL, rows):
         state = SlotState.empty(tiny_model, SLOTS, LENGTH)
         for slot in (1, 3):
-            state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 7 + slot], slot=slot, budget=12), None)
+            prompt = extension([1, 2, 7 + slot], slot=slot, budget=12)
+            state, _ = functions.prefill(tiny_parameters, state, prompt, None)
         state, record = functions.decode(tiny_parameters, state, slots, None)
         found.append((jax.tree.map(np.asarray, record), jax.tree.map(np.asarray, state)))
     (whole, expected), (few, got) = found
@@ -358,7 +367,7 @@ def test_an_answer_that_is_not_wanted_ends(tiny_model: ModelConfig, tiny_paramet
     functions = slot_functions(tiny_model)
     state = SlotState.empty(tiny_model, SLOTS, LENGTH)
     for slot in (1, 2):
-        state, _ = functions.extend(tiny_parameters, state, extension([1, 2, 4], slot=slot, budget=12), None)
+        state, _ = functions.prefill(tiny_parameters, state, extension([1, 2, 4], slot=slot, budget=12), None)
     state, record = functions.decode(tiny_parameters, state, np.where(ALL == 1, SLOTS, ALL), None)
     assert (np.asarray(record.tokens)[1] == -1).all() and np.asarray(record.tokens)[2, 0] >= 0
     assert state.budget[1] == 0

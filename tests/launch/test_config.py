@@ -1,11 +1,16 @@
 import json
 import pathlib
 import shlex
+from typing import Any
 
 import pytest
 
-from experiments.config import at_least, between, command_of, each, flatten, load_config, one_of, span
 from tars_jax import InputError
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.command_help import descriptions, list_fields
+from tars_jax.pipelines.config import command_of, flatten, load_config
+from tars_jax.pipelines.rules import JOB_RULES
+from tars_jax.rules import at_least, between, each, one_of, span
 
 CONFIG = """
 from ml_collections import ConfigDict
@@ -62,29 +67,32 @@ def test_overrides_are_read_by_the_type_of_the_field(root: pathlib.Path) -> None
     [
         (
             "--config.ppo.clip_hihg=0.2",
-            "config.ppo.clip_hihg is not a field of this config; did you mean config.ppo.clip_h",
+            "a field must be one of this config; got config.ppo.clip_hihg (did you mean config.ppo.clip_h",
         ),
         ("--config.epochs=3", "did you mean config.ppo.epochs?"),
-        ("--config.zzzzz=3", "config.zzzzz is not a field of this config; it takes one of grammar, ppo.clip_high,"),
-        ("--config.value=3", "config.value is a group of fields; it takes one of config.value.width."),
-        ("--config.ppo.epochs=two", "config.ppo.epochs got 'two'; it takes a whole number, for example 2."),
-        ("--config.ppo.epochs=2.5", "config.ppo.epochs got 2.5; it takes a whole number, for example 2."),
-        ("--config.ppo.clip_high=inf", "config.ppo.clip_high got inf; it takes a number, for example 0.28."),
-        ("--config.ppo.clip_high=nan", "config.ppo.clip_high got nan; it takes a number, for example 0.28."),
-        ("--config.ppo.clip_high=-0.1", "config.ppo.clip_high got -0.1; it takes a value from 0 to 1."),
-        ("--config.resume=maybe", "config.resume got 'maybe'; it takes true or false, for example True."),
-        ("--config.grammar=xml", "config.grammar got 'xml'; it takes one of 'text', 'tool'."),
+        ("--config.zzzzz=3", "a field must be one of grammar, ppo.clip_high,"),
+        ("--config.value=3", "a field must be one of config.value.width; got config.value, a group of fields"),
+        ("--config.ppo.epochs=two", "config.ppo.epochs must be a whole number, for example 2; got 'two'"),
+        ("--config.ppo.epochs=2.5", "config.ppo.epochs must be a whole number, for example 2; got 2.5"),
+        ("--config.ppo.clip_high=inf", "config.ppo.clip_high must be a number, for example 0.28; got inf"),
+        ("--config.ppo.clip_high=nan", "config.ppo.clip_high must be a number, for example 0.28; got nan"),
+        ("--config.ppo.clip_high=-0.1", "config.ppo.clip_high must be a value from 0 to 1; got -0.1"),
+        ("--config.resume=maybe", "config.resume must be true or false, for example True; got 'maybe'"),
+        ("--config.grammar=xml", "config.grammar must be one of 'text', 'tool'; got 'xml'"),
         (
             "--config.ppo.distance=1,b",
-            "config.ppo.distance got ('1', 'b'); it takes a tuple, each element a whole number",
+            "config.ppo.distance must be a tuple, each element a whole number",
         ),
-        ("--config.ppo.distance=5,2", "config.ppo.distance got (5, 2); it takes (least, most), each at least 1."),
-        ("--config.ppo.distance=0,2", "config.ppo.distance got (0, 2); it takes (least, most)"),
-        ("--config.ppo.distance=3", "config.ppo.distance got (3,); it takes (least, most)"),
-        ("--config.ppo.names=()", "config.ppo.names got (); it takes one or more, each one of 'left'"),
-        ("--seed=3", "'--seed=3' is no argument; it takes --config=FILE and --config.FIELD=VALUE."),
-        ("--config.seed", "'--config.seed' is no argument"),
-        ("--config=nothing", "it takes a .py config file, the config.json of a run, or one of dummy, dummy_long."),
+        ("--config.ppo.distance=5,2", "config.ppo.distance must be (least, most), each at least 1; got (5, 2)"),
+        ("--config.ppo.distance=0,2", "config.ppo.distance must be (least, most), each at least 1; got (0, 2)"),
+        ("--config.ppo.distance=3", "config.ppo.distance must be (least, most), each at least 1; got (3,)"),
+        ("--config.ppo.names=()", "config.ppo.names must be one or more, each one of 'left'"),
+        ("--seed=3", "an argument must be --config=FILE or --config.FIELD=VALUE; got '--seed=3'"),
+        ("--config.seed", "got '--config.seed'"),
+        (
+            "--config=nothing",
+            "--config must be a .py config file, the config.json of a run, or one of dummy, dummy_long; got ",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_named(root: pathlib.Path, flag: str, sentence: str) -> None:
@@ -127,11 +135,11 @@ def test_the_config_is_locked(root: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("stored", "sentence"),
     [
-        ("{", "is cut short or not JSON"),
-        ("[]", "is no config of a run"),
-        ('{"experiment": "other", "config": {}}', "is a config of the experiment 'other'"),
+        ("{", "must be a whole JSON file"),
+        ("[]", "must be a run's config"),
+        ('{"experiment": "other", "config": {}}', "must be a config of the experiment 'dummy'; got one of 'other'"),
         ('{"experiment": "dummy", "config": {"sed": 1}}', "did you mean config.seed?"),
-        ('{"experiment": "dummy", "config": {"seed": 1}}', "lacks the field grammar; it takes a text"),
+        ('{"experiment": "dummy", "config": {"seed": 1}}', "field grammar must be a text"),
     ],
 )
 def test_a_damaged_config_file_is_named(root: pathlib.Path, stored: str, sentence: str) -> None:
@@ -145,5 +153,36 @@ def test_a_damaged_config_file_is_named(root: pathlib.Path, stored: str, sentenc
 def test_a_python_file_without_get_config_is_named(root: pathlib.Path) -> None:
     path = root / "bad.py"
     path.write_text("x = 1\n")
-    with pytest.raises(InputError, match="bad.py cannot be read as a config"):
+    with pytest.raises(InputError, match="bad.py must be a Python file with a function get_config"):
         load(root, f"--config={path}")
+
+
+def test_help_takes_words_from_where_a_field_comes_from() -> None:
+    """The config's own, those of the config that it begins with, and those of a section under another name."""
+    about = descriptions(ROOT / "configs" / "reward_model.py")
+    assert about["annotated.verdicts"] == "the others are rewards only"
+    assert about["annotated.save_every"] == "updates between two checkpoints"
+    assert about["ppo.min_batch"] == "verdicts sampled for an update"
+    assert about["model.preset"] == "RUN/policy of an earlier stage"
+    said = list_fields("quickstart", [], ROOT, JOB_RULES)
+    for field in ("ppo.updates=15", "agent.max_steps=0", "browser.size=96", "supervised.optimizer=muon"):
+        assert said.partition(f"  --config.{field}\n")[2].startswith("      "), field
+    assert "--config.agent.grammar=text\n      of the answers; must be one of 'text', 'tool'\n" in said
+
+
+@pytest.mark.parametrize(
+    ("flag", "field", "value"),
+    [
+        ("ppo.balance=0.02", "router_aux_loss_weight", 0.02),
+        ("ppo.normalise_advantages=False", "normalize_advantages", False),
+        ("supervised.optimiser=adamw", "optimizer", "adamw"),
+        ("model.execution.travel=kernels", "expert_communication", "weight_gather"),
+        ("model.execution.products=turned", "products", "transposed"),
+    ],
+)
+def test_fields_of_earlier_versions_are_read_and_it_is_said(
+    flag: str, field: str, value: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = load_config("quickstart", [f"--config.{flag}"], root=ROOT, rules={})
+    assert {name.rpartition(".")[2]: got for name, got in flatten(config).items() if got == value}[field] == value
+    assert f"config.{flag.partition('=')[0]} is " in capsys.readouterr().err

@@ -15,19 +15,28 @@ CONFIG = """
 from ml_collections import ConfigDict
 
 def get_config():
-    return ConfigDict({"seed": 3, "run": "", "steps": 2, "error": ""})
+    return ConfigDict({
+        "seed": 3,
+        "run": "",
+        "steps": 2,  # that are counted
+        # How it ends,
+        # if not well.
+        "error": "",
+    })
 """
 EXPERIMENT = """
 import atexit, ctypes, errno, os, time
-from experiments.config import at_least
+from tars_jax.rules import at_least
 from tars_jax import GaveUp, InputError
+from tars_jax.training.extension import Extension
 
 RULES = {"steps": at_least(1)}
+EXTENSIONS = {"steps": Extension("count", again=("after",))}
 POSITIONAL = "error"
 
 def run(config, run_directory):
     if config.error == "input":
-        raise ExceptionGroup("workers", [InputError("maps/a.json is bad; it takes a map.")])
+        raise ExceptionGroup("workers", [InputError("maps/a.json must be a map; got a list")])
     if config.error == "gave_up":
         raise ExceptionGroup("workers", [GaveUp("Nobody came.")])
     if config.error == "disk":
@@ -46,7 +55,12 @@ def run(config, run_directory):
         libc.__cxa_atexit(libc.abort, None, None)  # as XLA's threads do when what they use is destroyed
         print("waiting", flush=True)
         time.sleep(60)
-    run_directory.finish("count", {"steps": config.steps})
+    if run_directory.finished("count") is None:
+        run_directory.finish("count", {"steps": config.steps})
+    if run_directory.finished("after") is None:
+        (run_directory.path / "trajectories" / "after").mkdir(parents=True)
+        (run_directory.path / "trajectories" / "after" / "0.trajectory").write_text(str(config.steps))
+        run_directory.finish("after", {"counted": config.steps})
     return 1 if config.error == "differs" else None
 """
 
@@ -68,7 +82,7 @@ def test_a_run_gets_a_directory_and_its_config_repeats_it(root: pathlib.Path) ->
         "experiment": "dummy",
         "config": {"seed": 3, "run": "", "steps": 5, "error": ""},
     }
-    assert json.loads((run / "stages.json").read_text()) == {"count": {"steps": 5}}
+    assert json.loads((run / "stages.json").read_text()) == {"count": {"steps": 5}, "after": {"counted": 5}}
     assert main(["dummy", f"--config={run}/config.json"], root) == 0
     (again,) = (path for path in (root / "runs").iterdir() if path != run)
     assert (again / "config.json").read_text() == (run / "config.json").read_text()
@@ -77,10 +91,13 @@ def test_a_run_gets_a_directory_and_its_config_repeats_it(root: pathlib.Path) ->
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["dumy"], "There is no experiment 'dumy'; the first argument takes one of dummy."),
-        (["dummy", "--config.step=1"], "config.step is not a field of this config; did you mean config.steps?"),
-        (["dummy", "--config.steps=0"], "config.steps got 0; it takes a value of at least 1."),
-        (["dummy", "--config.steps=many"], "config.steps got 'many'; it takes a whole number, for example 2."),
+        (["dumy"], "the first argument must be an experiment, one of dummy; got 'dumy'"),
+        (
+            ["dummy", "--config.step=1"],
+            "a field must be one of this config; got config.step (did you mean config.steps?)",
+        ),
+        (["dummy", "--config.steps=0"], "config.steps must be a value of at least 1; got 0"),
+        (["dummy", "--config.steps=many"], "config.steps must be a whole number, for example 2; got 'many'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(
@@ -91,15 +108,47 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     assert not (root / "runs").exists()
 
 
+def test_a_finished_run_goes_on_with_more(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is done again stands beside what it was; with less, or with another field, the run is another."""
+    assert main(["dummy", "--config.run=here"], root) == 0
+    again = ["dummy", "--config=here/config.json", "--config.run=here"]
+    assert main([*again, "--config.steps=5"], root) == 0
+    run = root / "here"
+    assert json.loads((run / "stages.json").read_text()) == {"count": {"steps": 5}, "after": {"counted": 5}}
+    assert json.loads((run / "config.json").read_text())["config"]["steps"] == 5
+    told = {folder.name: (folder / "0.trajectory").read_text() for folder in (run / "trajectories").iterdir()}
+    assert told == {"after": "5", "after-2": "2"}
+    before = (run / "stages.json").read_bytes()
+    for flags, field in ((["--config.steps=4"], "config.steps"), (["--config.steps=9", "--config.seed=1"], "config.s")):
+        assert main([*again, *flags], root) == 2
+        assert f"{field}" in capsys.readouterr().err and (run / "stages.json").read_bytes() == before
+    assert main(again, root) == 0  # nothing is left to do
+
+
+def test_a_run_that_is_refused_leaves_no_directory(root: pathlib.Path) -> None:
+    for flags, kept in ((["--config.run=new/run"], "new"), ([], "runs")):
+        assert main(["dummy", "--config.error=input", *flags], root) == 2
+        assert not (root / kept).exists()
+    (root / "mine").mkdir()
+    assert main(["dummy", "--config.error=input", "--config.run=mine"], root) == 2
+    assert list((root / "mine").iterdir()) == []
+    assert main(["dummy", "--config.error=gave_up", "--config.run=waits"], root) == 2  # that can be resumed
+    assert (root / "waits" / "config.json").exists()
+    assert main(["dummy", "--config.run=done"], root) == 0
+    record = (root / "done" / "stages.json").read_bytes()
+    assert main(["dummy", "--config.run=done", "--config.error=input"], root) == 2
+    assert (root / "done" / "stages.json").read_bytes() == record
+
+
 def test_a_value_without_a_flag_is_the_experiments_own(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dummy", "--config.steps=5", "differs", "--config.run=here"], root) == 1  # what run returned
     assert json.loads((root / "here" / "config.json").read_text())["config"]["error"] == "differs"
     assert main(["dummy", "one", "two"], root) == 2
-    assert capsys.readouterr().err == "one two are 2 values; one is taken, for config.error.\n"
+    assert capsys.readouterr().err == "config.error must be one value; got one two\n"
     other = root / "experiments" / "dummy.py"
     other.write_text(other.read_text().replace("POSITIONAL", "NOTHING"))
     assert main(["dummy", "one"], root) == 2
-    assert capsys.readouterr().err.startswith("'one' is no argument; it takes --config=FILE")
+    assert capsys.readouterr().err.startswith("an argument must be --config=FILE")
 
 
 def test_errors_of_a_run(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +165,7 @@ def test_errors_of_a_run(root: pathlib.Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == f"Nobody came. Resume with: {resume}"
 
     assert main(["dummy", "--config.error=input"], root) == 2
-    assert capsys.readouterr().err == "maps/a.json is bad; it takes a map.\n"
+    assert capsys.readouterr().err == "maps/a.json must be a map; got a list\n"
 
     assert main(["dummy", "--config.error=place"], root) == 2
     assert capsys.readouterr().err == "experiments/dummy.py/x cannot be used: Not a directory.\n"
@@ -142,8 +191,14 @@ def test_full_disk_while_the_run_directory_is_made(
 def test_help_names_the_fields(root: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["dummy", "--help"], root) == 0
     assert "--config.steps=2" in capsys.readouterr().out
+    assert main(["dummy", "--config.steps=7", "-h"], root) == 0
+    said = capsys.readouterr().out
+    assert "--config.steps=7\n      that are counted; must be a value of at least 1\n" in said
+    assert "--config.error=\n      How it ends, if not well\n" in said
     assert main([], root) == 2
     assert "experiments: dummy" in capsys.readouterr().out
+    assert main(["-h"], root) == main(["--help"], root) == 0
+    assert not (root / "runs").exists()
 
 
 @pytest.mark.multiprocess

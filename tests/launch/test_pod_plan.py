@@ -11,12 +11,12 @@ import jax
 import pytest
 
 from experiments.__main__ import ROOT
-from experiments.config import load_config
 from experiments.pod_plan import RULES, command, filled, mesh_on, run
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.sharding import make_mesh
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.pipelines.config import load_config
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.planning import chips
 from tars_jax.training.planning.programs import BatchShape, lower_value_update
 from tars_jax.training.planning.report import PodPlan, with_plan
@@ -39,7 +39,7 @@ SMALL = {
     "decode.mesh.expert": 1,
     "decode.mesh.tensor": 1,
     "decode.cache_length": 128,
-    "programs": "policy update,decode step,extend",  # the value update is the policy's with a smaller head
+    "programs": "policy update,decode step,prefill",  # the value update is the policy's with a smaller head
 }
 PLACES = ("run", "compiled", "page")
 
@@ -66,16 +66,16 @@ def test_an_axis_takes_what_the_others_leave() -> None:
 
 @pytest.mark.parametrize("sizes", [(0, 0, 1, 1), (1, 0, 3, 1), (-1, 1, 1, 1)])
 def test_axes_that_do_not_fit(sizes: tuple[int, int, int, int]) -> None:
-    with pytest.raises(InputError, match=r"config\.mesh got .*; it takes sizes whose product is 32"):
+    with pytest.raises(InputError, match=r"config\.mesh must be sizes whose product is 32"):
         filled(dict(zip(("data", "fsdp", "expert", "tensor"), sizes, strict=True)), 32, "mesh")
 
 
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--config.preset=huge", r"config\.preset got 'huge'; it takes one of"),
-        ("--config.programs=(training,)", r"config\.programs got .*; it takes some of policy update"),
-        ("--config.matmul_efficiency=2", r"config\.matmul_efficiency got 2\.0; it takes a value from 0\.01 to 1"),
+        ("--config.preset=huge", r"config\.preset must be one of .*; got 'huge'"),
+        ("--config.programs=(training,)", r"config\.programs must be some of policy update"),
+        ("--config.matmul_efficiency=2", r"config\.matmul_efficiency must be a value from 0\.01 to 1; got 2\.0"),
     ],
 )
 def test_impossible_fields(flag: str, message: str) -> None:
@@ -83,6 +83,7 @@ def test_impossible_fields(flag: str, message: str) -> None:
         load_config("pod_plan", [flag], root=ROOT, rules=RULES)
 
 
+@pytest.mark.full
 @pytest.mark.multiprocess
 @pytest.mark.skipif(not chips.compiler_installed(), reason="libtpu is not installed: pip install 'jax[tpu]==0.10.2'")
 def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
@@ -100,14 +101,14 @@ def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     plan = json.loads((tmp_path / "run" / "plan.json").read_text())
     assert plan["chips"] == 4 and plan["fits"]
     sizes = plan["bytes_per_chip"]
-    assert sizes["policy optimiser"] == pytest.approx(2 * sizes["policy parameters"], rel=0.01)  # AdamW's two moments
+    assert sizes["policy optimizer"] == pytest.approx(2 * sizes["policy parameters"], rel=0.01)  # AdamW's two moments
     policy, decode, extend = plan["programs"]
-    assert policy["memory"]["arguments"] > sizes["policy parameters"] + sizes["policy optimiser"]
+    assert policy["memory"]["arguments"] > sizes["policy parameters"] + sizes["policy optimizer"]
     assert decode["memory"]["arguments"] > sizes["decode cache"]
     assert policy["memory"]["host"] > 0 == decode["memory"]["host"]
     for program in (policy, decode, extend):
         assert program["flops"] > program["useful_flops"] / 4 / 2
-        assert 0 < program["roofline"]["utilisation"] < 1
+        assert 0 < program["roofline"]["utilization"] < 1
     assert min(policy["useful_flops"], extend["useful_flops"]) > decode["useful_flops"]
     kinds = {each["kind"] for each in policy["collectives"] if "fsdp" in each["axes"]}
     assert "all-gather" in kinds and kinds & {"reduce-scatter", "all-reduce"}
@@ -118,12 +119,13 @@ def test_a_small_slice_is_compiled(tmp_path: pathlib.Path) -> None:
     assert len(list((tmp_path / "compiled").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_the_value_update_of_a_plan(tiny_model: ModelConfig) -> None:
     """For shapes alone: a value for each token, and no vocabulary in the outputs or the state."""
     mesh = make_mesh({}, jax.devices()[:1])
-    optimiser = make_optimiser(OptimiserConfig(1e-3))
+    optimizer = make_optimizer(OptimizerConfig(1e-3))
     with jax.set_mesh(mesh):
-        lowered = lower_value_update(tiny_model, optimiser, BatchShape(2, 24, 1, (16, 16)), mesh)
+        lowered = lower_value_update(tiny_model, optimizer, BatchShape(2, 24, 1, (16, 16)), mesh)
     state, metrics = lowered.out_info
     assert set(metrics) == {"value_loss", "explained_variance", "value_gradient_norm"}
     assert state.parameters["scalar_head"]["kernel"].shape == (tiny_model.width, 1)
@@ -159,5 +161,5 @@ def test_a_mesh_that_the_grid_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("experiments.pod_plan.make_mesh", refuse)
     slice_ = chips.Slice(chips.CHIPS["v5p"], (4, 4, 4), tuple(range(64)))
-    with pytest.raises(InputError, match=r"config\.mesh got .*; it takes sizes that are products of sides.* 4x4x4"):
+    with pytest.raises(InputError, match=r"config\.mesh must be products of sides.* 4x4x4"):
         mesh_on(slice_, {"data": 1, "fsdp": 8, "expert": 8, "tensor": 1}, "mesh")

@@ -15,14 +15,14 @@ from tars_jax import InputError
 from tars_jax.model.attention import (
     attend,
     attend_cache,
-    find_runs,
+    find_segment_spans,
     most_windows,
     within_segments,
 )
+from tars_jax.model.bucketed import bucket_sizes
 from tars_jax.model.cache import ORDERS, Order
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import CUDNN_OUT, REMAT, Execution
-from tars_jax.model.grouped import bucket_sizes
 from tars_jax.model.policy import Inputs, Parameters, forward
 
 B, T, N, K, H = 1, 384, 2, 1, 8
@@ -36,6 +36,7 @@ def test_dense_by_hand() -> None:
     np.testing.assert_allclose(y.ravel(), [1, 2, 5, 7], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_splash_is_dense() -> None:
     """Interpreted: the TPU's kernel in blocks of 128, its gradients too."""
     keys = jax.random.split(jax.random.key(0), 4)
@@ -55,7 +56,7 @@ def test_splash_is_dense() -> None:
 
 
 def test_runs_by_hand() -> None:
-    runs = find_runs(jnp.asarray([[1, 1, 2, 2, 2, 0], [1, 1, 1, 1, 1, 1], [1, 2, 3, 4, 5, 6]]), 3)
+    runs = find_segment_spans(jnp.asarray([[1, 1, 2, 2, 2, 0], [1, 1, 1, 1, 1, 1], [1, 2, 3, 4, 5, 6]]), 3)
     np.testing.assert_array_equal(runs.starts[:2], [[0, 2, 5, -1], [0, -1, -1, -1]])
     np.testing.assert_array_equal(runs.lengths[:2], [[2, 3, 1], [6, -1, -1]])
     np.testing.assert_array_equal(runs.complete, [True, True, False])
@@ -136,9 +137,9 @@ def test_cudnn_is_dense_on_a_gpu() -> None:
 def test_what_a_backend_cannot() -> None:
     q = jnp.zeros((1, 100, 2, 8))
     segments = jnp.ones((1, 100), jnp.int32)
-    with pytest.raises(InputError, match="'splash' takes rows of a multiple of 128, got 100"):
+    with pytest.raises(InputError, match="attention=splash a row must be a multiple of 128 tokens; got 100"):
         attend(q, q, q, within_segments(segments, "splash"))
-    with pytest.raises(InputError, match="'cudnn' takes model.dtype bfloat16, got float32"):
+    with pytest.raises(InputError, match="model.dtype must be bfloat16 with execution.attention=cudnn; got float32"):
         attend(q, q, q, within_segments(segments, "cudnn"))
 
 
@@ -180,7 +181,7 @@ def text_alone(rows: int, length: int) -> Inputs:
     """One token again and again, in rows of one segment without images."""
     zeros = np.zeros((rows, length), np.int32)
     positions = np.broadcast_to(np.arange(length, dtype=np.int32), (3, rows, length))
-    return Inputs(zeros + 7, positions, zeros + 1, np.zeros((rows, 0, 1, 1, 3), np.uint8), zeros - 1)
+    return Inputs(zeros + 7, positions, zeros + 1, (), zeros - 1)
 
 
 @pytest.mark.full
@@ -195,7 +196,8 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
     def saved(model: ModelConfig) -> int:
         """Numbers that the scan over layers hands to the way back."""
         closed = jax.make_jaxpr(lambda parameters: jax.vjp(lambda p: loss(model, p), parameters))(tiny_parameters)
-        (scan,) = (eqn for eqn in closed.eqns if eqn.primitive.name == "scan")
+        equations: list[Any] = closed.eqns
+        (scan,) = (eqn for eqn in equations if eqn.primitive.name == "scan")
         return sum(out.aval.size for out in scan.outvars)
 
     sizes, expected = {}, jax.jit(jax.grad(lambda p: loss(tiny_model, p)))(tiny_parameters)
@@ -216,6 +218,7 @@ def test_remat_policies_change_memory_and_not_numbers(tiny_model: ModelConfig, t
     assert sizes["full"] < sizes["products"] < sizes["none"] > sizes["outputs"]
 
 
+@pytest.mark.slow
 def test_layers_in_one_turn_of_the_loop_are_the_same_layers(
     tiny_model: ModelConfig, tiny_parameters: Parameters
 ) -> None:

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from tars_jax import InputError
-from tars_jax.model.assignments import Weights, by_expert
-from tars_jax.model.bucketed import bucketed
+from tars_jax.model.bucketed import bucket_sizes, bucketed
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
+from tars_jax.model.expert_groups import Weights, group_by_expert
 from tars_jax.model.experts import FEW_TOKENS, Experts, all_experts
-from tars_jax.model.grouped import bucket_sizes
 from tars_jax.model.ragged import RaggedDot, megablox_dot, ragged, tokamax_dot
 
 G, D, F, E, K = 40, 6, 5, 4, 2
@@ -59,7 +58,7 @@ def values_and_gradients(way: str) -> Any:
         def layer(x: jax.Array, gates: jax.Array, weights: Weights) -> jax.Array:
             if way == "all experts":
                 return all_experts(x, gates, chosen, weights)
-            return WAYS[way](x, gates, by_expert(chosen, E), weights)
+            return WAYS[way](x, gates, group_by_expert(chosen, E), weights)
 
         y, pull = jax.vjp(layer, x, gates, weights)
         return y, pull(probe)
@@ -67,8 +66,17 @@ def values_and_gradients(way: str) -> Any:
     return jax.jit(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ["random", "one expert takes all first choices", "in blocks", "half is padding"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "random",
+        "one expert takes all first choices",
+        pytest.param("in blocks", marks=pytest.mark.full),
+        "half is padding",
+    ],
+)
 def test_each_way_is_all_experts(kind: str, way: str) -> None:
     """Of the kinds, one leaves experts without a row and one leaves rows without an expert."""
     if way.startswith("tokamax"):
@@ -104,7 +112,7 @@ def test_megablox_blocks_need_not_divide(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_runs_by_hand() -> None:
     """Expert 1 has assignments 1, 2 and 5, expert 0 has 0 and 3; 4 is nobody's."""
-    runs = by_expert(jnp.asarray([[0, 1], [1, 0], [2, 1]]), 2)
+    runs = group_by_expert(jnp.asarray([[0, 1], [1, 0], [2, 1]]), 2)
     assert runs.order.tolist() == [0, 3, 1, 2, 5, 4] and runs.sizes.tolist() == [2, 3]
     assert [bucket_sizes(load) for load in (0, 100, 1000, 10**6)] == [(16,), (64, 16), (512, 128, 32), (512,)]
 
@@ -113,11 +121,11 @@ def test_work_follows_the_routing(monkeypatch: pytest.MonkeyPatch) -> None:
     """40 assignments of one expert are a bucket of 32 and one of 16, or three of 16; nobody's assignments are none."""
     seen: list[int] = []
     monkeypatch.setattr(
-        "tars_jax.model.bucketed._swiglu", lambda a, b: jax.debug.callback(lambda: seen.append(1)) or jax.nn.silu(a) * b
+        "tars_jax.model.bucketed.swiglu", lambda a, b: jax.debug.callback(lambda: seen.append(1)) or jax.nn.silu(a) * b
     )
     x, gates, weights = jnp.ones((G, D)), jnp.ones((G, 1)), random_weights(jax.random.key(3))
     for sizes, expert, buckets in (((32, 16), 2, 2), ((16,), 2, 3), ((32, 16), E, 0)):
-        layer = jax.jit(lambda chosen, sizes=sizes: bucketed(x, gates, by_expert(chosen, E), weights, sizes))
+        layer = jax.jit(lambda chosen, sizes=sizes: bucketed(x, gates, group_by_expert(chosen, E), weights, sizes))
         jax.block_until_ready(layer(jnp.full((G, 1), expert)))
         jax.effects_barrier()
         assert len(seen) == buckets

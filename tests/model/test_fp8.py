@@ -20,7 +20,7 @@ from tars_jax.model.sharding import make_mesh
 
 GOLDENS = Path(__file__).with_name("goldens")
 ROWS, COLUMNS = 8, 12  # of a block; 32, 24 and 16 rows and columns are no multiples of 12
-QUANTISATION = {
+QUANTIZATION = {
     "quant_method": "fp8",
     "activation_scheme": "dynamic",
     "fmt": "e4m3",
@@ -32,12 +32,12 @@ QUERY = "model.language_model.layers.0.self_attn.q_proj.weight"
 Tensors = dict[str, np.ndarray]
 
 
-def written(folder: Path, kind: str, quantisation: Any, *files: Tensors) -> Path:
+def written(folder: Path, kind: str, quantization: Any, *files: Tensors) -> Path:
     """A checkpoint of several files, with the config of a golden one."""
     folder.mkdir()
     config = json.loads((GOLDENS / kind / "config.json").read_bytes())
-    if quantisation is not None:
-        config["quantization_config"] = quantisation
+    if quantization is not None:
+        config["quantization_config"] = quantization
     (folder / "config.json").write_text(json.dumps(config))
     weight_map: dict[str, str] = {}
     for number, tensors in enumerate(files):
@@ -47,7 +47,7 @@ def written(folder: Path, kind: str, quantisation: Any, *files: Tensors) -> Path
     return folder
 
 
-def quantised(tensors: Tensors, block: tuple[int, int] = (ROWS, COLUMNS)) -> tuple[Tensors, Tensors, Tensors]:
+def quantized(tensors: Tensors, block: tuple[int, int] = (ROWS, COLUMNS)) -> tuple[Tensors, Tensors, Tensors]:
     """Stored tensors, their scales, and what both stand for; vision, norms, routers, embedding and head stay."""
     stored, scales, exact = {}, {}, {}
     for name, tensor in tensors.items():
@@ -91,9 +91,9 @@ def separate(tensors: Tensors) -> Tensors:
 def test_tensors_are_their_bytes_times_the_scale_of_the_block(
     kind: str, layout: Callable[[Tensors], Tensors], tmp_path: Path
 ) -> None:
-    stored, scales, exact = quantised(layout(load_file(GOLDENS / kind / "model.safetensors")))
+    stored, scales, exact = quantized(layout(load_file(GOLDENS / kind / "model.safetensors")))
     assert len(scales) >= 3 * 6
-    ours = OpenWeights(written(tmp_path / "fp8", kind, QUANTISATION, stored, scales))
+    ours = OpenWeights(written(tmp_path / "fp8", kind, QUANTIZATION, stored, scales))
     plain = OpenWeights(written(tmp_path / "float32", kind, None, exact))
     assert ours.config == plain.config
     expected = {tensor.theirs: parts for tensor, parts in plain.by_file()}
@@ -107,9 +107,9 @@ def test_tensors_are_their_bytes_times_the_scale_of_the_block(
 
 
 def test_an_fp8_checkpoint_beside_its_scales_is_imported(tmp_path: Path) -> None:
-    stored, scales, exact = quantised(load_file(GOLDENS / "qwen3_vl" / "model.safetensors"))
+    stored, scales, exact = quantized(load_file(GOLDENS / "qwen3_vl" / "model.safetensors"))
     mesh = make_mesh({}, jax.devices()[:1])
-    _, ours = import_checkpoint(written(tmp_path / "fp8", "qwen3_vl", QUANTISATION, stored | scales), mesh)
+    _, ours = import_checkpoint(written(tmp_path / "fp8", "qwen3_vl", QUANTIZATION, stored | scales), mesh)
     _, expected = import_checkpoint(written(tmp_path / "float32", "qwen3_vl", None, exact), mesh)
     jax.tree.map(np.testing.assert_array_equal, ours, expected)
 
@@ -117,26 +117,26 @@ def test_an_fp8_checkpoint_beside_its_scales_is_imported(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"quant_method": "awq"}, "config.json: quantization_config.quant_method must be 'fp8', got 'awq'"),
-        ({"quant_method": None}, "config.json: quantization_config.quant_method must be 'fp8', got None"),
-        ({"activation_scheme": "static"}, "quantization_config.activation_scheme must be 'dynamic', got 'static'"),
-        ({"weight_block_size": None}, "quantization_config.weight_block_size must be two positive integers, got None"),
-        ({"weight_block_size": [8]}, r"weight_block_size must be two positive integers, got \[8\]"),
-        ({"weight_block_size": [8, True]}, r"weight_block_size must be two positive integers, got \[8, True\]"),
+        ({"quant_method": "awq"}, "config.json: quantization_config.quant_method must be 'fp8'; got 'awq'"),
+        ({"quant_method": None}, "config.json: quantization_config.quant_method must be 'fp8'; got nothing"),
+        ({"activation_scheme": "static"}, "quantization_config.activation_scheme must be 'dynamic'; got 'static'"),
+        ({"weight_block_size": None}, "quantization_config.weight_block_size must be two positive integers; got None"),
+        ({"weight_block_size": [8]}, r"weight_block_size must be two positive integers; got \[8\]"),
+        ({"weight_block_size": [8, True]}, r"weight_block_size must be two positive integers; got \[8, True\]"),
         ({"weight_block_size": [8, 8]}, r"2\d of another shape or type: .*proj.weight_scale_inv is BF16 "),
     ],
 )
-def test_other_quantisations_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    stored, scales, _ = quantised(load_file(GOLDENS / "qwen3_vl" / "model.safetensors"))
-    folder = written(tmp_path / "fp8", "qwen3_vl", QUANTISATION | changes, stored, scales)
+def test_other_quantizations_are_refused(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    stored, scales, _ = quantized(load_file(GOLDENS / "qwen3_vl" / "model.safetensors"))
+    folder = written(tmp_path / "fp8", "qwen3_vl", QUANTIZATION | changes, stored, scales)
     with pytest.raises(InputError, match=message):
         OpenWeights(folder)
 
 
 def test_scales_that_are_not_there_or_have_no_tensor_are_named(tmp_path: Path) -> None:
-    stored, scales, _ = quantised(load_file(GOLDENS / "qwen3_vl" / "model.safetensors"))
+    stored, scales, _ = quantized(load_file(GOLDENS / "qwen3_vl" / "model.safetensors"))
     scales["lm_head.weight_scale_inv"] = scales.pop(f"{QUERY}_scale_inv")
     with pytest.raises(InputError, match=rf"1 missing: {QUERY}_scale_inv; 1 unexpected: lm_head.weight_scale_inv$"):
-        OpenWeights(written(tmp_path / "fp8", "qwen3_vl", QUANTISATION, stored, scales))
+        OpenWeights(written(tmp_path / "fp8", "qwen3_vl", QUANTIZATION, stored, scales))
     with pytest.raises(InputError, match=rf"unexpected: .*of another .*: .*{QUERY} is F8_E4M3 \[64, 32\] instead of"):
         OpenWeights(written(tmp_path / "silent", "qwen3_vl", None, {QUERY: stored.pop(QUERY)}, stored, scales))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tars_jax.model.assignments import Weights
+from tars_jax.model.expert_groups import Weights
 from tars_jax.model.gathered import can_gather, gathered
 from tars_jax.model.grouped import grouped
 from tars_jax.model.sharding import make_mesh
@@ -38,7 +38,7 @@ def test_one_device_has_nothing_to_gather() -> None:
 
 
 @pytest.mark.multiprocess
-def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[[str], list[str]]) -> None:
+def test_eight_devices_compute_what_one_does(on_eight_devices: Callable[..., list[str]]) -> None:
     assert on_eight_devices(__file__) == ["same"] * 2
 
 

@@ -11,11 +11,11 @@ import pytest
 from jax.experimental.pallas.ops.gpu import ragged_dot_mgpu, transposed_ragged_dot_mgpu
 
 from tars_jax import InputError
-from tars_jax.model.assignments import Weights
 from tars_jax.model.execution import Execution
+from tars_jax.model.expert_groups import Weights
 from tars_jax.model.experts import all_experts
 from tars_jax.model.grouped import grouped
-from tars_jax.model.hopper import _tiles, hopper_dot
+from tars_jax.model.hopper import hopper_dot, tile_sizes
 
 R, E, D, F = 96, 4, 256, 128
 SIZES = (30, 0, 41, 17)  # 8 rows belong to nobody
@@ -78,6 +78,7 @@ def test_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     require_equal(gradients(hopper_dot, *arrays()), by_hand(*arrays()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_what_kernels_leave_behind_the_last_run_gets_nowhere(monkeypatch: pytest.MonkeyPatch, sparse: bool) -> None:
     """A fifth of the assignments is nobody's. Kernels that leave NaN there give what all experts on all tokens do."""
@@ -112,13 +113,13 @@ def test_on_a_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outer", "side", "steps", "neighbours"), [(768, 192, 4, 2), (2048, 128, 5, 2), (128, 128, 5, 1), (384, 192, 4, 2)]
+    ("outer", "side", "steps", "neighbors"), [(768, 192, 4, 2), (2048, 128, 5, 2), (128, 128, 5, 1), (384, 192, 4, 2)]
 )
-def test_tiles_divide_what_they_cover(outer: int, side: int, steps: int, neighbours: int) -> None:
-    tiles = _tiles(outer)
-    assert (tiles["block_n"], tiles["max_concurrent_steps"], tiles["grid_block_n"]) == (side, steps, neighbours)
+def test_tiles_divide_what_they_cover(outer: int, side: int, steps: int, neighbors: int) -> None:
+    tiles = tile_sizes(outer)
+    assert (tiles["block_n"], tiles["max_concurrent_steps"], tiles["grid_block_n"]) == (side, steps, neighbors)
     shared = steps * 64 * (128 + side) * 2 + 128 * side * 2
-    assert shared <= 227 * 1024 and outer % (side * neighbours) == 0
+    assert shared <= 227 * 1024 and outer % (side * neighbors) == 0
 
 
 def test_it_lowers_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +135,7 @@ def test_it_lowers_for_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_the_kernels_do_not_take() -> None:
     rows, kernels, sizes, _ = arrays()
-    with pytest.raises(
-        InputError, match="'hopper' takes model.dtype bfloat16 and widths that are multiples of 128, got f"
-    ):
+    with pytest.raises(InputError, match="hopper model.dtype must be bfloat16, and widths multiples of 128; got f"):
         hopper_dot(rows.astype(jnp.float32), kernels.astype(jnp.float32), sizes)
     with pytest.raises(InputError, match="got bfloat16 and 256x96"):
         hopper_dot(rows, kernels[..., :96], sizes)

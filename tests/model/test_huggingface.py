@@ -72,6 +72,7 @@ def imported() -> Any:
     return functools.cache(lambda kind: import_checkpoint(GOLDENS / kind, mesh()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_hidden_states_and_logits_are_those_of_transformers(kind: str, imported: Any) -> None:
     config, parameters = imported(kind)
@@ -141,6 +142,7 @@ def test_an_export_keeps_every_type(tmp_path: Path) -> None:
     assert json.loads((folder / "config.json").read_bytes())["torch_dtype"] == "float32"
 
 
+@pytest.mark.slow
 def test_a_value_model_starts_from_a_checkpoint(imported: Any) -> None:
     config, policy = imported("qwen2_5_vl")
     value_model = dataclasses.replace(config, scalar_head=True, vocabulary_head=False)
@@ -166,7 +168,7 @@ def test_wrong_tensors_are_all_named_and_nothing_is_loaded(tmp_path: Path, monke
     tensors["lm_head.weight"] = tensors["lm_head.weight"][:-1]
     tensors["model.visual.merger.norm.bias"] = np.zeros(16, np.int32)
     save_file(tensors, folder / "model.safetensors")
-    monkeypatch.setattr(reading, "_spread", None)
+    monkeypatch.setattr(reading, "spread", None)
     message = (
         r"1 missing: model\.language_model\.norm\.weight; "
         r"1 unexpected: model\.language_model\.layers\.7\.mlp\.gate\.weight; "
@@ -217,7 +219,7 @@ def test_a_head_beside_tied_embeddings(tmp_path: Path) -> None:
     model, parameters = import_checkpoint(folder, mesh())
     assert model.tied_embeddings and "vocabulary_head" not in parameters
     resaved(folder, lambda old: old | {"lm_head.weight": old[EMBEDDING] + 1})
-    with pytest.raises(InputError, match="lm_head.weight is not the embedding, and config.json says tie_word"):
+    with pytest.raises(InputError, match="lm_head.weight must be the embedding.* tie_word"):
         import_checkpoint(folder, mesh())
 
 
@@ -231,7 +233,7 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file model.safetensors"):
         import_checkpoint(folder, mesh())
     (folder / "config.json").unlink()
-    with pytest.raises(InputError, match=r"config.json cannot be read as JSON"):
+    with pytest.raises(InputError, match=r"config.json does not exist"):
         import_checkpoint(folder, mesh())
 
 
@@ -267,15 +269,15 @@ def test_an_index_names_files_of_its_folder(tmp_path: Path, name: str) -> None:
 def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     folder, name = copied(tmp_path, "qwen3_vl"), "model.language_model.norm.weight"
     resaved(folder, lambda old: old | {name: np.full_like(old[name], np.nan)})
-    with pytest.raises(InputError, match=rf"model.safetensors: {name} holds numbers that are not finite"):
+    with pytest.raises(InputError, match=rf"model.safetensors: {name} must be finite"):
         import_checkpoint(folder, mesh())
 
 
 def test_weights_are_kept_in_no_other_type(imported: Any, tmp_path: Path) -> None:
     for dtype in ("int8", "float16", "half"):
-        with pytest.raises(InputError, match=f"dtype got '{dtype}'; it takes one of float32, bfloat16"):
+        with pytest.raises(InputError, match=f"dtype must be one of float32, bfloat16; got '{dtype}'"):
             import_checkpoint(GOLDENS / "qwen3_vl", mesh(), dtype=dtype)
-        with pytest.raises(InputError, match=f"dtype got '{dtype}'; it takes one of float32, bfloat16"):
+        with pytest.raises(InputError, match=f"dtype must be one of float32, bfloat16; got '{dtype}'"):
             export_checkpoint(tmp_path / "a", *imported("qwen3_vl"), dtype=dtype)
     assert not list(tmp_path.iterdir())
 
@@ -295,22 +297,22 @@ def test_what_cannot_be_exported(imported: Any, tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=f"parameters: {words}"):
             export_checkpoint(tmp_path / "a", config, {**parameters, **wrong})
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="which exists"):
         export_checkpoint(tmp_path, config, parameters)
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").write_text("...")
-    with pytest.raises(InputError, match="a cannot be made, as .*file is a file"):
+    with pytest.raises(InputError, match="got .*a, and .*file is a file"):
         export_checkpoint(tmp_path / "file" / "a", config, parameters)
 
 
 @pytest.mark.multiprocess
-def test_eight_devices_get_their_slices(on_eight_devices: Callable[[str], list[str]]) -> None:
+def test_eight_devices_get_their_slices(on_eight_devices: Callable[..., list[str]]) -> None:
     """Eight devices take a process of their own: this file, run as a script."""
     assert on_eight_devices(__file__) == ["same"]
 
 
 def watched(spread: Callable[..., jax.Array], largest: list[int]) -> Callable[..., jax.Array]:
-    """`reading._spread` that looks at all arrays there are, and at what it puts on one device."""
+    """`reading.spread` that looks at all arrays there are, and at what it puts on one device."""
 
     def run(array: np.ndarray, *args: Any) -> jax.Array:
         made = spread(array, *args)
@@ -324,11 +326,11 @@ def watched(spread: Callable[..., jax.Array], largest: list[int]) -> Callable[..
 def main() -> None:
     eight = make_mesh({"expert": 4, "fsdp": 2})
     largest: list[int] = []
-    spread, reading._spread = reading._spread, watched(reading._spread, largest)
+    spread, reading.spread = reading.spread, watched(reading.spread, largest)
     _, parameters = import_checkpoint(GOLDENS / "qwen3_vl_moe", eight)
     # The largest parameter is the queries' kernel, 3 layers of 32 x 4 x 16; no array has more than its eighth anywhere.
     assert max(largest) == 3 * 32 * 4 * 16 // 8, max(largest)
-    reading._spread = spread
+    reading.spread = spread
     _, whole = import_checkpoint(GOLDENS / "qwen3_vl_moe", mesh())
     jax.tree.map(np.testing.assert_array_equal, parameters, whole)
     shardings = parameter_shardings(eight, whole)

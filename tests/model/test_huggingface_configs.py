@@ -45,12 +45,12 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
     (folder / "processor_config.json").write_text('{"processor_class": "Qwen3VLProcessor"}')
     assert read_config(folder).vision.min_pixels == 100
     for wrong, message in (
-        ('{"max_pixels": "many"}', "max_pixels must be a positive integer, got 'many'"),
+        ('{"max_pixels": "many"}', "max_pixels must be a positive integer; got 'many'"),
         ('{"min_pixels": 900, "max_pixels": 100}', "min_pixels 900 must be at most max_pixels 100"),
-        ('{"size": 900}', "size must be a JSON object, got 900"),
+        ('{"size": 900}', "size must be a JSON object; got 900"),
         ('{"image_mean": [0.5, 0.5, "0.5"]}', "image_mean must be three numbers"),
         ('{"image_std": [0.5, 0, 0.5]}', "image_std must be three positive numbers"),
-        ("[" * 100_000, "cannot be read as JSON"),
+        ("[" * 100_000, "must be a whole JSON file"),
     ):
         (folder / "preprocessor_config.json").write_text(wrong)
         with pytest.raises(InputError, match=f"preprocessor_config.json:? {message}"):
@@ -60,45 +60,45 @@ def test_pixels_of_an_image_in_every_place_where_files_say_so(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "llama"}, "config.json: model_type must be one of qwen3_vl_moe, .*, got 'llama'"),
-        ({"hidden_size": "32"}, "config.json: hidden_size must be a positive integer, got '32'"),
+        ({"model_type": "llama"}, "config.json: model_type must be one of qwen3_vl_moe, .*; got 'llama'"),
+        ({"hidden_size": "32"}, "config.json: hidden_size must be a positive integer; got '32'"),
         ({"mlp_only_layers": [0]}, "checkpoint: .* missing: model.language_model.layers.0.mlp.down_proj.weight"),
-        ({"mlp_only_layers": 0}, "config.json: mlp_only_layers must be a list of blocks, got 0"),
-        ({"decoder_sparse_step": 0}, "config.json: decoder_sparse_step must be a positive integer, got 0"),
-        ({"quantization_config": [8]}, r"config.json: quantization_config must be a JSON object, got \[8\]"),
-        ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu', got 'gelu'"),
-        ({"rope_parameters": {"rope_type": "linear"}}, "must be of type default, mrope or yarn, got 'linear'"),
+        ({"mlp_only_layers": 0}, "config.json: mlp_only_layers must be a list of blocks; got 0"),
+        ({"decoder_sparse_step": 0}, "config.json: decoder_sparse_step must be a positive integer; got 0"),
+        ({"quantization_config": [8]}, r"config.json: quantization_config must be a JSON object; got \[8\]"),
+        ({"hidden_act": "gelu"}, "config.json: hidden_act must be 'silu'; got 'gelu'"),
+        ({"rope_parameters": {"rope_type": "linear"}}, "must be of type default, mrope or yarn; got 'linear'"),
         ({"rope_parameters": {"rope_type": "yarn", "rope_theta": 5e6, "factor": 0.5}}, "factor must be 1 or more"),
         ({"num_hidden_layers": 2}, r"checkpoint: .* 11 unexpected: model.language_model.layers.2"),
-        ({"model_type": ["qwen3_vl"]}, r"config.json: model_type must be one of .*, got \['qwen3_vl'\]"),
-        ({"image_token_id": "5"}, "config.json: image_token_id must be an integer of 0 or more, got '5'"),
-        ({"image_token_id": 40}, "config.json: image_token_id must be at most 39, got 40"),
-        ({"tie_word_embeddings": "false"}, "config.json: tie_word_embeddings must be true or false, got 'false'"),
-        ({"vision_config": [1]}, r"config.json: vision_config must be a JSON object, got \[1\]"),
-        ({"text_config": "qwen3"}, "config.json: text_config must be a JSON object, got 'qwen3'"),
-        ({"rope_parameters": "default"}, "config.json: rope_parameters must be a JSON object, got 'default'"),
-        ({"rope_parameters": {"rope_theta": "5e6"}}, "config.json: rope_theta must be a positive number, got '5e6'"),
+        ({"model_type": ["qwen3_vl"]}, r"config.json: model_type must be one of .*; got \['qwen3_vl'\]"),
+        ({"image_token_id": "5"}, "config.json: image_token_id must be an integer of 0 or more; got '5'"),
+        ({"image_token_id": 40}, "config.json: image_token_id must be at most 39; got 40"),
+        ({"tie_word_embeddings": "false"}, "config.json: tie_word_embeddings must be true or false; got 'false'"),
+        ({"vision_config": [1]}, r"config.json: vision_config must be a JSON object; got \[1\]"),
+        ({"text_config": "qwen3"}, "config.json: text_config must be a JSON object; got 'qwen3'"),
+        ({"rope_parameters": "default"}, "config.json: rope_parameters must be a JSON object; got 'default'"),
+        ({"rope_parameters": {"rope_theta": "5e6"}}, "config.json: rope_theta must be a positive number; got '5e6'"),
         ({"rope_parameters": {"rope_theta": 1e6, "mrope_section": ["4", 2, 2]}}, "mrope_section must be three numbers"),
-        ({"rope_parameters": {"rope_theta": 1e6, "mrope_section": [4, 2, 2.5]}}, "three integers of 0 or more, got "),
-        ({"rms_norm_eps": float("nan")}, "config.json: rms_norm_eps must be a positive number, got nan"),
-        ({"head_dim": 16.0}, "config.json: head_dim must be a positive integer, got 16.0"),
-        ({"num_key_value_heads": True}, "config.json: num_key_value_heads must be a positive integer, got True"),
-        ({"hidden_size": 10**30}, "config.json: hidden_size must be at most 1048576, got 10000"),
-        ({"head_dim": 10**12}, "config.json: head_dim must be at most 1048576, got 1000000000000"),
-        ({"vocab_size": 10**12}, "config.json: vocab_size must be at most 1048576, got 1000000000000"),
-        ({"num_hidden_layers": 10**9}, "config.json: num_hidden_layers must be at most 4096, got 1000000000"),
-        ({"num_experts": 2**15}, "config.json: num_experts must be at most 32767, got 32768"),
-        ({"rms_norm_eps": 10**400}, "config.json: rms_norm_eps must be a positive number, got 10000"),
+        ({"rope_parameters": {"rope_theta": 1e6, "mrope_section": [4, 2, 2.5]}}, "three integers of 0 or more; got "),
+        ({"rms_norm_eps": float("nan")}, "config.json: rms_norm_eps must be a positive number; got nan"),
+        ({"head_dim": 16.0}, "config.json: head_dim must be a positive integer; got 16.0"),
+        ({"num_key_value_heads": True}, "config.json: num_key_value_heads must be a positive integer; got True"),
+        ({"hidden_size": 10**30}, "config.json: hidden_size must be at most 1048576; got 10000"),
+        ({"head_dim": 10**12}, "config.json: head_dim must be at most 1048576; got 1000000000000"),
+        ({"vocab_size": 10**12}, "config.json: vocab_size must be at most 1048576; got 1000000000000"),
+        ({"num_hidden_layers": 10**9}, "config.json: num_hidden_layers must be at most 4096; got 1000000000"),
+        ({"num_experts": 2**15}, "config.json: num_experts must be at most 32767; got 32768"),
+        ({"rms_norm_eps": 10**400}, "config.json: rms_norm_eps must be a positive number; got 10000"),
         ({"vision_config": {"num_position_embeddings": 10**30}}, "num_position_embeddings must be at most 1048576"),
-        ({"vision_config": {"spatial_merge_size": 10**5}}, "spatial_merge_size must be at most 64, got 100000"),
-        ({"num_key_value_heads": 3}, "config.json: query_heads 4 must be a multiple of kv_heads 3"),
+        ({"vision_config": {"spatial_merge_size": 10**5}}, "spatial_merge_size must be at most 64; got 100000"),
+        ({"num_key_value_heads": 3}, "config.json: query_heads must be a multiple of 3, which is kv_heads; got 4"),
         ({"vision_config": {"num_position_embeddings": 35}}, "num_position_embeddings must be a square number"),
         (
             {"vision_config": {"deepstack_visual_indexes": [1, 1]}},
-            r"vision.deepstack takes each block once, got \(1, 1",
+            r"vision.deepstack must name a block once at most; got \(1, 1",
         ),
         ({"vision_config": {"deepstack_visual_indexes": 2}}, "vision_config.deepstack_visual_indexes must be a list"),
-        ({"vision_config": {"depth": 3}}, r"config.json: vision.deepstack takes blocks 0 to 2, got \(8, 16, 24\)"),
+        ({"vision_config": {"depth": 3}}, r"config.json: vision.deepstack must be blocks 0 to 2; got \(8, 16, 24\)"),
         ({"vision_config": {"rope_parameters": {"rope_type": "yarn"}}}, "rope_type must be default or axial"),
     ],
 )
@@ -140,7 +140,7 @@ def test_configs_that_transformers_reads_in_another_way_than_they_are_written(tm
     # Of 3 blocks; a window of 20 pixels holds 2 whole tokens of 8 each way.
     windows = read("vision_config", fullatt_block_indexes=[2, 7, 15], window_size=20).vision
     assert (windows.whole_image_blocks, windows.window) == ((2,), 16)
-    with pytest.raises(InputError, match="vision_config.window_size must be an integer of 8 or more, got 7"):
+    with pytest.raises(InputError, match="vision_config.window_size must be an integer of 8 or more; got 7"):
         read("vision_config", window_size=7)
 
 

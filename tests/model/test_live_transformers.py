@@ -116,20 +116,20 @@ def test_fp8_stands_for_what_transformers_takes_it_for(kind: str, tmp_path: Path
     """Without experts: 5.23 reads none of Qwen3-VL-MoE in FP8. It knows the size of a block by the scales' number."""
     pytest.importorskip("accelerate")
     if not make.FIVE:
-        pytest.skip("transformers 4 dequantises on a GPU alone")
+        pytest.skip("transformers 4 dequantizes on a GPU alone")
     block = (8, 4)
-    stored, scales, _ = fp8.quantised(fp8.load_file(fp8.GOLDENS / kind / "model.safetensors"), block)
-    quantisation = fp8.QUANTISATION | {"weight_block_size": list(block)}
-    folder = fp8.written(tmp_path / "fp8", kind, quantisation, stored | scales)
+    stored, scales, _ = fp8.quantized(fp8.load_file(fp8.GOLDENS / kind / "model.safetensors"), block)
+    quantization = fp8.QUANTIZATION | {"weight_block_size": list(block)}
+    folder = fp8.written(tmp_path / "fp8", kind, quantization, stored | scales)
     config, parameters = import_checkpoint(folder, make_mesh({}, jax.devices()[:1]))
     loaded = transformers.AutoModelForImageTextToText.from_pretrained(
         folder,
         dtype=torch.float32,
         attn_implementation="eager",
         quantization_config=transformers.FineGrainedFP8Config(
-            dequantize=True, weight_block_size=block, modules_to_not_convert=quantisation["modules_to_not_convert"]
+            dequantize=True, weight_block_size=block, modules_to_not_convert=quantization["modules_to_not_convert"]
         ),
-    ).float()  # what is not quantised was loaded in the type of the file
+    ).float()  # what is not quantized was loaded in the type of the file
     compare(loaded, config, parameters, seed=4, sizes=((24, 56), (8, 40)))
     export_checkpoint(tmp_path / "ours", config, parameters)
     again = transformers.AutoModelForImageTextToText.from_pretrained(tmp_path / "ours", dtype=torch.float32)
@@ -162,7 +162,7 @@ def test_our_own_nano_shape_is_loaded_by_transformers(tiny_model: Any, tiny_para
 
 @pytest.mark.parametrize("size", [(37, 90), (300, 1000), (1080, 1920)])
 def test_preprocessing(size: tuple[int, int]) -> None:
-    """Sizes, bytes, patches and normalisation are equal, bit for bit."""
+    """Sizes, bytes, patches and normalization are equal, bit for bit."""
     image = Image.fromarray(np.random.default_rng(1).integers(0, 256, (*size, 3), np.uint8))
     clip = {"image_mean": make.MEAN["qwen2_5_vl"], "image_std": make.STD["qwen2_5_vl"]}
     processor = make.ImageProcessor(patch_size=14, **clip)
@@ -177,7 +177,7 @@ def test_preprocessing(size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "L", "CMYK", "I;16"])
 def test_images_of_every_mode(mode: str) -> None:
-    """Since 5.23 what is transparent stands on white; before, it had whatever colour lay below."""
+    """Since 5.23 what is transparent stands on white; before, it had whatever color lay below."""
     pixels = np.random.default_rng(2).integers(0, 256, (40, 72, 4), np.uint8)
     image = Image.fromarray(pixels).convert("LA" if mode == "I;16" else mode)
     if mode == "P":
@@ -192,7 +192,7 @@ def test_images_of_every_mode(mode: str) -> None:
 
 
 def test_tokenizer_of_the_family(tmp_path: Path) -> None:
-    """Qwen's own normaliser, splitting and byte-level BPE, with a small vocabulary."""
+    """Qwen's own normalizer, splitting and byte-level BPE, with a small vocabulary."""
     alphabet = sorted(ByteLevel.alphabet())
     merges = [("l", "i"), ("c", "k"), ("li", "ck"), ("C", "lick"), ("Ġ", "t"), ("Ġt", "h"), ("o", "in"), ("i", "n")]
     vocabulary = dict.fromkeys([*alphabet, *("".join(pair) for pair in merges)])

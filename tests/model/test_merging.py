@@ -77,13 +77,13 @@ def test_a_policy_merged_with_itself_is_itself(tiny_parameters: Parameters) -> N
 @pytest.mark.parametrize(
     ("weights", "groups", "sentence"),
     [
-        ((0.5, 0.6), {}, r"weights: \(0.5, 0.6\) sum to 1.1; they must sum to 1."),
-        ((1.5, -0.5), {}, r"weights: got \(1.5, -0.5\); it takes numbers of 0 or more."),
-        ((float("nan"), 1.0), {}, r"weights: got \(nan, 1.0\); it takes numbers of 0 or more."),
-        ((1.0,), {}, "weights: got 1 weights for 2 checkpoints; it takes one for each."),
-        (("a", "b"), {}, r"weights: got \('a', 'b'\); it takes numbers."),
-        ((), {"vision": (0.5, 0.4)}, r"groups.vision: \(0.5, 0.4\) sum to 0.9; they must sum to 1."),
-        ((), {"router": (0.5, 0.5)}, "groups: unknown group 'router'; it takes vision, experts."),
+        ((0.5, 0.6), {}, r"weights must sum to 1; got \(0.5, 0.6\), whose sum is 1.1"),
+        ((1.5, -0.5), {}, r"weights must be numbers of 0 or more; got \(1.5, -0.5\)"),
+        ((float("nan"), 1.0), {}, r"weights must be numbers of 0 or more; got \(nan, 1.0\)"),
+        ((1.0,), {}, "weights must be 2 weights, one for each checkpoint; got 1"),
+        (("a", "b"), {}, r"weights must be numbers; got \('a', 'b'\)"),
+        ((), {"vision": (0.5, 0.4)}, r"groups.vision must sum to 1; got \(0.5, 0.4\), whose sum is 0.9"),
+        ((), {"router": (0.5, 0.5)}, "groups must be of vision, experts; got 'router'"),
     ],
 )
 def test_weights_that_cannot_be_used(weights: Any, groups: Any, sentence: str) -> None:
@@ -97,7 +97,7 @@ def test_weights_of_numpy() -> None:
 
 
 def test_one_agent_is_too_few() -> None:
-    with pytest.raises(InputError, match="checkpoints: got 1, merging takes two or more"):
+    with pytest.raises(InputError, match="checkpoints must be two or more; got 1"):
         interpolate([agent(1, 2, 3)])
 
 
@@ -122,7 +122,7 @@ def test_agents_of_other_structure(other: dict[str, Any], sentence: str) -> None
 
 
 def test_what_has_no_mean() -> None:
-    with pytest.raises(InputError, match=r"w is int8\[2\]; merging takes floating point"):
+    with pytest.raises(InputError, match=r"w must be of floating point .*; got int8\[2\]"):
         interpolate([{"w": jnp.ones(2, jnp.int8)}] * 2)
-    with pytest.raises(InputError, match="groups.vision: agent 0 has no such parameters"):
+    with pytest.raises(InputError, match="groups.vision must be left out, as agent 0 has no such parameters"):
         interpolate([{"w": jnp.ones(2)}] * 2, groups={"vision": (0, 1)})

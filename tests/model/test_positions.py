@@ -106,7 +106,7 @@ def test_rotation_preserves_norms_and_sees_only_differences(seed: int, at: tuple
 
 
 def test_an_image_must_be_whole() -> None:
-    with pytest.raises(ValueError, match="6 image tokens in a row"):
+    with pytest.raises(ValueError, match="the image at token 1 must be 6 image tokens in a row; got 5"):
         rope_positions([TEXT, *[IMAGE] * 5, TEXT], (2, 3))
 
 
@@ -121,9 +121,9 @@ def test_images_of_several_sizes() -> None:
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ([(1, 2)], "the image at token 3 is one more than the 1 grids"),
-        ([(1, 2), (1, 2), (1, 2)], "there are 3 grids and fewer images"),
-        ([(1, 2), (2, 2)], "an image takes 4 image tokens in a row, the one at 3 has fewer"),
+        ([(1, 2)], r"images must be as many as grids \(1\); got another one at token 3"),
+        ([(1, 2), (1, 2), (1, 2)], r"images must be as many as grids \(3\); got fewer"),
+        ([(1, 2), (2, 2)], "the image at token 3 must be 4 image tokens in a row; got 2"),
     ],
 )
 def test_grids_that_are_not_those_of_the_images(grid: list[tuple[int, int]], message: str) -> None:

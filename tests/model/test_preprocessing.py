@@ -11,7 +11,8 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.model.config import VisionConfig
-from tars_jax.model.preprocessing import MAX_PIXELS, MIN_PIXELS, fit, patches, smart_size
+from tars_jax.model.image_size import MAX_PIXELS, MIN_PIXELS, smart_resize
+from tars_jax.model.preprocessing import fit, patches
 from tars_jax.model.presets import preset
 
 GOLDEN = np.load(Path(__file__).with_name("goldens") / "preprocessing.npz")
@@ -19,28 +20,28 @@ GOLDEN = np.load(Path(__file__).with_name("goldens") / "preprocessing.npz")
 
 @pytest.mark.parametrize("patch", [14, 16])
 def test_sizes_are_those_of_transformers(patch: int) -> None:
-    got = [smart_size(height, width, 2 * patch) for height, width in GOLDEN["sizes"].tolist()]
+    got = [smart_resize(height, width, 2 * patch) for height, width in GOLDEN["sizes"].tolist()]
     assert got == [tuple(size) for size in GOLDEN[f"read_at_{patch}"].tolist()]
 
 
 def test_sizes_by_hand() -> None:
-    assert smart_size(1080, 1920, 32, max_pixels=10**7) == (1088, 1920)  # 33.75 rows round to 34
-    assert smart_size(80, 48, 32) == (64, 64)  # 2.5 and 1.5 both round to the even 2
+    assert smart_resize(1080, 1920, 32, max_pixels=10**7) == (1088, 1920)  # 33.75 rows round to 34
+    assert smart_resize(80, 48, 32) == (64, 64)  # 2.5 and 1.5 both round to the even 2
     # 2,073,600 pixels are 2.0663 times too many: both sides shrink by 1.4375, to 751.3 and 1335.7, then down.
-    assert smart_size(1080, 1920, 28) == (728, 1316)
+    assert smart_resize(1080, 1920, 28) == (728, 1316)
 
 
 @given(st.integers(1, 4000), st.integers(1, 4000), st.sampled_from([28, 32]))
 def test_sizes_divide_and_stay_in_bounds(height: int, width: int, unit: int) -> None:
     if max(height, width) > 20 * min(height, width):
         return
-    rows, columns = smart_size(height, width, unit)
+    rows, columns = smart_resize(height, width, unit)
     assert rows % unit == 0 and columns % unit == 0 and MIN_PIXELS <= rows * columns <= MAX_PIXELS
 
 
 def test_an_image_that_is_nearly_a_line() -> None:
-    with pytest.raises(InputError, match="an image of 201x1 pixels: one side may be at most 200 times the other"):
-        smart_size(201, 1, 28)
+    with pytest.raises(InputError, match="a side of an image must be at most 200 times the other; got 201 x 1"):
+        smart_resize(201, 1, 28)
 
 
 @pytest.mark.parametrize("patch", [14, 16])

@@ -11,12 +11,12 @@ import pytest
 from tars_jax import InputError
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.preprocessing import patches
-from tars_jax.model.vision import VisionEncoder, _attend, _coordinates, _interpolation, _windows
+from tars_jax.model.vision import VisionEncoder, grid_interpolation, patch_coordinates, windowed_attention, windows_of
 
 CONFIG = VisionConfig(patch=4, merge=2, grid=3, width=8, depth=1, heads=2, mlp_width=16)
 
 
-def test_patches_of_one_token_are_neighbours() -> None:
+def test_patches_of_one_token_are_neighbors() -> None:
     """A 2 x 4 grid of patches of 2 x 2 pixels, every pixel holding its patch's number in reading order."""
     number = np.arange(8).reshape(2, 4).repeat(2, axis=0).repeat(2, axis=1)
     image = np.stack([number, number, number], axis=-1).astype(np.uint8)[None]
@@ -24,7 +24,7 @@ def test_patches_of_one_token_are_neighbours() -> None:
     assert order.shape == (1, 8, 12)
     # Two tokens of 2 x 2 patches: the left one is 0, 1 over 4, 5, the right one 2, 3 over 6, 7.
     np.testing.assert_allclose(order[0, :, 0], [0, 1, 4, 5, 2, 3, 6, 7], atol=1e-4)
-    rows, columns = _coordinates(2, 4, 2)
+    rows, columns = patch_coordinates(2, 4, 2)
     assert (rows * 4 + columns).tolist() == [0, 1, 4, 5, 2, 3, 6, 7]
 
 
@@ -40,14 +40,14 @@ def test_bytes_fill_minus_one_to_one() -> None:
 
 
 def test_interpolation_at_its_own_size_is_the_grid() -> None:
-    np.testing.assert_allclose(_interpolation(6, 6), np.eye(6), atol=1e-6)
+    np.testing.assert_allclose(grid_interpolation(6, 6), np.eye(6), atol=1e-6)
 
 
 def test_interpolation_is_linear_between_aligned_corners() -> None:
     # Five points over a grid of three: 0, 0.5, 1, 1.5, 2.
     expected = np.array([[2, 0, 0], [1, 1, 0], [0, 2, 0], [0, 1, 1], [0, 0, 2]]) / 2
-    np.testing.assert_allclose(_interpolation(5, 3), expected, atol=1e-6)
-    np.testing.assert_allclose(_interpolation(7, 4).sum(1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(grid_interpolation(5, 3), expected, atol=1e-6)
+    np.testing.assert_allclose(grid_interpolation(7, 4).sum(1), 1.0, atol=1e-6)
 
 
 def test_encoder_sees_place_and_content() -> None:
@@ -65,7 +65,7 @@ def test_encoder_sees_place_and_content() -> None:
 
 @pytest.mark.parametrize("size", [(12, 16), (16, 20), (15, 16)])
 def test_sizes_that_do_not_divide(size: tuple[int, int]) -> None:
-    with pytest.raises(InputError, match=f"image size {size[0]}x{size[1]} must be a multiple of 8 pixels"):
+    with pytest.raises(InputError, match=f"must be multiples of 8 pixels; got {size[0]}x{size[1]}"):
         CONFIG.token_grid(*size)
 
 
@@ -76,8 +76,8 @@ def test_token_grid() -> None:
 
 def test_windows_by_hand() -> None:
     """5 x 3 patches in windows of 2 x 2: the last row and the last column have windows of their own."""
-    row, column = _coordinates(5, 3, 1)
-    assert _windows(row, column, 2).tolist() == [
+    row, column = patch_coordinates(5, 3, 1)
+    assert windows_of(row, column, 2).tolist() == [
         [0, 1, 3, 4],
         [2, 5, -1, -1],
         [6, 7, 9, 10],
@@ -88,10 +88,10 @@ def test_windows_by_hand() -> None:
 
 
 def test_attention_stays_in_its_window() -> None:
-    row, column = _coordinates(4, 6, 2)
-    windows = _windows(row, column, side=4)
+    row, column = patch_coordinates(4, 6, 2)
+    windows = windows_of(row, column, side=4)
     q, k, v = (jax.random.normal(key, (2, 24, 2, 4)) for key in jax.random.split(jax.random.key(0), 3))
-    got = _attend(q, k, v, windows)
+    got = windowed_attention(q, k, v, windows)
     for window in windows:
         members = window[window >= 0]
         expected = jax.nn.dot_product_attention(q[:, members], k[:, members], v[:, members])
@@ -99,11 +99,11 @@ def test_attention_stays_in_its_window() -> None:
 
 
 def test_impossible_encoders() -> None:
-    with pytest.raises(InputError, match=r"vision.deepstack takes blocks 0 to 0, got \(1,\)"):
+    with pytest.raises(InputError, match=r"vision.deepstack must be blocks 0 to 0; got \(1,\)"):
         dataclasses.replace(CONFIG, deepstack=(1,))
-    with pytest.raises(InputError, match="vision.window 12 must be a multiple of 8 pixels"):
+    with pytest.raises(InputError, match="vision.window must be a multiple of 8 pixels; got 12"):
         dataclasses.replace(CONFIG, window=12)
-    with pytest.raises(InputError, match=r"vision.width 8 must be a multiple of 4 \* vision.heads 4"):
+    with pytest.raises(InputError, match="vision.width must be a multiple of 16, .*; got 8"):
         dataclasses.replace(CONFIG, heads=4)
-    with pytest.raises(InputError, match="vision.heads must be a whole number of 1 or more, got 0"):
+    with pytest.raises(InputError, match="vision.heads must be a whole number of 1 or more; got 0"):
         dataclasses.replace(CONFIG, heads=0)

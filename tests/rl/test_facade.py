@@ -39,14 +39,14 @@ def slow_gae(r: Any, v: Any, mask: Any, turns: Any) -> tuple[np.ndarray, np.ndar
     return advantages, targets
 
 
-def slow_policy_loss(now: Any, old: Any, a: Any, mask: Any, behaviour: Any) -> np.ndarray:
+def slow_policy_loss(now: Any, old: Any, a: Any, mask: Any, behavior: Any) -> np.ndarray:
     loss = np.zeros(len(mask))
     for t in np.flatnonzero(mask):
         ratio, low, high = np.exp(now[t] - old[t]), 1 - CLIPS["clip_low"], 1 + CLIPS["clip_high"]
         objective = min(ratio * a[t], min(max(ratio, low), high) * a[t])
         if a[t] < 0:
             objective = max(objective, CLIPS["dual_clip"] * a[t])
-        loss[t] = -min(np.exp(old[t] - behaviour[t]), CLIPS["max_importance"]) * objective
+        loss[t] = -min(np.exp(old[t] - behavior[t]), CLIPS["max_importance"]) * objective
     return loss
 
 
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         lambda a, b, c, d, mask, turns: slow_gae(a, b, mask, turns),
     ),
     "ppo_policy_loss": (
-        lambda a, b, c, d, mask, turns: rl.ppo_policy_loss(a, b, c, mask, behaviour_log_probs=d, **CLIPS).loss,
+        lambda a, b, c, d, mask, turns: rl.ppo_policy_loss(a, b, c, mask, behavior_log_probs=d, **CLIPS).loss,
         lambda a, b, c, d, mask, turns: slow_policy_loss(a, b, c, mask, d),
     ),
     "value_loss": (

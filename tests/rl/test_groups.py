@@ -25,7 +25,7 @@ def test_group_advantages(rewards: list[float], ddof: int, advantages: list[floa
 
 def test_without_the_standard_deviation() -> None:
     np.testing.assert_allclose(
-        rl.group_advantages(np.array([1, 0, 0, 0]), normalise=False), [0.75, -0.25, -0.25, -0.25], atol=1e-6
+        rl.group_advantages(np.array([1, 0, 0, 0]), normalize=False), [0.75, -0.25, -0.25, -0.25], atol=1e-6
     )
 
 

@@ -60,14 +60,14 @@ def test_what_was_clipped_is_told_by_sign() -> None:
 
 
 def test_decoupled_objective() -> None:
-    # pi_behaviour .2, .5, .1; pi_prox .4, .25, .5: w = 2, .5, 5. pi = 1.1 pi_prox everywhere, A = 1, -1, 1.
-    behaviour, prox = np.log([0.2, 0.5, 0.1]), np.log([0.4, 0.25, 0.5])
+    # pi_behavior .2, .5, .1; pi_prox .4, .25, .5: w = 2, .5, 5. pi = 1.1 pi_prox everywhere, A = 1, -1, 1.
+    behavior, prox = np.log([0.2, 0.5, 0.1]), np.log([0.4, 0.25, 0.5])
     now, advantages = prox + np.log(1.1), np.array([1.0, -1.0, 1.0])
-    loss = rl.ppo_policy_loss(now, prox, advantages, np.ones(3), behaviour_log_probs=behaviour)
+    loss = rl.ppo_policy_loss(now, prox, advantages, np.ones(3), behavior_log_probs=behavior)
     np.testing.assert_allclose(loss.importance, [2, 0.5, 5], atol=1e-5)
     np.testing.assert_allclose(loss.ratio, [1.1, 1.1, 1.1], atol=1e-5)
     np.testing.assert_allclose(loss.loss, [-2.2, 0.55, -5.5], atol=1e-5)
-    loss = rl.ppo_policy_loss(now, prox, advantages, np.ones(3), behaviour_log_probs=behaviour, max_importance=3.0)
+    loss = rl.ppo_policy_loss(now, prox, advantages, np.ones(3), behavior_log_probs=behavior, max_importance=3.0)
     np.testing.assert_allclose(loss.importance, [2, 0.5, 3], atol=1e-5)
     np.testing.assert_allclose(loss.loss, [-2.2, 0.55, -3.3], atol=1e-5)
 
@@ -76,7 +76,7 @@ def test_decoupled_objective_of_fresh_data_is_plain_ppo() -> None:
     rng = np.random.default_rng(0)
     now, old, advantages = rng.normal(size=(3, 20)) * 0.3
     plain = rl.ppo_policy_loss(now, old, advantages, np.ones(20))
-    decoupled = rl.ppo_policy_loss(now, old, advantages, np.ones(20), behaviour_log_probs=old, max_importance=2.0)
+    decoupled = rl.ppo_policy_loss(now, old, advantages, np.ones(20), behavior_log_probs=old, max_importance=2.0)
     chex.assert_trees_all_close(plain, decoupled)
 
 
@@ -87,7 +87,7 @@ def test_truncated_importance_between_engine_and_learner() -> None:
 
     def total(now: jax.Array) -> jax.Array:
         return rl.ppo_policy_loss(
-            now, learner, advantages, np.ones(3), behaviour_log_probs=engine, max_importance=3.0
+            now, learner, advantages, np.ones(3), behavior_log_probs=engine, max_importance=3.0
         ).loss.sum()
 
     # d/d(log pi) of -w rho A at rho = 1 is -w A, w = min(5, 3), 2, .5.
@@ -113,11 +113,11 @@ def test_reference_kl_is_the_divergence_on_average_and_bounded() -> None:
 
 
 def test_gradients_flow_through_the_current_policy_only() -> None:
-    def total(now: jax.Array, old: jax.Array, advantages: jax.Array, behaviour: jax.Array) -> jax.Array:
-        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(4), behaviour_log_probs=behaviour).loss.sum()
+    def total(now: jax.Array, old: jax.Array, advantages: jax.Array, behavior: jax.Array) -> jax.Array:
+        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(4), behavior_log_probs=behavior).loss.sum()
 
-    now, old, advantages, behaviour = np.random.default_rng(1).normal(size=(4, 4)).astype(np.float32) * 0.1
-    gradients = jax.grad(total, argnums=(0, 1, 2, 3))(now, old, advantages, behaviour)
+    now, old, advantages, behavior = np.random.default_rng(1).normal(size=(4, 4)).astype(np.float32) * 0.1
+    gradients = jax.grad(total, argnums=(0, 1, 2, 3))(now, old, advantages, behavior)
     assert np.abs(gradients[0]).min() > 0
     for gradient in gradients[1:]:
         np.testing.assert_array_equal(gradient, np.zeros(4))
@@ -125,12 +125,12 @@ def test_gradients_flow_through_the_current_policy_only() -> None:
 
 def test_policy_gradient_equals_a_finite_difference() -> None:
     rng = np.random.default_rng(2)
-    old, advantages, behaviour = rng.normal(size=(3, 6)) * 0.4
+    old, advantages, behavior = rng.normal(size=(3, 6)) * 0.4
     # Well inside the clip range, where the objective is smooth.
     now = old + rng.uniform(-0.15, 0.15, 6)
 
     def total(now: jax.Array) -> jax.Array:
-        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(6), behaviour_log_probs=behaviour).loss.sum()
+        return rl.ppo_policy_loss(now, old, advantages, jnp.ones(6), behavior_log_probs=behavior).loss.sum()
 
     gradient = jax.grad(total)(jnp.asarray(now))
     for t in range(6):
@@ -146,7 +146,7 @@ def test_masked_tokens_reach_neither_loss_nor_gradient(nonsense: float) -> None:
     noise = jnp.array([-1.0, nonsense, -2.0])
 
     def total(now: jax.Array, values: jax.Array) -> jax.Array:
-        policy = rl.ppo_policy_loss(now, noise, advantages, mask, behaviour_log_probs=noise)
+        policy = rl.ppo_policy_loss(now, noise, advantages, mask, behavior_log_probs=noise)
         critic = rl.value_loss(values, noise, mask, old_values=noise, clip=0.2)
         imitation = rl.positive_language_model_loss(now, mask, np.ones(3))
         return policy.loss.sum() + critic.sum() + imitation

@@ -26,24 +26,25 @@ import numpy as np
 from tars_jax.agent.loop import AgentConfig, PolicySession
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.window import Sampled
+from tars_jax.environment import Task
+from tars_jax.files import write_atomic
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.inference.client import PolicyUnavailable, open_client
-from tars_jax.inference.images import exact
+from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.client import open_client
+from tars_jax.inference.data_urls import exact
+from tars_jax.inference.policy_client import PolicyUnavailable
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
-from tars_jax.inference.turns import TurnFormat
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.presets import preset
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.players import Player, SeatLost, Watched, engine_player, reference_player
+from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rollout.players import EpisodeRunnerLost, Player, PrivilegedEnvironment, engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
-from tars_jax.rollout.reached import waiting_player
-from tars_jax.rollout.workers import Rollouts
+from tars_jax.rollout.remote_policy import waiting_player
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
-from tars_jax.trajectory import write_atomic
 
 SLOTS = 4
 LOSS = 0.04  # of a worker, at each turn
@@ -94,7 +95,7 @@ class Unlucky:
 
     async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
         if self.luck.random() < self.loss:
-            raise SeatLost("the worker was killed")
+            raise EpisodeRunnerLost("the worker was killed")
         return await self.session.respond(tokens, images, restart=restart)
 
 
@@ -104,8 +105,8 @@ def unlucky(policy: Player, lose: int, starts: int) -> Player:
     reference = reference_player(WRITER, "text", skill=1.0)
 
     @contextlib.asynccontextmanager
-    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
-        async with (policy if task.max_steps % 2 else reference)(watched, task) as inner:
+    async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        async with (policy if task.max_steps % 2 else reference)(privileged, task) as inner:
             yield Unlucky(inner, luck, LOSS if lose else 0.0)
 
     return session
@@ -129,7 +130,7 @@ def served_policy(url: str, patience: float) -> Iterator[Policy]:
     """Each episode has a client of its own; a server that is away costs the episode, and after `patience` the run."""
 
     @contextlib.asynccontextmanager
-    async def session(watched: Watched, task: Task) -> AsyncIterator[PolicySession]:
+    async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
         async with open_client(url, patience=60.0) as client, client.session(task.seed) as inner:
             yield inner
 
@@ -171,7 +172,7 @@ def run(
                 version += 1
                 policy.set_version(version)
                 write_atomic(checkpoint, json.dumps({**state, "ledger": pool.ledger()}).encode())
-        return {"seats_lost": rollouts.seats_lost, **pool.counts()}
+        return {"runners_lost": rollouts.runners_lost, **pool.counts()}
 
 
 if __name__ == "__main__":

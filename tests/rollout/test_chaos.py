@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tars_jax.trajectory import Outcome, load_trajectory
+from tars_jax.trajectory import Outcome
+from tars_jax.trajectory.files import load_trajectory
 
 SECONDS = 540  # before a run counts as hung; on two idle cores each takes a few
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.timeout(2 * SECONDS)]
@@ -36,14 +37,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def start(cache: pathlib.Path) -> Iterator[Start]:
+def start() -> Iterator[Start]:
     """start(folder, lose): a run, which does not outlive the tests."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started: list[subprocess.Popen[str]] = []
 
     def run(folder: pathlib.Path, lose: int) -> subprocess.Popen[str]:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from tars_jax.trajectory import Outcome, load_trajectory
+from tars_jax.trajectory import Outcome
+from tars_jax.trajectory.files import load_trajectory
 
 SECONDS = 540  # before something counts as hung
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.timeout(2 * SECONDS)]
@@ -31,15 +32,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def start(cache: pathlib.Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """start(argument, ...): chaos_run.py with these, which does not outlive the test."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
-
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started: list[subprocess.Popen[str]] = []
 
     def run(*arguments: object) -> subprocess.Popen[str]:
@@ -74,6 +69,7 @@ def open_sessions(url: str) -> int:
     return int(float(line.split()[-1]))
 
 
+@pytest.mark.full
 def test_a_killed_server_and_a_killed_client_cost_time_only(
     chaos_seed: int, start: Callable[..., subprocess.Popen[str]], tmp_path: pathlib.Path
 ) -> None:

@@ -20,19 +20,18 @@ import pytest
 from tars_jax import GaveUp, InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Task
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
-from tars_jax.rollout.cluster import connect
 from tars_jax.rollout.fleet import Fleet, FleetConfig
 from tars_jax.rollout.players import engine_player, reference_player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
-from tars_jax.rollout.ray_policy import RayPolicy, _PolicyHost
+from tars_jax.rollout.ray_policy import RayPolicy, _PolicyHost, connect
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 HOSTS, PAGES = 2, 2
@@ -58,13 +57,14 @@ def ray() -> Iterator[Any]:
     ray.shutdown()
 
 
+@pytest.mark.full
 def test_what_the_cluster_has_no_room_for_is_waited_for_with_a_bound(
     ray: Any, make_engine: Callable[[], Engine]
 ) -> None:
     crowded = FleetConfig(hosts=2, pages=PAGES, cpus=1000, patience=2)
-    with pytest.raises(GaveUp, match="waited 2 seconds for its hosts: they take 2000 CPUs"):
+    with pytest.raises(GaveUp, match="waited 2 seconds for its hosts: they need 2000 CPUs"):
         Fleet(BrowserConfig(browsers=1), WRITER, AgentConfig(), crowded).__enter__()
-    with pytest.raises(GaveUp, match="within 1 seconds: it takes 1000 CPUs"):
+    with pytest.raises(GaveUp, match="within 1 seconds: it needs 1000 CPUs"):
         RayPolicy(make_engine, cpus=1000, patience=1)
 
 
@@ -163,9 +163,21 @@ def test_a_session_whose_closing_overtakes_its_opening_is_closed(make_engine: Ca
     assert asyncio.run(overtaken()) == (0, 1)
 
 
+def test_hosts_open_no_browser_where_no_environment_needs_one(
+    ray: Any, descendants: Callable[[int], dict[int, bytes]], tmp_path: Path
+) -> None:
+    writer = PromptWriter(TOKENIZER, 1, max_observation_tokens=32)
+    tasks = [Task(f"t{seed}", "tests.environments.text_echo:TextEcho", seed, {}, 4) for seed in range(4)]
+    with Fleet(None, writer, AgentConfig(), FleetConfig(hosts=1, pages=2, cpus=0.5)) as fleet:
+        played = fleet.play(tasks, reference_player(writer, "text", skill=1.0), tmp_path)
+        opened = [line for line in descendants(fleet.pids[0]).values() if b"--user-data-dir" in line]
+    assert [trajectory.success for trajectory in played] == [True] * 4 and opened == []
+
+
+@pytest.mark.full
 def test_a_killed_host_loses_no_task(fleet: Fleet, policy: RayPolicy, tmp_path: Path) -> None:
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=4, max_staleness=1, updates=5))
-    version, used, lost = 0, [], fleet.seats_lost
+    version, used, lost = 0, [], fleet.runners_lost
     with fleet.streaming(pool, task, engine_player(policy.sessions, 1), lambda: version) as running:
         while version < 5:
             if running.done():
@@ -176,7 +188,7 @@ def test_a_killed_host_loses_no_task(fleet: Fleet, policy: RayPolicy, tmp_path: 
             version += 1
             if version == 2:
                 os.kill(fleet.pids[0], signal.SIGKILL)
-    assert fleet.seats_lost - lost >= 1
+    assert fleet.runners_lost - lost >= 1
     assert sorted(used) == list(range(20))
     assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 20, "filtered": 0, "failed": 0}
 

@@ -10,6 +10,7 @@ import pytest
 
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Task
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.rollout.fleet import Fleet, FleetConfig
 from tars_jax.rollout.players import reference_player
@@ -17,7 +18,6 @@ from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.full]
 WRITER = PromptWriter(load_tokenizer(), image_tokens=36)
@@ -60,7 +60,7 @@ def test_a_machine_that_dies_loses_no_task_and_another_may_join(cluster: Any, tm
                     cluster.remove_node(machines[0], allow_graceful=False)
                 if version == ARRIVAL:
                     cluster.add_node(num_cpus=1)
-        assert fleet.seats_lost >= 1
+        assert fleet.runners_lost >= 1
         assert sum(Path(f"/proc/{pid}").exists() for pid in hosts) == 1
     assert sorted(used) == list(range(4 * UPDATES))
     assert pool.counts() == {"requeued": 0, "in_flight": 0, "ready": 0, "consumed": 32, "filtered": 0, "failed": 0}

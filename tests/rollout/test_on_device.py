@@ -10,6 +10,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.agent.grammar import format_response
+from tars_jax.agent.observations import Shown
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import Response
 from tars_jax.envs.on_device import make_game
@@ -18,9 +19,9 @@ from tars_jax.episodes import Episodes
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.device_action_parser import compile_action_parser
 from tars_jax.rollout.device_prompts import make_prompts, make_sayings
 from tars_jax.rollout.on_device import PlayConfig, Scene, demonstrate, rollout
-from tars_jax.rollout.reading import compile_reading
 from tars_jax.training.on_device import rows_of
 from tars_jax.training.ppo import score_fn
 
@@ -29,9 +30,9 @@ GAME: Any = make_game("checklist", {})
 WRITER = PromptWriter(TOKENIZER, image_tokens=4)
 CONFIG = PlayConfig(steps=3, max_new_tokens=20)
 PROMPTS = make_prompts(WRITER, GAME.instruction, 3, image=TOKENIZER.image, grid=(2, 2))
-READING = compile_reading(GAME.functions, GAME.keys, TOKENIZER.token_bytes())
+PARSER = compile_action_parser(GAME.functions, GAME.keys, TOKENIZER.token_bytes())
 SAYINGS = make_sayings(WRITER, GAME)
-SCENE = Scene(GAME, CONFIG, TOKENIZER.end, PROMPTS, SAYINGS, READING)
+SCENE = Scene(GAME, CONFIG, TOKENIZER.end, PROMPTS, SAYINGS, PARSER)
 LEVELS = jax.random.split(jax.random.key(0), 6)
 
 
@@ -59,7 +60,8 @@ def sampled(model: ModelConfig, parameters: Parameters) -> Episodes:
 def test_prompts_are_the_agent_loops() -> None:
     for left in (1, 2, 3):
         row = PROMPTS.tokens[left - 1][PROMPTS.segments[left - 1] > 0]
-        written = WRITER.preamble(GAME.instruction, "") + WRITER.observation(left, first=True)
+        shown = WRITER.observation(left, first=True, shown=Shown(image_tokens=4))
+        written = WRITER.preamble(GAME.instruction, "") + shown
         assert row.tolist() == written and PROMPTS.length[left - 1] == len(written)
 
 
@@ -78,7 +80,7 @@ def test_words_that_the_tokenizer_joins_are_refused() -> None:
     class Joined:
         words, calls = ("1", "2"), GAME.calls
 
-    with pytest.raises(InputError, match="the tokenizer joins some of"):
+    with pytest.raises(InputError, match="words must be such that the tokenizer joins none"):
         make_sayings(WRITER, Joined())  # type: ignore[arg-type]
 
 
@@ -90,6 +92,7 @@ def test_demonstrations_read_as_they_were_meant(demonstrations: Episodes) -> Non
     assert (ends.sum(1) <= 1).all()
 
 
+@pytest.mark.slow
 def test_the_learner_scores_what_was_sampled_as_it_was_sampled(
     model: ModelConfig, parameters: Parameters, sampled: Episodes
 ) -> None:

@@ -171,13 +171,13 @@ def test_filtering_ends_where_nothing_ever_varies(tmp_path: pathlib.Path) -> Non
 
 
 def test_dynamic_sampling_takes_groups(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(InputError, match="group_size is 1, dynamic_sampling takes at least 2"):
+    with pytest.raises(InputError, match="pool.group_size must be at least 2 with pool.dynamic_sampling"):
         PoolConfig(min_batch=6, max_staleness=0, dynamic_sampling=True)
 
 
 @pytest.mark.parametrize("group_size", [0, 4])
 def test_a_batch_holds_a_whole_number_of_groups(tmp_path: pathlib.Path, group_size: int) -> None:
-    with pytest.raises(InputError, match=f"group_size is {group_size}, it takes a divisor of min_batch, which is 6"):
+    with pytest.raises(InputError, match=f"pool.group_size must be .*; got {group_size}"):
         PoolConfig(min_batch=6, max_staleness=0, group_size=group_size)
 
 
@@ -187,7 +187,10 @@ def test_a_ledger_with_bad_tasks_is_refused(tmp_path: pathlib.Path, tasks: Any) 
         resumed(tmp_path, {"consumed": [], "tasks": tasks})
 
 
-@pytest.mark.parametrize(("seed", "dynamic_sampling"), [(seed, seed % 2 == 1) for seed in range(20)])
+@pytest.mark.parametrize(
+    ("seed", "dynamic_sampling"),
+    [pytest.param(seed, seed % 2 == 1, marks=() if seed < 8 else pytest.mark.full) for seed in range(20)],
+)
 def test_any_history_of_groups_ends_with_every_member_used_once(
     tmp_path: pathlib.Path, seed: int, dynamic_sampling: bool
 ) -> None:

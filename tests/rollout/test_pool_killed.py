@@ -14,7 +14,7 @@ import pytest
 
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
-from tars_jax.trajectory import load_trajectory
+from tars_jax.trajectory.files import load_trajectory
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -23,7 +23,8 @@ import json, pathlib, random, sys, threading, time
 import numpy as np
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
-from tars_jax.trajectory import ContextWindow, Outcome, Trajectory, write_atomic
+from tars_jax.files import write_atomic
+from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 
 folder = pathlib.Path(sys.argv[1])
 checkpoint = folder / "checkpoint.json"  # {"updates": [the ids that each update was made of], "ledger": ...}
@@ -44,7 +45,7 @@ def work(seed):
             continue
         outcome = Outcome.FAILED if rng.random() < 0.1 else Outcome.FINISHED
         n = rng.randrange(1, 2000)
-        window = ContextWindow(np.arange(n, dtype=np.int32), np.ones(n, bool), np.zeros(n, np.float32),
+        window = ContextWindow(np.arange(n, dtype=np.int32), np.arange(n) > 0, np.zeros(n, np.float32),
                                np.full(n, len(updates), np.int32), np.full(n, -1, np.int32), ())
         pool.finish(index, Trajectory(f"{index} {time.time_ns()}", {}, (window,), (), outcome, 1.0))
 

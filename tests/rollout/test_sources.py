@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.rollout.activity import Activity
-from tars_jax.rollout.crew import Crew, Record, Seat
 from tars_jax.rollout.players import Player
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
 from tars_jax.rollout.sources import Assignment, ListSource, PoolSource
-from tars_jax.tasks.task import Task
 from tars_jax.trajectory import Outcome, Trajectory
 
 TASKS = [Task(name, "maze_path_of_light", number, {}, 3) for number, name in enumerate("ab")]
@@ -47,14 +47,14 @@ def lost(assignment: Assignment) -> Trajectory:
     return Trajectory("lost", assignment.task.to_json(), (), (), Outcome.FAILED, 0.0, reasons)
 
 
-class Played(Crew):
+class Played(RolloutWorkers):
     """Seats without sandboxes, whose episodes end as `ending` says."""
 
     def __init__(self, ending: Any, activity: Activity | None = None) -> None:
         super().__init__(activity)
         self._ending = ending
 
-    async def _open(self) -> Sequence[Seat]:
+    async def _open(self) -> Sequence[EpisodeRunner]:
         return [self, self]
 
     async def _close(self) -> None:

@@ -24,6 +24,8 @@ class Counts:
 
 
 def sampled_at(*versions: int) -> Trajectory:
+    """A window of one token that was read and of these, sampled where their version is 0 or more."""
+    versions = (-1, *versions)
     size = len(versions)
     window = ContextWindow(
         tokens=np.zeros(size, np.int32),
@@ -70,10 +72,10 @@ def test_a_reading_covers_the_time_since_the_last_one(tmp_path: pathlib.Path, mo
     read = metrics.read(batch, version=1)
     assert read == pytest.approx(
         {
-            "engine_utilisation": 0.5,
-            "environment_utilisation": 3 / 20,
+            "engine_utilization": 0.5,
+            "environment_utilization": 3 / 20,
             "workers_thinking": 4 / 20,
-            "learner_utilisation": 0.2,
+            "learner_utilization": 0.2,
             "queue_requeued": 0,
             "queue_in_flight": 2,
             "queue_ready": 0,
@@ -89,4 +91,4 @@ def test_a_reading_covers_the_time_since_the_last_one(tmp_path: pathlib.Path, mo
     )
     clock = 112.0
     again = metrics.read(batch, version=1)
-    assert {again[name] for name in ("engine_utilisation", "learner_utilisation", "steps_per_second")} == {0}
+    assert {again[name] for name in ("engine_utilization", "learner_utilization", "steps_per_second")} == {0}

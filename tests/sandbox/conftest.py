@@ -14,6 +14,12 @@ from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, Page, Site
 T = TypeVar("T")
 
 
+async def crash_renderer(page: Page) -> None:
+    """Nobody answers this command."""
+    session = await page.connection.attach(page.target)
+    asyncio.ensure_future(session.send("Page.crash")).add_done_callback(lambda task: task.exception())
+
+
 class Laboratory:
     """Runs coroutines, and opens pages from HTML text in a small manager."""
 
@@ -21,10 +27,9 @@ class Laboratory:
         self._folder = folder
         self._runner = asyncio.Runner()
         self._count = 0
-        self.manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60))
+        config = BrowserConfig(browsers=1, pages_per_browser=8, call_timeout_s=60)
+        self.manager = BrowserManager(config, gives_frames=None if gives_frames else False)
         self.gives_frames = gives_frames
-        if not gives_frames:
-            self.manager._gives_frames = False
         self.run(self.manager.start())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -56,6 +61,6 @@ def shared_laboratory(request: pytest.FixtureRequest, tmp_path_factory: pytest.T
 @pytest.fixture
 def laboratory(shared_laboratory: Laboratory) -> Iterator[Laboratory]:
     yield shared_laboratory
-    for slot in shared_laboratory.manager._slots:
-        for page in list(slot.pages):
+    for place in shared_laboratory.manager.browsers.places:
+        for page in list(place.pages):
             shared_laboratory.run(page.close())

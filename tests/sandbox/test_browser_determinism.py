@@ -52,7 +52,11 @@ async def episode(page: Any, start: str, seed: int, pauses: random.Random) -> li
 
 @pytest.mark.parametrize(
     ("html", "start", "single_canvas"),
-    [(CANVAS, "game.start()", True), (TIMERS, "start()", False), (STYLES, "start()", False)],
+    [
+        (CANVAS, "game.start()", True),
+        (TIMERS, "start()", False),
+        pytest.param(STYLES, "start()", False, marks=pytest.mark.full),
+    ],
     ids=["canvas", "timers", "styles"],
 )
 def test_two_runs_are_equal_in_every_byte(laboratory: Any, html: str, start: str, single_canvas: bool) -> None:

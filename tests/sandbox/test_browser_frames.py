@@ -8,8 +8,10 @@ import os
 import signal
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tars_jax.environment import Observation
 from tars_jax.sandbox.browser import (
     BrowserConfig,
     BrowserManager,
@@ -21,7 +23,9 @@ from tars_jax.sandbox.browser import (
     SandboxFailure,
     Wheel,
     frames,
+    screenshots,
 )
+from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.relay import with_frames_on_request
 from tests.sandbox.test_browser_failures import processes
 
@@ -51,8 +55,7 @@ def test_a_page_is_given_the_frames_that_it_waits_for(laboratory: Any, monkeypat
         return (await page.act([], advance_ms=20, read="[...log, scrollY]")).data
 
     assert laboratory.run(live()) == [
-        "mousemove 0", "mousemove 0", "mousemove 0", "scroll 20", "mousemove 40", "transitionstart 40",
-        "transitionend 100", 40,
+        "mousemove 0", "mousemove 0", "scroll 20", "mousemove 40", "transitionstart 40", "transitionend 100", 40,
     ]  # fmt: skip
 
 
@@ -86,14 +89,40 @@ def test_frames_of_one_page_never_overlap() -> None:
         source = frames.Frames(Slow())  # type: ignore[arg-type]
         for _ in range(5):
             source.wish()
-            waiting = asyncio.ensure_future(source.picture())
+            waiting = asyncio.ensure_future(source.screenshot())
             await asyncio.sleep(0.01)
             waiting.cancel()
-            assert await source.picture() == b"hi"
+            assert await source.screenshot() == b"hi"
             assert await source.until(asyncio.sleep(0.03, 7)) == 7
 
     asyncio.run(crowd())
     assert most == 1 and count > 10
+
+
+@pytest.mark.parametrize("refusals", [3, 1000])
+def test_a_browser_that_shows_nothing_for_a_moment_is_asked_again(
+    refusals: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screenshots, "RETRIES_S", (0.0,) * 4)
+    given_up: list[str] = []
+    left, picture = refusals, Observation.from_pixels(np.zeros((4, 6, 3), np.uint8)).screenshot
+
+    async def take() -> bytes:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise ProtocolError("Protocol error (Page.captureScreenshot): Unable to capture screenshot")
+        return picture
+
+    camera = screenshots.Camera(
+        "auto", single_canvas=False, size=(6, 4), frame=None, capture=take, plain=take, given_up=given_up.append
+    )
+    if refusals < 4:
+        assert asyncio.run(camera.screenshot(None)) == picture and not given_up
+    else:
+        with pytest.raises(ProtocolError, match="Unable to capture"):
+            asyncio.run(camera.screenshot(None))
+        assert given_up == ["cdp"] and left == refusals - 10
 
 
 def test_wishes_that_wait_are_one_frame() -> None:
@@ -146,7 +175,7 @@ def test_a_gpu_process_that_ends_is_not_noticed_and_one_that_hangs_is_replaced(
     async def live() -> None:
         async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2, call_timeout_s=2)) as manager:
             page = await manager.open_page(site)
-            launched = manager._slots[0].launched
+            launched = manager.browsers.places[0].launched
             assert launched is not None
             (gpu,) = processes(launched.token, "--type=gpu-process")
             os.kill(gpu, way)
@@ -171,7 +200,7 @@ def test_a_browser_each_and_one_that_is_free_is_taken_again(laboratory: Any) -> 
         async with BrowserManager(BrowserConfig(browsers=2, pages_per_browser=2)) as manager:
             pages = [await manager.open_page(site) for _ in range(3)]
             shared = await manager.open_page(canvas, single_canvas=True)
-            assert [len(slot.pages) for slot in manager._slots] == [1, 1, 1, 1]
+            assert [len(place.pages) for place in manager.browsers.places] == [1, 1, 1, 1]
             waiting = asyncio.ensure_future(manager.open_page(site))
             await asyncio.sleep(0.3)
             assert not waiting.done()
@@ -179,7 +208,7 @@ def test_a_browser_each_and_one_that_is_free_is_taken_again(laboratory: Any) -> 
             await pages[1].close()
             again: Page = await waiting
             assert again.screenshot_path == "frame" and manager.stats.launches == launches
-            assert len(manager._slots[1].pages) == 1
+            assert len(manager.browsers.places[1].pages) == 1
             await shared.close()
 
     laboratory.run(live())

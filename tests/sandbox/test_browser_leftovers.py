@@ -26,7 +26,7 @@ async def main(folder, ending):
         pages = [await manager.open_page(Site(Path(folder))) for _ in range(3)]
         if ending == "forked":
             multiprocessing.get_context("fork").Process(target=time.sleep, args=(30,)).start()
-        print(manager._run.folder, flush=True)
+        print(manager.run.folder, flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         if ending == "hung":
             asyncio.ensure_future(pages[0].evaluate("(() => { while (true); })()"))
@@ -61,7 +61,16 @@ def site(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path
 
 
-@pytest.mark.parametrize("ending", ["returns", "hung", "exits", "interrupted", "killed", "forked"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "returns",
+        "hung",
+        *(pytest.param(each, marks=pytest.mark.full) for each in ("exits", "interrupted")),
+        "killed",
+        "forked",
+    ],
+)
 def test_nothing_is_left(site: Path, ending: str) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(site), ending],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.server
+import resource
 import shutil
 import ssl
 import subprocess
@@ -19,13 +20,20 @@ import websockets.sync.server as websockets
 from websockets.exceptions import ConnectionClosed
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.network import Gate, Hosts
+from tars_jax.sandbox.browser.addresses import is_public
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.browser.network import Hosts, Proxy
 from tars_jax.sandbox.browser.sessions import Sessions
-from tars_jax.sandbox.browser.sessions.calls import Act
+from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
+
+NO_ENTRIES = [
+    "http://x/", "", "*", "a b", "x:0", "x:70000", "*.", "x/y", "127.1", "0x7f.0.0.1", "0177.0.0.1", "2130706433",
+    "256.1.1.1", "*.1.2.3.4", "1.2.3.4.5", "[::1", "[::g]", "[::1%25lo]", "::1", "*.[::1]", "[127.0.0.1]:1:2",
+]  # fmt: skip
 
 
 def test_what_an_allow_list_allows() -> None:
-    hosts = Hosts(["example.com", "*.example.org", "localhost:8080", "127.0.0.1:3000"])
+    hosts = Hosts(["example.com", "*.example.org", "localhost:8080", "127.0.0.1:3000", "[0::1]:3000"])
     for url, allowed in {
         "http://example.com/": True,
         "https://EXAMPLE.com./a?b": True,
@@ -43,31 +51,100 @@ def test_what_an_allow_list_allows() -> None:
         "http://127.0.0.1:3000/": True,
         "file:///etc/passwd": False,
         "http://example.com:99999/": False,
+        "http://example.com../": False,
+        "http://[::1]:3000/": True,
+        "http://[0:0::1]:3000/": True,
+        "http://[::1]/": False,
+        "http://[::1": False,
     }.items():
         assert hosts.allows_url(url) == allowed, url
-    for index, entry in enumerate(["http://x/", "", "*", "a b", "x:0", "x:70000", "*.", "x/y"]):
-        with pytest.raises(InputError, match=rf"network\[{index}\] is "):
+    for index, entry in enumerate(NO_ENTRIES):
+        with pytest.raises(InputError, match=rf"network\[{index}\] must be "):
             Hosts(["example.com"] * index + [entry])
 
 
-def test_a_name_that_leads_into_this_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(name: str, address: str) -> str | None:
-        async def resolved(*_: Any, **__: Any) -> Any:
-            return [(2, 1, 6, "", (address, 80))]
+PUBLIC = [
+    "8.8.8.8", "1.1.1.1", "93.184.216.34", "172.15.0.1", "172.32.0.1", "192.0.1.1", "100.63.0.1", "100.128.0.1",
+    "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "2001:4860:4860::8888", "::ffff:8.8.8.8", "64:ff9b::8.8.8.8",
+    "2606:4700::5efe:808:808",
+]  # fmt: skip
+INSIDE = [
+    "0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.255.0.1", "169.254.169.254", "172.16.0.1",
+    "172.31.255.255", "192.0.0.1", "192.0.0.170", "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1",
+    "198.19.255.1", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "::",
+    "::1", "::127.0.0.1", "::8.8.8.8", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:0:127.0.0.1",
+    "64:ff9b::127.0.0.1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::8.8.8.8", "100::1", "2001::1", "2001:0:4136:e378::1",
+    "2001:2::1", "2001:10::1", "2001:20::1", "2001:db8::1", "2002:7f00:1::", "2002:a00:1::1", "2002:808:808::",
+    "3fff::1", "5f00::1", "fc00::1", "fd12:3456::1", "fe80::1", "fe80::1%2", "fec0::1", "ff02::1",
+    "2606:4700::5efe:a00:1", "2606:4700::200:5efe:7f00:1",
+]  # fmt: skip
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved, raising=False)
-        return await Gate(Hosts(["example.com", "localhost", "10.0.0.1"]))._address(name, 80)
 
-    for name, address, allowed in (
-        ("example.com", "93.184.216.34", True),
-        ("example.com", "127.0.0.1", False),
-        ("example.com", "10.0.0.1", False),
-        ("example.com", "169.254.169.254", False),
-        ("localhost", "127.0.0.1", True),
-        ("10.0.0.1", "10.0.0.1", True),
-        ("other.com", "93.184.216.34", False),
-    ):
-        assert asyncio.run(ask(name, address)) == (address if allowed else None), (name, address)
+def resolves_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
+    """Names that are asked for from now on; each has these addresses."""
+    asked: list[str] = []
+
+    async def resolved(self: Any, name: str, port: int, **_: Any) -> Any:
+        asked.append(name)
+        return [(2, 1, 6, "", (address, port)) for address in addresses]
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", resolved)
+    return asked
+
+
+@pytest.mark.parametrize("address", [*PUBLIC, *INSIDE])
+def test_which_addresses_lead_out(address: str) -> None:
+    """IANA's registries of special-purpose addresses; an IPv4 address in an IPv6 one is taken out and judged."""
+    assert is_public(address) == (address in PUBLIC)
+
+
+def through_the_gate(entries: list[str], target: str) -> bytes:
+    """What a browser that asks the proxy for a tunnel to a target hears."""
+
+    async def ask() -> bytes:
+        proxy = Proxy(Hosts(entries))
+        reader, writer = await asyncio.open_connection("127.0.0.1", await proxy.open())
+        try:
+            writer.write(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("latin-1"))
+            return await reader.readline()
+        finally:
+            writer.close()
+            proxy.close()
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("addresses", "name", "reached"),
+    [
+        (["127.0.0.1"], "localhost", True),
+        (["127.0.0.1"], "LOCALHOST.", True),
+        (["::ffff:127.0.0.2", "127.0.0.1"], "localhost", True),  # nobody listens at the first
+        (["127.0.0.1"], "127.0.0.1", True),
+        (["127.0.0.1"], "example.com", False),
+        (["93.184.216.34", "127.0.0.1"], "example.com", False),  # which of them a browser takes is the host's choice
+        (["64:ff9b::127.0.0.1"], "example.com", False),
+        (["127.0.0.1"], "2130706433", False),
+        (["127.0.0.1"], "0x7f.1", False),
+        (["127.0.0.1"], "127.1", False),
+        (["127.0.0.1"], "[::1%25lo]", False),
+        (["127.0.0.1"], "[::1", False),
+        (["127.0.0.1"], "other.example.com", False),
+    ],
+)
+def test_a_name_that_leads_into_this_machine_is_refused(
+    server: tuple[int, list[str]], monkeypatch: pytest.MonkeyPatch, addresses: list[str], name: str, reached: bool
+) -> None:
+    port, _ = server
+    asked = resolves_to(monkeypatch, *addresses)
+    entries = [f"{host}:{port}" for host in ("example.com", "localhost", "127.0.0.1")]
+    heard = through_the_gate(entries, f"{name}:{port}")
+    assert heard.startswith(b"HTTP/1.1 200" if reached else b"HTTP/1.1 403") and len(asked) <= 3
+
+
+def test_a_name_that_cannot_be_resolved_is_refused() -> None:
+    assert through_the_gate(["*.example.com"], f"{'a' * 64}.example.com:80").startswith(b"HTTP/1.1 403")
+    assert through_the_gate(["*.example.com"], ".example.com:80").startswith(b"HTTP/1.1 403")
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +212,7 @@ def test_a_page_reaches_the_hosts_of_its_task_alone(laboratory: Any, server: tup
             blocked = [event.data["url"] for event in closed.events.after(0) if event.kind == "blocked"]
             assert f"http://127.0.0.1:{port}/yes" in blocked and "http://example.com/" in blocked
             await named.close()
-            with pytest.raises(InputError, match=r"network\[0\] is 'http://x/'"):
+            with pytest.raises(InputError, match=r"network\[0\] must be .*; got 'http://x/'"):
                 await sessions.open_page(site, network=["http://x/"])
 
     laboratory.run(live())
@@ -159,7 +236,7 @@ def test_a_page_on_a_live_host_is_restored_to_its_place(
             await session.evaluate(f"location = 'http://127.0.0.1:{port}/shop'; 1")
             await session.act([], advance_ms=1500)
             await session.evaluate("window.lost = 1; document.cookie = 'user=ann'; localStorage.cart = 'pear'; 1")
-            await session._lose("browser", "")
+            await session.lose("browser", "")
             shown = await session.call(Act((), 40, read), once="a")
             path, cookie, cart, date, since, chance = shown.data
             assert (path, cookie, cart, since) == ("/shop", "user=ann", "pear", 40)
@@ -175,6 +252,33 @@ def test_a_page_on_a_live_host_is_restored_to_its_place(
             assert again.data[:5] == ["/shop", "user=ann", "pear", date + 5, 0] and again.data[5] != chance
             assert session.calls == 7
         assert reached == ["/order", "/shop", "/shop", "/shop"]
+
+    laboratory.run(live())
+
+
+@pytest.mark.browser
+def test_a_live_host_hears_nothing_of_a_call_that_cannot_be_kept(
+    laboratory: Any, server: tuple[int, list[str]], tmp_path: Path
+) -> None:
+    """What it has been told cannot be taken back."""
+    port, reached = server
+    order = f"fetch('http://127.0.0.1:{port}/order').then(() => 1)"
+
+    async def live() -> None:
+        async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
+            session = await sessions.open_page(laboratory.site(""), network=[f"127.0.0.1:{port}"])
+            await session.evaluate("1")
+            reached.clear()
+            soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))  # no file may be longer
+            try:
+                with pytest.raises(SandboxFailure, match="disk: the call has not been carried out"):
+                    await session.call(Evaluate(order), once="a")
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            assert (reached, session.calls, session.recoveries) == ([], 1, 0)
+            assert await session.call(Evaluate(order), once="a") == 1
+            assert (reached, session.calls) == (["/order"], 2)
 
     laboratory.run(live())
 
@@ -218,14 +322,14 @@ def test_encrypted_connections_pass_the_gate_unread(encrypted: tuple[int, Path, 
     port, certificate, ended = encrypted
 
     async def ask(entries: list[str]) -> str:
-        gate = Gate(Hosts(entries))
-        proxy = f"http://127.0.0.1:{await gate.open()}"
+        page_proxy = Proxy(Hosts(entries))
+        proxy = f"http://127.0.0.1:{await page_proxy.open()}"
         try:
             trust = ssl.create_default_context(cafile=str(certificate))
             async with httpx.AsyncClient(proxy=proxy, verify=trust, trust_env=False) as client:
                 return (await client.get(f"https://127.0.0.1:{port}/through")).text
         finally:
-            gate.close()
+            page_proxy.close()
 
     ended.clear()
     assert asyncio.run(ask([f"127.0.0.1:{port}"])) == "hello" and ended == ["/through"]
@@ -245,7 +349,7 @@ def test_a_page_speaks_to_an_encrypted_host_itself(laboratory: Any, encrypted: t
             closed = await sessions.open_page(laboratory.site(""))
             ended.clear()
             assert await closed.evaluate(attempt) == "refused" and ended == []
-            # It hears the host through the gate, and does not trust a certificate that nobody has signed.
+            # It hears the host through the proxy, and does not trust a certificate that nobody has signed.
             assert await named.evaluate(attempt) == "refused"
 
     laboratory.run(live())

@@ -23,11 +23,12 @@ from tars_jax.sandbox.browser import (
     MouseDown,
     MouseMove,
     MouseUp,
+    Page,
     PageError,
     Site,
     Wheel,
 )
-from tars_jax.sandbox.browser.events import volleys
+from tars_jax.sandbox.browser.events import InputDevices, volleys
 
 pytestmark = pytest.mark.browser
 
@@ -120,11 +121,11 @@ def test_a_click_has_had_its_effect_before_the_step_is_read(laboratory: Any) -> 
     html = "<script>window.count = 0; addEventListener('click', () => { count += 1; });</script>"
     pages = [laboratory.open(html, single_canvas=False) for _ in range(4)]
 
-    async def click(page: Any) -> list[int]:
-        counts = []
+    async def click(page: Page) -> list[int]:
+        counts, devices, session = [], InputDevices(), await page.connection.attach(page.target)
         for _ in range(250):
-            for volley in volleys(page._devices.commands([MouseMove(30, 30), MouseDown(30, 30), MouseUp(30, 30)])):
-                await asyncio.gather(*(page._session.send(*command) for command in volley))
+            for volley in volleys(devices.commands([MouseMove(30, 30), MouseDown(30, 30), MouseUp(30, 30)])):
+                await asyncio.gather(*(session.send(*command) for command in volley))
             counts.append(await page.evaluate("count"))
         return counts
 
@@ -201,15 +202,15 @@ def test_a_canvas_that_is_not_the_whole_screen_is_not_read_back(laboratory: Any)
     assert laboratory.manager.stats.given_up["canvas"] >= 3
 
 
-def test_a_refused_path_falls_back_to_the_plain_one(laboratory: Any) -> None:
+def test_a_refused_path_falls_back_to_the_plain_one(laboratory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     page = laboratory.open("<body style='background: #0f0'>")
-    send = page._session.send
+    send = page.connection.send
 
-    async def refusing(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+    async def refusing(method: str, params: dict[str, Any] | None = None, session: str | None = None) -> dict[str, Any]:
         pictured = method == "Page.captureScreenshot" or (params and "screenshot" in params)
-        return await send("Page.noSuchCommand" if pictured else method, params)
+        return await send("Page.noSuchCommand" if pictured else method, params, session)
 
-    page._session.send = refusing
+    monkeypatch.setattr(page.connection, "send", refusing)
     observation = laboratory.run(page.act([], advance_ms=0))
     assert page.screenshot_path == "plain" and (observation.pixels == [0, 255, 0]).all()
 
@@ -321,7 +322,7 @@ def test_a_mounted_folder_is_reached_by_its_name_and_not_left(tmp_path: Path) ->
 
 
 def test_a_site_without_index_is_an_input_error(laboratory: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no file 'index.html'"):
+    with pytest.raises(InputError, match=r"site.index must be a file of .*; got 'index.html'"):
         laboratory.run(laboratory.manager.open_page(Site(tmp_path)))
 
 
@@ -331,7 +332,7 @@ def test_open_page_waits_while_all_places_are_taken(laboratory: Any) -> None:
     async def fill() -> None:
         async with BrowserManager(BrowserConfig(browsers=2, pages_per_browser=2, screenshot="cdp")) as manager:
             pages = [await manager.open_page(site) for _ in range(4)]
-            assert sorted(len(slot.pages) for slot in manager._slots) == [2, 2]
+            assert sorted(len(place.pages) for place in manager.browsers.places) == [2, 2]
             waiting = asyncio.ensure_future(manager.open_page(site))
             await asyncio.sleep(0.3)
             assert not waiting.done() and manager.stats.pages_open == 4

@@ -107,7 +107,7 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
     path = f"/v1/sessions/{one['id']}"
     assert (one["lease_seconds"], one["calls"], len(one["token"])) == (33, 0, 32)
     answer = http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "once": "x"}).json()
-    assert answer["data"] == 64 and http.get(f"{path}/picture").content[:4] == b"\x89PNG"
+    assert answer["data"] == 64 and http.get(f"{path}/screenshot").content[:4] == b"\x89PNG"
     assert http.post(f"{path}/call", json={"call": {**ACT, "read": "innerWidth"}, "once": "x"}).json() == answer
     assert http.post(f"{path}/call", json={"call": {"call": "evaluate", "expression": "1 + 1"}}).json() == {"value": 2}
     seen = http.get(path).json()
@@ -117,7 +117,7 @@ def test_sessions_over_http(http: httpx.Client, folder: Path) -> None:
     place = http.get(f"{path}/checkpoint").json()
     assert place["url"] == "http://sandbox.invalid/index.html" and place["clock_ms"] == 20
     fork = http.post("/v1/sessions", json={"checkpoint": place}).json()
-    assert http.get(f"/v1/sessions/{fork['id']}/picture").content == http.get(f"{path}/picture").content
+    assert http.get(f"/v1/sessions/{fork['id']}/screenshot").content == http.get(f"{path}/screenshot").content
     assert http.delete(path).status_code == 204
     refused(http.delete(path), 404)
     assert http.get("/v1/stats").json()["browsers"]["browsers"] >= 2  # one for each of the pages
@@ -146,7 +146,7 @@ def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: 
     (tmp_path / "index.html").write_text(PAGE)
     config = ServiceConfig(OWNERS, port=0, roots=(tmp_path,), open_seconds=0.5)
     manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1, call_timeout_s=60))
-    body = {"site": {"root": str(tmp_path)}}
+    body = {"site": {"root": str(tmp_path)}, "single_canvas": True}  # which opens in the browser that runs already
     with (
         serving(make_app(config, Sessions(manager)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
@@ -181,9 +181,9 @@ def test_a_recording_that_cannot_be_packed_is_an_answer(http: httpx.Client, addr
     assert whole.status_code == 200 and int(whole.headers["content-length"]) == len(whole.content)
     (journal,) = (file for file in (folder / "sessions").rglob("journal.jsonl") if (file.parent / "frames").is_dir())
     journal.rename(journal.with_suffix(".away"))
-    # The server ends a connection on which it had an accident.
-    accident = httpx.get(f"{address}{path}/recording", headers={"Authorization": f"Bearer {ANN}"})
-    assert "its log says more" in refused(accident, 500)
+    # The server ends a connection on which an exception was raised.
+    failed = httpx.get(f"{address}{path}/recording", headers={"Authorization": f"Bearer {ANN}"})
+    assert "its log says more" in refused(failed, 500)
     journal.with_suffix(".away").rename(journal)
     assert http.get(f"{path}/recording").content == whole.content
 
@@ -234,7 +234,7 @@ def test_what_is_malformed_is_refused_by_its_field(http: httpx.Client, folder: P
         ({"checkpoint": {"journal": [{"version": 1}]}}, "checkpoint"),
     ):
         refused(http.post("/v1/sessions", json=body), 400, param)
-    assert "no file 'none.html'" in refused(
+    assert "got 'none.html'" in refused(
         http.post("/v1/sessions", json={"site": {"root": root, "index": "none.html"}}), 400
     )
     refused(http.post("/v1/sessions", json={"site": {"root": root, "index": "x" * 300}}), 400)
@@ -315,10 +315,10 @@ def test_owners_are_read_from_a_file(tmp_path: Path) -> None:
     file.write_text('{"ann": {"key": "long-enough", "sessions": 2}, "bob": {"key": "also-long-enough"}}')
     assert read_owners(file) == (Owner("ann", "long-enough", 2), Owner("bob", "also-long-enough"))
     for text, words in (
-        ("[]", "takes an object"),
+        ("[]", "must hold an object"),
         ("{", "cannot be read"),
-        ('{"ann": "key"}', "ann takes an object"),
-        ('{"ann": {"key": "long-enough", "sessions": -1}}', "ann.sessions got -1"),
+        ('{"ann": "key"}', "ann must be an object"),
+        ('{"ann": {"key": "long-enough", "sessions": -1}}', "ann.sessions must be .*; got -1"),
     ):
         file.write_text(text)
         with pytest.raises(InputError, match=words):
@@ -382,8 +382,8 @@ def test_a_client_stands_in_for_a_manager(laboratory: Any, address: str, folder:
     async def frames(opener: Any) -> list[bytes]:
         game = BrowserGame(opener)
         frame = await game.reset(task)
-        page: Any = game._page
-        shown = [frame.png]
+        page: Any = game.page
+        shown = [frame.screenshot]
         for x, y in ((20, 50), (70, 40)):
             shown.append((await page.act([MouseDown(x, y), MouseUp(x, y)], advance_ms=120)).png)
         await game.close()
@@ -409,7 +409,7 @@ def test_a_client_stands_in_for_a_manager(laboratory: Any, address: str, folder:
             await page.close()
             with pytest.raises(RuntimeError, match="closed"):
                 await page.evaluate("1")
-            with pytest.raises(InputError, match=r"site\.root got '/etc'"):
+            with pytest.raises(InputError, match=r"site\.root must be .*; got '/etc'"):
                 await client.open_page(Site(Path("/etc")))
         async with BrowserClient(address, BOB) as client:
             gone = await client.open_page(Site(folder / "site"))
@@ -419,7 +419,7 @@ def test_a_client_stands_in_for_a_manager(laboratory: Any, address: str, folder:
             with pytest.raises(SandboxFailure) as lost:
                 await gone.evaluate("1")
             assert lost.value.kind == "service"
-        with pytest.raises(InputError, match="key is missing or wrong"):
+        with pytest.raises(InputError, match="Authorization must be Bearer KEY"):
             await BrowserClient(address, "nobody").__aenter__()
         with pytest.raises(SandboxFailure, match="service: Connect"):
             await BrowserClient("http://127.0.0.1:1", "x", patience_s=0.1).__aenter__()
@@ -438,7 +438,7 @@ def test_a_gymnasium_environment_plays_at_a_service(address: str, monkeypatch: p
 
     here = frames()
     monkeypatch.setenv("TARS_JAX_BROWSER_SERVICE", address)
-    with pytest.raises(InputError, match="TARS_JAX_BROWSER_KEY is missing"):
+    with pytest.raises(InputError, match="TARS_JAX_BROWSER_KEY must be an owner's key"):
         frames()
     monkeypatch.setenv("TARS_JAX_BROWSER_KEY", BOB)
     assert all(np.array_equal(one, other) for one, other in zip(here, frames(), strict=True))

@@ -36,6 +36,7 @@ from tars_jax.sandbox.browser.sessions.journal import read_journal
 from tars_jax.sandbox.browser.sessions.recording import main, play
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.tasks.games.catalog import game_names, load_game
+from tests.sandbox.conftest import crash_renderer
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
@@ -62,13 +63,8 @@ def manager(shared_laboratory: Any) -> Iterator[BrowserManager]:
     shared_laboratory.run(manager.close())
 
 
-def page_of(session: Session) -> Page:
-    assert session._page is not None
-    return session._page
-
-
 def kill_browser(manager: BrowserManager) -> None:
-    launched, run = manager._slots[0].launched, manager.run
+    launched, run = manager.browsers.places[0].launched, manager.run
     assert launched is not None and run is not None
     run.kill(launched.token)
 
@@ -77,21 +73,23 @@ def kinds(session: Session) -> list[str]:
     return [event.kind for event in session.events.after(0)]
 
 
-def test_a_session_that_ends_while_its_page_is_brought_back_leaks_none(laboratory: Any) -> None:
+def test_a_session_that_ends_while_its_page_is_brought_back_leaks_none(
+    laboratory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def live() -> None:
         async with Sessions(laboratory.manager, SessionsConfig(max_sessions=3)) as sessions:
             session, _ = await sessions.lease(PageSpec(laboratory.site(MEMORY), 96, 96), "ann")
             await session.evaluate("1")
-            opened, go_on, open_page = asyncio.Event(), asyncio.Event(), session._open_page
+            opened, go_on, open_page = asyncio.Event(), asyncio.Event(), laboratory.manager.open
 
-            async def slow(*given: Any) -> Page:
-                page = await open_page(*given)
+            async def slow(*given: Any, **more: Any) -> Page:
+                page: Page = await open_page(*given, **more)
                 opened.set()
                 await go_on.wait()
                 return page
 
-            session._open_page = slow
-            page_of(session).fail("renderer", "for the test")
+            monkeypatch.setattr(laboratory.manager, "open", slow)
+            (await session.page()).fail("renderer", "for the test")
             call = asyncio.ensure_future(session.evaluate("1"))
             await opened.wait()
             await sessions.release(session.id)
@@ -128,7 +126,7 @@ def test_leases_quotas_and_tokens(laboratory: Any) -> None:
                 sessions.get(first.id)
             with pytest.raises(SessionEnded):
                 await first.evaluate("1")
-            with pytest.raises(InputError, match="no file 'none.html'"):
+            with pytest.raises(InputError, match="site.index must be a file of .*; got 'none.html'"):
                 await sessions.open_page(Site(spec.site.root, "none.html"))
             assert sessions.all_of() == [second] and laboratory.manager.stats.pages_open == 1
         assert laboratory.manager.stats.pages_open == 0
@@ -154,7 +152,9 @@ def test_the_collector_takes_what_is_idle_and_nothing_else(laboratory: Any) -> N
             await asyncio.sleep(0.4)
             assert set(sessions.all_of()) == {busy, held}  # the renewed one was let alone as well, in the end
             assert (sessions.collected, idle.events.after(0)[-1].kind) == (2, "ended")
-            await page_of(busy).evaluate("__clock.advance(10)")
+            pages = [page for place in laboratory.manager.browsers.places for page in place.pages]
+            for page in pages:  # the session's own calls wait for the one that is under way
+                await page.evaluate("window.go && __clock.advance(10)")
             assert await call == 7
             held.give_back()
             async with asyncio.timeout(2):
@@ -164,7 +164,7 @@ def test_the_collector_takes_what_is_idle_and_nothing_else(laboratory: Any) -> N
     laboratory.run(live())
 
 
-@pytest.mark.parametrize("death", ["renderer", "browser", "driver"])
+@pytest.mark.parametrize("death", ["renderer", "browser", pytest.param("driver", marks=pytest.mark.full)])
 def test_a_recovered_page_is_where_it_was(
     laboratory: Any, manager: BrowserManager, monkeypatch: pytest.MonkeyPatch, death: str
 ) -> None:
@@ -181,13 +181,12 @@ def test_a_recovered_page_is_where_it_was(
             assert before.data == [3, "4", "last=3"]
             place = await session.checkpoint()
             if death == "renderer":
-                crash = page_of(session)._session.send("Page.crash")
-                asyncio.ensure_future(crash).add_done_callback(lambda task: task.exception())
+                await crash_renderer(await session.page())
             elif death == "browser":
                 kill_browser(manager)
             else:
-                assert manager._driver is not None
-                os.kill(manager._driver.pid, signal.SIGKILL)
+                assert manager.browsers.driver is not None
+                os.kill(manager.browsers.driver.pid, signal.SIGKILL)
             after = await session.act([], advance_ms=0, read=READ)
             assert (after.png, after.data) == (before.png, before.data)
             assert (session.journal.before, len(session.journal.entries)) == ((1, 5) if long_way == 1 else (0, 6))
@@ -213,7 +212,7 @@ def test_games_recover(laboratory: Any) -> None:
             for x, y in ((20, 30), (70, 60)):
                 events = (MouseDown(x, y), MouseUp(x, y), KeyDown("ArrowLeft"), KeyUp("ArrowLeft"))
                 before = await session.act(events, advance_ms=game.settle_ms, read="[game.state(), verify()]")
-        await session._lose("browser", "")
+        await session.lose("browser", "")
         after = await session.act([], advance_ms=0, read="[game.state(), verify()]")
         assert (after.png, after.data) == (before.png, before.data), name
         await session.close()
@@ -252,7 +251,7 @@ def test_a_page_that_was_touched_from_outside_is_not_passed_off_as_recovered(
         async with Sessions(manager) as sessions:
             session = await sessions.open_page(laboratory.site(MEMORY))
             await session.start("start()", seed=4)
-            await page_of(session).evaluate("clicks = 7; show()")
+            await (await session.page()).evaluate("clicks = 7; show()")
             await session.act([], advance_ms=0)
             kill_browser(manager)
             with pytest.raises(SandboxFailure) as caught:
@@ -301,7 +300,7 @@ def test_a_repeated_call_counts_once(laboratory: Any) -> None:
                 with pytest.raises(PageError):
                     await session.call(Evaluate("nothing.here"), once="b")
                 assert session.calls == 4
-                await session._lose("browser", "")  # the second time, the answers are those of the replay
+                await session.lose("browser", "")  # the second time, the answers are those of the replay
                 session._answers.clear()
 
     laboratory.run(live())
@@ -382,7 +381,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
                 (".txt", 5, True), ("report.csv", 3, True), ("packed.zip", 2, True), ("large.txt", None, False)
             ]  # fmt: skip
             assert session.downloads is not None
-            await session._lose("browser", "")  # the replay downloads them again: the same ones
+            await session.lose("browser", "")  # the replay downloads them again: the same ones
             await session.evaluate("1")
             await told(session, 8)
             assert len(session.downloads.kept) == 3
@@ -408,7 +407,7 @@ def test_the_next_sessions_adopt_what_the_last_ones_left(laboratory: Any, tmp_pa
                 await session.start("start()", seed=4)
                 await session.act(CLICK, advance_ms=50, read=READ)
             sessions.renew(kept.id, 77)
-            with pytest.raises(InputError, match="in use"):
+            with pytest.raises(InputError, match="which another process uses"):
                 await Sessions(laboratory.manager, folder=tmp_path).__aenter__()
         (tmp_path / broken.id / "session.json").write_text('{"lease": {"owner": "x"}}')
         (file,) = (tmp_path / torn.id).glob("journal-*.jsonl")
@@ -450,7 +449,7 @@ async def main(site, folder):
         session = await sessions.open_page(Site(Path(site)))
         await session.start("start()", seed=4)
         await session.act([], advance_ms=333)
-        print(manager.run.token, manager.run._reaper.pid, manager.run.folder, session.last.png.hex(), flush=True)
+        print(manager.run.token, manager.run.reaper_pid, manager.run.folder, session.last.png.hex(), flush=True)
         await asyncio.sleep(60)
 
 asyncio.run(main(*sys.argv[1:]))
@@ -507,9 +506,9 @@ def test_recordings_play_again(laboratory: Any, tmp_path: Path, capsys: pytest.C
             with pytest.raises(SandboxFailure, match="call 3 of 5"):
                 await play(folder, laboratory.manager)
             (folder / "frames" / "000002.png").write_bytes(b"another picture")
-            with pytest.raises(InputError, match="000002.png is not the picture"):
+            with pytest.raises(InputError, match="000002.png must be the screenshot"):
                 await play(folder, laboratory.manager)
 
     laboratory.run(live())
     assert main([str(tmp_path / "film.zip")]) == 0 and "4 frames, each the same" in capsys.readouterr().out
-    assert main([str(tmp_path / "none.zip")]) == 2 and "none.zip is no recording" in capsys.readouterr().err
+    assert main([str(tmp_path / "none.zip")]) == 2 and "none.zip must be a recording" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,17 +14,21 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.browser import (
     BrowserConfig,
+    BrowserManager,
     KeyDown,
     KeyUp,
     MouseDown,
     MouseMove,
     MouseUp,
     Wheel,
+    chromium_sandbox,
     config,
     find_executable,
     is_key,
 )
+from tars_jax.sandbox.browser.chromium_sandbox import sandbox_environment, sandbox_flags
 from tars_jax.sandbox.browser.events import InputDevices, InputEvent, volleys
+from tars_jax.sandbox.browser.last_words import last_words
 from tars_jax.sandbox.browser.relay import Addressee, Messages
 
 
@@ -32,7 +37,7 @@ from tars_jax.sandbox.browser.relay import Addressee, Messages
     [("browsers", 0), ("pages_per_browser", -1), ("width", 0), ("call_timeout_s", 0.0), ("screenshot", "jpeg")],
 )
 def test_impossible_settings_name_the_field(field: str, value: Any) -> None:
-    with pytest.raises(InputError, match=rf"browser\.{field} is {value!r}; it takes"):
+    with pytest.raises(InputError, match=rf"browser\.{field} must be .*; got {value!r}"):
         BrowserConfig(**{field: value})
 
 
@@ -56,10 +61,10 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_no_chromium_is_an_input_error(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="no Chromium found"):
         find_executable()
-    with pytest.raises(InputError, match="browser.executable is '/nowhere/chromium'"):
+    with pytest.raises(InputError, match="browser.executable must be .*; got '/nowhere/chromium'"):
         find_executable("/nowhere/chromium")
     monkeypatch.setenv("TARS_JAX_CHROMIUM", str(bare_machine))
-    with pytest.raises(InputError, match="TARS_JAX_CHROMIUM is"):
+    with pytest.raises(InputError, match="TARS_JAX_CHROMIUM must be the path"):
         find_executable()
 
 
@@ -75,6 +80,58 @@ def test_headless_shells_come_before_full_browsers(bare_machine: Path, monkeypat
     monkeypatch.setenv("TARS_JAX_CHROMIUM", str(cached))
     assert find_executable() == cached
     assert find_executable(str(full)) == full
+
+
+def test_the_sandbox_of_chromium_is_as_the_switch_says(bare_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default root has none, and everybody else has it."""
+    for user, value, flags in ((0, "", ["--no-sandbox"]), (1000, "", []), (0, "1", []), (1000, "0", ["--no-sandbox"])):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        monkeypatch.setenv("TARS_JAX_CHROMIUM_SANDBOX", value)
+        assert sandbox_flags() == flags
+    monkeypatch.setenv("TARS_JAX_CHROMIUM_SANDBOX", "off")
+    with pytest.raises(InputError, match="TARS_JAX_CHROMIUM_SANDBOX must be 0 or 1; got 'off'"):
+        BrowserManager(BrowserConfig(executable=str(program(bare_machine / "chromium"))))
+
+
+def test_the_setuid_helper_is_offered_where_it_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CHROME_DEVEL_SANDBOX", raising=False)
+    helper = tmp_path / "chrome-sandbox"
+    monkeypatch.setattr(chromium_sandbox, "HELPER", helper)
+    assert sandbox_environment() == {}
+    program(helper)
+    assert sandbox_environment() == {}  # without the setuid bit it would end the browser
+    helper.chmod(0o4755)
+    offered = {"CHROME_DEVEL_SANDBOX": str(helper)} if os.geteuid() == 0 else {}  # another user's does not help
+    assert sandbox_environment() == offered
+    monkeypatch.setenv("CHROME_DEVEL_SANDBOX", "/opt/mine")
+    assert sandbox_environment() == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ([], None),
+        (["[7:7:1125/1.2:FATAL:broker.cc(2)] First cause.", "#0 0x55d0 <unknown>", "Later words."], "First cause."),
+        (["It cannot start.", "[7/1.2:ERROR:dbus/bus.cc:4] No bus", "  r8: 00007f0000000000"], "It cannot start."),
+        (["[7/1.2:WARNING:a.cc:4] Careful", "Received signal 11 SEGV_MAPERR", "it ended with exit code 1"],
+         "Received signal 11 SEGV_MAPERR"),
+        (["[7/1.2:ERROR:dbus/bus.cc:4] No bus", "it ended with signal SIGKILL"], "it ended with signal SIGKILL"),
+        (["/a/chromium: error while loading shared libraries: libnss3.so: cannot open shared object file: No such file",
+          "it ended with exit code 127"],
+         "/a/chromium: error while loading shared libraries: libnss3.so: cannot open shared object file: No such file; "
+         "install what it needs"),
+        (["OSError: [Errno 8] Exec format error: '/a/chromium'"],
+         "OSError: [Errno 8] Exec format error: '/a/chromium'; take a Chromium that was built for this processor"),
+        (["[7/1.2:ERROR:z.cc:9] Running as root without --no-sandbox is not supported. See https://crbug.com/638180."],
+         "Running as root without --no-sandbox is not supported; unset TARS_JAX_CHROMIUM_SANDBOX"),
+        (["[7/1.2:ERROR:f.cc:9] mkdir failed: No space left on device (28)"],
+         "mkdir failed: No space left on device (28); free some space"),
+    ],
+)  # fmt: skip
+def test_the_last_words_of_a_browser_are_its_reason(written: list[str], reason: str | None) -> None:
+    log = "\n".join(["Target closed", "Call log:", "  - <launched> pid=7", *(f"  - [pid=7][err] {x}" for x in written)])
+    found = last_words(Exception(f"{log}\n  - [pid=7] <kill>"))
+    assert found is None if reason is None else found and found.startswith(reason)
 
 
 def test_a_drag_tells_which_button_is_held() -> None:
@@ -130,15 +187,17 @@ def test_keys_type_what_a_keyboard_types() -> None:
 
 def test_what_no_device_can_do_is_an_input_error() -> None:
     devices = InputDevices()
-    with pytest.raises(InputError, match="key is 'Hyper'"):
+    with pytest.raises(InputError, match="key must be .*; got 'Hyper'"):
         devices.command(KeyDown("Hyper"))
-    with pytest.raises(InputError, match="mouse button is 'thumb'"):
+    with pytest.raises(InputError, match="mouse button must be .*; got 'thumb'"):
         devices.command(MouseDown(1, 1, "thumb"))
-    with pytest.raises(InputError, match="mouse position"):
+    with pytest.raises(InputError, match="mouse position must be"):
         devices.command(MouseMove(math.nan, 1))
-    with pytest.raises(InputError, match="the wheel turns by"):
+    with pytest.raises(InputError, match="wheel must be two finite numbers"):
         devices.command(Wheel(1, 1, 0, math.inf))
-    with pytest.raises(InputError, match="mouse button is 'thumb'"):  # nothing of what came before it counts
+    with pytest.raises(
+        InputError, match="mouse button must be .*; got 'thumb'"
+    ):  # nothing of what came before it counts
         devices.commands([MouseDown(1, 1), KeyDown("Shift"), MouseDown(1, 1, "thumb")])
     assert is_key("a") and is_key("F12") and not is_key("hyper") and not is_key("")
     assert devices.at_rest()[0][1]["type"] == "mouseMoved"  # what was refused is not held

@@ -66,6 +66,15 @@ def test_what_an_attribute_asks_for_takes_no_time(laboratory: Any, site: Site, n
         "insert('iframe', { src: 'one.css' }).remove()",
         "still.src = 'two.png'; queueMicrotask(() => still.removeAttribute('src'))",
         "sheet.media = 'print'; sheet.href = 'one.css'; still.loading = 'lazy'; still.src = 'none.png'",
+        "insert('div', { innerHTML: '<script src=one.js></' + 'script>' })",
+        "for (const type of ['text/template', 'speculationrules']) insert('script', { type, src: 'one.js' })",
+        "insert('script', { noModule: true, src: 'one.js' })",
+        "insert('link', { rel: 'stylesheet', type: 'text/less', href: 'one.css' })",
+        "insert('link', { rel: 'dns-prefetch icon', href: 'one.png' })",
+        "for (const src of ['mailto:a@b.c', 'javascript:0', 'about:blank']) insert('iframe', { src })",
+        "const image = new Image(); image.src = 'two.png'; image.removeAttribute('src')",
+        "insert('object', { type: 'x/y' }); insert('embed', {}); insert('input', { type: 'image' })",
+        "insert('video', { preload: 'none', src: 'none.webm' })",
     ],
 )
 def test_what_will_never_load_is_not_waited_for(laboratory: Any, site: Site, change: str) -> None:
@@ -74,3 +83,43 @@ def test_what_will_never_load_is_not_waited_for(laboratory: Any, site: Site, cha
     began = time.monotonic()
     laboratory.run(page.act([], advance_ms=20))
     assert time.monotonic() - began < 4  # loads.js gives a load up after 5 s
+
+
+LOADING = {
+    "lazy frame": "heard('iframe', { loading: 'lazy', src: 'one.css' })",
+    "lazy image": "heard('img', { loading: 'lazy', src: 'two.png' })",
+    "object": "heard('object', { data: 'two.png' })",
+    "embedded": "heard('embed', { src: 'two.png' })",
+    "button": "heard('input', { type: 'image', src: 'two.png' })",
+    "preload": "heard('link', { rel: 'preload', as: 'fetch', crossOrigin: '', href: 'two.css?preload' })",
+    "missing preload": "heard('link', { rel: 'preload', as: 'image', href: 'none.png' })",
+    "module": "heard('link', { rel: 'modulepreload', href: 'one.js' })",
+    "video": "heard('video', { src: 'none.webm' })",
+    "not a video": "heard('video', { src: 'one.png' })",
+    "sound": "const sound = new Audio('none.wav'); sound.onerror = () => note()",
+    "source": "const video = insert('video', {}); hear(Object.assign(document.createElement('source'), "
+    "{ src: 'none.webm' }), video)",
+    "track": "const video = insert('video', {}); hear(Object.assign(document.createElement('track'), "
+    "{ src: 'none.vtt', default: true }), video)",
+    "events": "new EventSource('one.css').onerror = note",
+    "JSON": "import('./one.json', { with: { type: 'json' } }).then(note)",
+    "styles": "import('./two.css', { with: { type: 'css' } }).then(note)",
+    "stream": "(async () => { for await (const part of (await fetch('two.css')).body); note(); })()",
+    "blob": "(async () => { for await (const part of new Blob([new Uint8Array(2_000_000)]).stream()); note(); })()",
+}
+HEARD = """function note() { noted.push(Math.round(performance.now())); }
+  function hear(one, parent) { one.onload = one.onerror = note; parent.prepend(one); }
+  function heard(tag, values) { hear(Object.assign(document.createElement(tag), values), document.body); }"""
+
+
+def test_what_loads_takes_no_time(laboratory: Any, site: Site) -> None:
+    (site.root / "one.json").write_text("1")
+    (site.root / "one.js").write_text("")
+    page = laboratory.run(laboratory.manager.open_page(site))
+    laboratory.run(page.start("0", seed=0))
+    laboratory.run(page.evaluate(f"document.head.append(Object.assign(document.createElement('script'), "
+                                 f"{{ textContent: `window.noted = []; {HEARD}` }}))"))  # fmt: skip
+    for index, change in enumerate(LOADING.values()):
+        laboratory.run(page.evaluate(f"void setTimeout(() => {{ {change} }}, {10 * index + 10})"))
+    noted = laboratory.run(page.act([], advance_ms=10 * len(LOADING) + 20, read="noted")).data
+    assert sorted(set(noted)) == [10 * index + 10 for index in range(len(LOADING))]

@@ -102,13 +102,13 @@ def site(laboratory: Any) -> Site:
 
 @pytest.fixture
 def slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    serve: Callable[..., Awaitable[None]] = isolation._serve
+    serve: Callable[..., Awaitable[None]] = isolation.serve
 
     async def serve_late(site: Site, hosts: Hosts, report: Report | None, route: Route) -> None:
         await asyncio.sleep(random.uniform(0, 0.03))
         await serve(site, hosts, report, route)
 
-    monkeypatch.setattr(isolation, "_serve", serve_late)
+    monkeypatch.setattr(isolation, "serve", serve_late)
 
 
 @pytest.mark.usefixtures("slow_answers")

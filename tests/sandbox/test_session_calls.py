@@ -17,14 +17,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
 READ = "[seen, performance.now()]"
 REFUSED: dict[str, Call] = {
-    r"seed is -1; it takes": Start("0", -1),
-    r"seed is 1\.5; it takes": Start("0", 1.5),  # type: ignore[arg-type]
-    r"advance_ms is 7200000\.0; it takes": Act((), 7.2e6),
-    r"events\[1\]\.x is 10000000000\.0; it takes": Act((MouseMove(1, 1), MouseMove(1e10, 1)), 0),
-    r"events\[0\]\.x is True; it takes": Act((MouseMove(True, 1),), 0),
-    r"events\[0\]\.clicks is 0; it takes": Act((MouseDown(1, 1, clicks=0),), 0),
-    r"events\[0\]\.text is '.*'; it takes text": Act((InsertText("\ud800"),), 0),
-    r"expression is .*; it takes text": Evaluate("'\ud800'"),
+    r"seed must be .*; got -1": Start("0", -1),
+    r"seed must be .*; got 1\.5": Start("0", 1.5),  # type: ignore[arg-type]
+    r"advance_ms must be .*; got 7200000\.0": Act((), 7.2e6),
+    r"events\[1\]\.x must be .*; got 10000000000\.0": Act((MouseMove(1, 1), MouseMove(1e10, 1)), 0),
+    r"events\[0\]\.x must be .*; got True": Act((MouseMove(True, 1),), 0),
+    r"events\[0\]\.clicks must be .*; got 0": Act((MouseDown(1, 1, clicks=0),), 0),
+    r"events\[0\]\.text must be text": Act((InsertText("\ud800"),), 0),
+    r"expression must be text": Evaluate("'\ud800'"),
 }
 
 
@@ -33,7 +33,7 @@ def test_what_a_session_takes_it_can_be_adopted_with(laboratory: Any, tmp_path: 
 
     async def first() -> Session:
         async with Sessions(laboratory.manager, folder=tmp_path) as sessions:
-            with pytest.raises(InputError, match=r"width got 9000"):
+            with pytest.raises(InputError, match=r"width must be .*; got 9000"):
                 await sessions.open_page(site, size=(9000, 96))
             session = await sessions.open_page(site)
             await session.start("seen = 0", seed=np.int64(3))  # type: ignore[arg-type]

@@ -80,7 +80,7 @@ def test_bad_metadata_names_file_and_field(copied: Path) -> None:
     with pytest.raises(InputError, match=r"game\.json: field \$\.settle_ms"):
         load_game_folder(copied)
     path.write_text(json.dumps({**record, "name": "other"}))
-    with pytest.raises(InputError, match="the folder is 'maze_path_of_light'"):
+    with pytest.raises(InputError, match="field name must be 'maze_path_of_light'"):
         load_game_folder(copied)
     path.write_text("{")
     with pytest.raises(InputError, match=r"game\.json: not JSON"):
@@ -88,16 +88,16 @@ def test_bad_metadata_names_file_and_field(copied: Path) -> None:
 
 
 def test_unknown_games_and_options_are_refused() -> None:
-    with pytest.raises(InputError, match="'chess' is unknown; there are .*game_2048"):
+    with pytest.raises(InputError, match="a game must be one of .*game_2048.*; got 'chess'"):
         load_game("chess")
     maze = load_game("maze_path_of_light")
     maze.check_options({"level": 3, "distance": [2, 4], "size": 6, "loops": 0})
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"colour": 1}, "unknown option colour; it takes level, size, loops, distance"),
+        ({"colour": 1}, "an option must be one of level, size, loops, distance; got colour"),
         ({"level": 0}, "option level .* got 0"),
         ({"level": 1.5}, "option level .* got 1.5"),
         ({"distance": [2]}, "option distance"),
-        ({"distance": [4, 2]}, "option distance takes the lesser number first"),
+        ({"distance": [4, 2]}, "option distance must begin with the lesser number"),
     ]
     for options, words in refused:
         with pytest.raises(InputError, match=words):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 
 from tars_jax import InputError
+from tars_jax.environment import Task, Verification
+from tars_jax.tasks.games.catalog import load_game
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
 
 MAZE = "maze_path_of_light"
 
@@ -35,20 +37,20 @@ def test_splits_share_no_seed_whatever_the_stream() -> None:
 def test_tasks_are_plain_data() -> None:
     task = sample_task(MAZE, "eval", 0, 0, {"level": 3, "distance": [2, 4]})
     assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
-    options = json.loads(task.start_expression().removeprefix("game.start(").removesuffix(")"))
+    options = json.loads(load_game(MAZE).start_expression(task).removeprefix("game.start(").removesuffix(")"))
     assert options == {"level": 3, "distance": [2, 4], "seed": task.seed}
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"seed": "1"}, "field seed takes int, got '1'"),
-        ({"seed": True}, "field seed takes int"),
-        ({"seed": -1}, "field seed takes 0 or more, got -1"),
-        ({"seed": 2**53}, "field seed takes at most 9007199254740991, got 9007199254740992"),
-        ({"max_steps": 0}, "field max_steps takes 1 or more, got 0"),
-        ({"more": 1}, "unknown field more"),
-        ({"max_steps": ...}, "field max_steps is missing"),
+        ({"seed": "1"}, "field seed must be a whole number from 0 to 9007199254740991; got '1'"),
+        ({"seed": True}, "field seed must be a whole number .*; got True"),
+        ({"seed": -1}, "field seed must be a whole number from 0 to 9007199254740991; got -1"),
+        ({"seed": 2**53}, "field seed must be a whole number from 0 to 9007199254740991; got 9007199254740992"),
+        ({"max_steps": 0}, "field max_steps must be a whole number from 1 to 2147483647; got 0"),
+        ({"more": 1}, "a field must be one of id, .*; got 'more'"),
+        ({"max_steps": ...}, "field max_steps must be .*; got nothing"),
     ],
 )
 def test_bad_task_records_are_refused(change: dict[str, Any], words: str) -> None:
@@ -60,11 +62,26 @@ def test_bad_task_records_are_refused(change: dict[str, Any], words: str) -> Non
 def test_bad_requests_are_refused() -> None:
     for game, split, index, seed, options, words in [
         ("chess", "train", 0, 0, {}, "chess"),
-        (MAZE, "test", 0, 0, {}, "split takes train or eval"),
+        (MAZE, "test", 0, 0, {}, "split must be train or eval"),
         (MAZE, "train", -1, 0, {}, "index"),
-        (MAZE, "train", 0, 0, {"levels": 1}, "unknown option levels"),
+        (MAZE, "train", 0, 0, {"levels": 1}, "an option must be .*; got levels"),
     ]:
         with pytest.raises(InputError, match=words):
             sample_task(game, split, index, seed, options)
-    with pytest.raises(InputError, match="max_steps takes 1 or more, got 0"):
+    with pytest.raises(InputError, match="max_steps must be 1 or more; got 0"):
         sample_task(MAZE, "train", 0, 0, {}, max_steps=0)
+
+
+def test_records_of_earlier_versions_are_read() -> None:
+    """They said `game`, and nothing of instruction and verification."""
+    task = sample_task(MAZE, "train", 0, 0, {"level": 2})
+    record = {"id": task.id, "game": MAZE, "seed": task.seed, "options": {"level": 2}, "max_steps": task.max_steps}
+    assert Task.from_json(record) == task
+
+
+def test_a_task_says_how_success_is_told() -> None:
+    task = dataclasses.replace(sample_task(MAZE, "train", 0, 0, {}), verification=Verification("judge", "42", 0.5))
+    assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
+    for wrong, words in (({"by": "chance"}, "verification.by must be one of"), ({"who": 1}, "got 'who'")):
+        with pytest.raises(InputError, match=words):
+            Task.from_json({**task.to_json(), "verification": wrong})

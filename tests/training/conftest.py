@@ -47,6 +47,8 @@ def episode() -> Callable[..., Trajectory]:
             for number, reward in enumerate(rewards)
         )
         built = tuple(_window(answers, log_prob) for answers in windows)
-        return Trajectory("made", {"max_steps": 9}, built, steps, Outcome.FINISHED, float(sum(rewards)))
+        return Trajectory(
+            "made", {"max_steps": 9}, built, steps, Outcome.FINISHED, float(sum(rewards)), success=sum(rewards) > 0
+        )
 
     return make

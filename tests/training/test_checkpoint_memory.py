@@ -26,7 +26,7 @@ TENSOR = ROWS * COLUMNS * 4 / MEGABYTE  # 24 megabytes; the tree has 144
 
 @pytest.mark.multiprocess
 def test_no_tree_is_twice_on_the_host(
-    on_eight_devices: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+    on_eight_devices: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Megabytes beside the tree itself. Measured: save 27, restore 14; orbax left to itself: save 131."""
     # glibc keeps freed blocks below 32 MB for later, unless a threshold is set: what is live is to be measured.

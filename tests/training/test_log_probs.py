@@ -38,6 +38,7 @@ def whole(
     return TokenStatistics(*(jnp.pad(column, ((0, 0), (1, 0))) for column in columns))
 
 
+@pytest.mark.slow
 def test_by_hand() -> None:
     """Hidden state 1, head [0, log 2, log 5]: the distribution is [1, 2, 5] / 8 wherever one looks."""
     model: Any = types.SimpleNamespace(vocabulary=3, image_token=None, tied_embeddings=False, execution=Execution())
@@ -50,7 +51,9 @@ def test_by_hand() -> None:
     np.testing.assert_array_equal(read.likeliest, [[0, 1, 0]])
 
 
-@pytest.mark.parametrize("chunk", [1, 4, 11, 64])
+@pytest.mark.parametrize(
+    "chunk", [pytest.param(1, marks=pytest.mark.full), 4, pytest.param(64, marks=pytest.mark.full)]
+)
 @pytest.mark.parametrize("tied", [False, True])
 def test_pieces_are_the_whole(tiny_model: ModelConfig, tiny_parameters: Parameters, chunk: int, tied: bool) -> None:
     model = dataclasses.replace(tiny_model, tied_embeddings=tied, execution=Execution(head_chunk=chunk))
@@ -118,6 +121,7 @@ def test_pieces_without_sampled_tokens_are_skipped(
     np.testing.assert_array_equal(np.asarray(read.log_probs) < 0, wanted)
 
 
+@pytest.mark.slow
 def test_policies_side_by_side_have_rounds_of_their_own(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """Under vmap the loop goes on for whoever has most sampled tokens, and changes nothing for the others."""
     model = dataclasses.replace(tiny_model, execution=Execution(head_chunk=4))

@@ -49,6 +49,7 @@ def family(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_merge_is_the_interpolation_and_loads_like_any_weights(family: pathlib.Path) -> None:
     done = []
     weights, groups = (0.5, 0.25, 0.25), {"experts": (0.0, 0.5, 0.5)}
@@ -81,7 +82,7 @@ def test_a_merge_descends_from_what_its_agents_share(family: pathlib.Path) -> No
     merge_checkpoints([family / "a", family / "b"], family / "m")
     assert lineage(family / "m").ancestors == (lineage(family / "start").id,)
     merge_checkpoints([family / "m", family / "c", family / "start"], family / "n")
-    with pytest.raises(InputError, match="record no common ancestor; merging takes checkpoints that were trained from"):
+    with pytest.raises(InputError, match="must have been trained from one start .* without a common ancestor"):
         merge_checkpoints([family / "n", family / "stranger"], family / "o")
     assert not (family / "o").exists()
     merge_checkpoints([family / "n", family / "stranger"], family / "o", unrelated=True)
@@ -92,20 +93,20 @@ def test_outputs_that_would_lose_something(family: pathlib.Path) -> None:
     paths = [family / "a", family / "b"]
     (family / "mine").mkdir()
     (family / "mine" / "thesis.tex").write_text("...")
-    with pytest.raises(InputError, match="mine holds something else"):
+    with pytest.raises(InputError, match="output must be a new folder.*mine, which is something else"):
         merge_checkpoints(paths, family / "mine")
     (family / "link").symlink_to(family / "a")
     for taken in ("link", "b/merged"):
-        with pytest.raises(InputError, match=f"{taken} is one of the checkpoints, or lies in one"):
+        with pytest.raises(InputError, match=f"outside of the checkpoints; got .*{taken}"):
             merge_checkpoints(paths, family / taken)
-    with pytest.raises(InputError, match="x/y cannot be made, as .*thesis.tex is a file"):
+    with pytest.raises(InputError, match="x/y, and .*thesis.tex is a file"):
         merge_checkpoints(paths, family / "mine" / "thesis.tex" / "x" / "y")
     assert (family / "mine" / "thesis.tex").exists()
     os.mkfifo(family / "pipe")  # nothing of its kind comes back from a copy: a device is another
     (family / "nowhere").symlink_to(family / "gone")
     (family / "loop").symlink_to("loop")
     for name in ("pipe", "nowhere", "loop"):
-        with pytest.raises(InputError, match=f"{name} holds something else"):
+        with pytest.raises(InputError, match=f"{name}, which is something else"):
             merge_checkpoints(paths, family / name)
     assert stat.S_ISFIFO((family / "pipe").stat().st_mode)
     chex.assert_trees_all_equal(load_parameters(family / "a", agent(0)), agent(1))
@@ -114,7 +115,7 @@ def test_outputs_that_would_lose_something(family: pathlib.Path) -> None:
 @pytest.mark.parametrize("place", ["loop/merged", "n" * 250, "n" * 5000, "/proc/merged"])
 def test_a_folder_that_cannot_be_made(family: pathlib.Path, place: str) -> None:
     (family / "loop").symlink_to("loop")
-    with pytest.raises(InputError, match="merged|nnn.* cannot be made: .*; it takes a place that can be written"):
+    with pytest.raises(InputError, match="merged|nnn.* cannot be made: "):
         merge_checkpoints([family / "a", family / "b"], family / place)
 
 
@@ -140,13 +141,15 @@ def test_agents_of_two_models_and_of_no_numbers_are_named(family: pathlib.Path, 
     halved = dataclasses.replace(tiny_model, dtype="bfloat16")
     for name, seed, model in (("x", 1, tiny_model), ("y", 2, other), ("z", 3, halved)):
         save_parameters(family / name, agent(seed), parent=family / "start", model=model)
-    with pytest.raises(InputError, match="y: its model has another experts_per_token, rope_theta than that of .*x;"):
+    with pytest.raises(
+        InputError, match="y: the model must be that of .*x to be merged; got another experts_per_token, rope_theta"
+    ):
         merge_checkpoints([family / "a", family / "x", family / "y"], family / "m", unrelated=True)
     merge_checkpoints([family / "x", family / "a", family / "z"], family / "m")
 
     save_parameters(family / "b", agent(2) | {"zeros": jnp.array([0, jnp.nan, 0])}, parent=family / "start")
     before = lineage(family / "m")
-    with pytest.raises(InputError, match="b: zeros holds numbers that are not finite"):
+    with pytest.raises(InputError, match="b: zeros must be finite"):
         merge_checkpoints([family / "a", family / "b"], family / "m")
     assert lineage(family / "m") == before
 
@@ -161,8 +164,8 @@ def test_the_command(family: pathlib.Path, capsys: pytest.CaptureFixture[str]) -
     expected = interpolate([agent(1), agent(2)], (0.25, 0.75), {"vision": (1, 0)})
     chex.assert_trees_all_close(merged, expected, rtol=1e-6)
     for argument, words in [
-        ("--config.weights=.5,.6", "config.weights got (0.5, 0.6); it takes a number of 0 or more for each checkpoint"),
-        (f"--config.checkpoints={family / 'a'}", "it takes two or more folders"),
+        ("--config.weights=.5,.6", "config.weights must be a number of 0 or more for each checkpoint"),
+        (f"--config.checkpoints={family / 'a'}", "must be two or more folders"),
     ]:
         capsys.readouterr()
         assert merge(paths, argument) == 2
@@ -170,7 +173,7 @@ def test_the_command(family: pathlib.Path, capsys: pytest.CaptureFixture[str]) -
         assert words in said and len(said.splitlines()) == 1
     shutil.rmtree(family / "run")
     assert merge(paths, "--config.weights=.5,.25,.25") == 2
-    assert "weights: got 3 weights for 2 checkpoints" in capsys.readouterr().err
+    assert "weights must be 2 weights, one for each checkpoint; got 3" in capsys.readouterr().err
 
 
 ON_EIGHT_DEVICES = """
@@ -196,15 +199,15 @@ assert merged.sharding == sharding and (merged == jnp.arange(128.0).reshape(8, 1
 
 @pytest.mark.multiprocess
 def test_sharded_checkpoints_are_merged_shard_by_shard(tmp_path: pathlib.Path) -> None:
-    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    devices = {"JAX_NUM_CPU_DEVICES": "8", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", ON_EIGHT_DEVICES, str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, env={**os.environ, **flags}, check=True, timeout=120)
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **devices}, check=True, timeout=120)
     merged = load_parameters(tmp_path / "m", {"w": jnp.zeros((8, 16))})["w"]
     np.testing.assert_array_equal(merged, np.arange(128.0).reshape(8, 16) * 2)
 
 
 TENSORS, MEGABYTES, PIECE = 6, 12, 2  # of a checkpoint, of each tensor, and of what one is stored in
-PEAK = """
+PEAK = r"""
 import pathlib, re, sys
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 

@@ -15,7 +15,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from tars_jax import InputError
-from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics
+from tars_jax.training.metrics import MetricsWriter, Progress, read_metrics, tensorboard_command
 
 
 def tensorboard_scalars(folder: pathlib.Path) -> list[tuple[str, int, float]]:
@@ -78,9 +78,9 @@ def test_a_bad_line_is_an_error_unless_it_is_the_last(tmp_path: pathlib.Path, ba
     path.write_bytes(good + bad)
     assert len(read_metrics(path)) == 1
     path.write_bytes(good + bad + good)
-    with pytest.raises(InputError, match=r"metrics\.jsonl: line 2 is"):
+    with pytest.raises(InputError, match=r"metrics\.jsonl: line 2 must be a row of metrics"):
         read_metrics(path)
-    with pytest.raises(InputError, match=r"metrics\.jsonl: line 2 is"):
+    with pytest.raises(InputError, match=r"metrics\.jsonl: line 2 must be a row of metrics"):
         MetricsWriter(tmp_path)
     assert path.read_bytes() == good + bad + good
 
@@ -208,3 +208,28 @@ def test_progress_without_elapsed_time() -> None:
     stream = Terminal()
     Progress("sft", 3, "updates", stream=stream, clock=Clock()).update(1, loss=math.nan)
     assert stream.getvalue() == "sft          1/3 updates       -/s        ? left  loss -\n"
+
+
+def test_the_first_step_compiles_and_says_nothing_of_the_others() -> None:
+    clock, stream = Clock(), io.StringIO()
+    progress = Progress("before", 200, "episodes", compiles=True, stream=stream, clock=clock, min_seconds=0)
+    assert stream.getvalue() == "before         0/200 episodes  compiling\n"
+    clock.now += 33
+    progress.update(1)
+    clock.now += 2
+    progress.update(9)
+    first, second = stream.getvalue().splitlines()[1:]
+    assert "? left" in first and "0:48 left" in second and "4/s" in second
+    resumed = Progress("before", 5, "episodes", done=5, compiles=True, stream=stream, clock=clock)
+    resumed.update(5)
+    assert stream.getvalue().count("compiling") == 1
+
+
+def test_the_curves_are_shown_by_what_is_there(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert tensorboard_command(pathlib.Path("a run")) == ""
+    program = tmp_path / "tensorboard"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert tensorboard_command(pathlib.Path("a run")) == "tensorboard --logdir 'a run/tensorboard'"

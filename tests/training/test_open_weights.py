@@ -19,7 +19,6 @@ pytest.importorskip("safetensors")
 from safetensors.numpy import load_file, save_file
 
 from experiments.__main__ import main
-from experiments.starts import start_from, starting_point
 from tars_jax import InputError
 from tars_jax.model.config import ModelConfig, config_from_json, config_to_json
 from tars_jax.model.huggingface import export_checkpoint, import_checkpoint
@@ -27,8 +26,9 @@ from tars_jax.model.policy import Parameters, dummy_inputs, forward, init_parame
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import make_mesh
 from tars_jax.model.tokenizer import COMMITTED, load_tokenizer
+from tars_jax.pipelines.starts import start_from, starting_point
 from tars_jax.training import tensors
-from tars_jax.training.checkpoint import files_beside, lineage, load_parameters, recorded_model, save_parameters
+from tars_jax.training.checkpoint import extra_files_of, lineage, load_parameters, recorded_model, save_parameters
 from tars_jax.training.merge_checkpoints import merge_checkpoints
 from tars_jax.training.open_weights import export_weights, import_weights
 from tars_jax.training.state import value_parameters
@@ -46,6 +46,7 @@ def mesh() -> jax.sharding.Mesh:
 FULL = pytest.mark.full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", ["qwen3_vl_moe", pytest.param("qwen3_vl", marks=FULL), pytest.param("qwen2_5_vl", marks=FULL)]
 )
@@ -83,6 +84,7 @@ def test_a_tensor_is_cut_into_few_pieces_however_many_rows_it_has(rows: int, exp
     assert len(list(tensors.pieces(shape.shape, tuple(piece)))) == expected
 
 
+@pytest.mark.slow
 def test_layers_of_several_types_keep_every_bit(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first layer is in bfloat16, whose type no piece may take on for what the others hold."""
     monkeypatch.setattr(tensors, "PIECE_BYTES", 3000)
@@ -141,12 +143,13 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 def test_what_no_weights_can_be_is_refused(ours: pathlib.Path, tmp_path: pathlib.Path) -> None:
     for call in (import_weights, export_weights):
-        with pytest.raises(InputError, match="dtype got 'int8'; it takes one of float32, bfloat16"):
+        with pytest.raises(InputError, match="dtype must be one of float32, bfloat16; got 'int8'"):
             call(GOLDENS / "qwen2_5_vl" if call is import_weights else ours, tmp_path / "new", dtype="int8")
-    with pytest.raises(InputError, match="lies in the checkpoint"):
+    with pytest.raises(InputError, match="output must be outside the checkpoint"):
         export_weights(ours, ours / "inner")
 
 
+@pytest.mark.slow
 def test_one_file_counts_and_not_the_index_beside_it(tmp_path: pathlib.Path) -> None:
     """A fine-tune that was saved as one file into a copy of the published folder."""
     source = pathlib.Path(shutil.copytree(GOLDENS / "qwen2_5_vl", tmp_path / "source"))
@@ -158,6 +161,8 @@ def test_one_file_counts_and_not_the_index_beside_it(tmp_path: pathlib.Path) -> 
     chex.assert_trees_all_equal(import_checkpoint(source, mesh())[1], expected)
 
 
+@pytest.mark.full
+@pytest.mark.slow
 def test_a_value_model_starts_from_an_imported_policy(ours: pathlib.Path) -> None:
     model = recorded_model(ours)
     policy = load_parameters(ours, parameter_shapes(model))
@@ -185,13 +190,15 @@ def test_what_is_trained_from_weights_inherits_their_model_and_tokenizer(
     merge_checkpoints([tmp_path / "a", tmp_path / "b"], tmp_path / "merged")
     for name in ("a", "merged"):
         assert recorded_model(tmp_path / name) == recorded_model(ours)
-        assert [file.name for file in files_beside(tmp_path / name)] == ["config.json", "tokenizer.json"]
+        assert [file.name for file in extra_files_of(tmp_path / name)] == ["config.json", "tokenizer.json"]
     assert lineage(tmp_path / "merged").ancestors == (lineage(ours).id,)
     other = dataclasses.replace(recorded_model(ours), scalar_head=True)
     save_parameters(tmp_path / "a", parameters, parent=ours, model=other)
     assert recorded_model(tmp_path / "a") == other
 
 
+@pytest.mark.slow
+@pytest.mark.full
 def test_a_policy_with_a_value_head_in_it_is_a_policy(ours: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """What `model.shared_value` leaves is served, exported and gone on with as any other; the head stays behind."""
     model = recorded_model(ours)
@@ -225,10 +232,10 @@ def test_stages_start_from_a_preset_or_from_weights(
     assert (started["scalar_head"]["kernel"] == 0).all() and (started["embed"]["embedding"] == 1).all()
 
     save_parameters(tmp_path / "tiny", tiny_parameters, model=tiny_model)
-    with pytest.raises(InputError, match=r"tiny: a model of 32 tokens .* takes the model's own tokenizer.json"):
+    with pytest.raises(InputError, match=r"tiny must have its own tokenizer.json .*: a model of 32 tokens"):
         starting_point(str(tmp_path / "tiny"))
     save_parameters(tmp_path / "old", {"x": np.ones(2)})
-    with pytest.raises(InputError, match="old: does not record its model"):
+    with pytest.raises(InputError, match="old must record its model"):
         starting_point(str(tmp_path / "old"))
 
 
@@ -243,6 +250,7 @@ def test_a_recorded_model_is_the_model(name: str) -> None:
         config_from_json(again | {"head_dim": 2}, "here")
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     def run(name: str, *arguments: str) -> tuple[int, str]:
         code = main([name, f"--config.run={tmp_path / 'run'}", *arguments], ROOT)
@@ -256,10 +264,16 @@ def test_the_commands(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
     chex.assert_trees_all_equal(*(import_checkpoint(pathlib.Path(path), mesh())[1] for path in (source, theirs)))
 
     for arguments, words in [
-        (("import_weights",), "config.source got ''; it takes a directory with config.json and safetensors"),
-        (("import_weights", f"--config.source={tmp_path}/none"), "none/config.json cannot be read as JSON"),
-        (("import_weights", f"--config.source={source}", f"--config.output={source}"), "source holds something else"),
-        (("export_weights", f"--config.checkpoint={ours}", f"--config.output={theirs}"), "theirs exists already"),
+        (
+            ("import_weights",),
+            "config.source must be a folder of this machine with config.json",
+        ),
+        (("import_weights", f"--config.source={tmp_path}/none"), "must be a folder of this machine with config.json"),
+        (
+            ("import_weights", f"--config.source={source}", f"--config.output={source}"),
+            "source, which is something else",
+        ),
+        (("export_weights", f"--config.checkpoint={ours}", f"--config.output={theirs}"), "theirs, which exists"),
         (("export_weights", f"--config.checkpoint={tmp_path}/none"), "checkpoint.json: cannot be read as a checkpoint"),
     ]:
         code, said = run(*arguments)

@@ -43,7 +43,7 @@ def step(screenshot: bytes) -> Step:
 def window(first_token: int, images: Sequence[int], answers: Sequence[int]) -> ContextWindow:
     """A preamble token, then for each image its tokens and an answer of so many action tokens.
 
-    Action tokens are numbered from `first_token` on, so that they can be recognised; everything read is 1.
+    Action tokens are numbered from `first_token` on, so that they can be recognized; everything read is 1.
     """
     columns: list[tuple[int, bool, float, int, int]] = [(1, False, 0.0, -1, -1)]
     for image, answer in zip(images, answers, strict=True):
@@ -101,7 +101,7 @@ def check(packed: PackedBatch, trajectories: Sequence[Trajectory], rows_multiple
                     rows.action_mask[row, at].tolist(),
                     rows.log_probs[row, at].tolist(),
                     rows.versions[row, at].tolist(),
-                    [inputs.images[row, index].tobytes() for index in seen[:, 0] // PER_IMAGE],
+                    [inputs.images[0][row, index].tobytes() for index in seen[:, 0] // PER_IMAGE],
                 )
             )
     expected = [
@@ -148,7 +148,7 @@ def test_nothing_is_lost_or_doubled(
     check(packer.pack(trajectories, rows_multiple), trajectories, rows_multiple)
 
 
-def test_windows_without_a_screenshot_are_learnt_from(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+def test_windows_without_a_screenshot_are_learned_from(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """And nothing at all, too: what is left of episodes that broke before their first answer."""
     packer = Packer(tiny_model, CONFIG, image=IMAGE)
     answered = ContextWindow(
@@ -167,6 +167,8 @@ def test_windows_without_a_screenshot_are_learnt_from(tiny_model: ModelConfig, t
     [
         (b"no picture", 0, "trajectory a: a window shows the screenshot of step 0, which cannot be read"),
         (png(0), 3, "trajectory a: a window shows the screenshot of step 3, and there are 1 steps"),
+        (b"", 0, "trajectory a: a window shows the screenshot of step 0, which has none"),
+        (png(0, (16, 20)), 0, "of step 0: both sides of an image must be multiples of 8 pixels; got 16x20"),
     ],
 )
 def test_a_screenshot_that_is_not_there_is_named(packer: Packer, screenshot: bytes, shown: int, words: str) -> None:
@@ -204,15 +206,34 @@ def test_a_row_holds_no_more_windows_than_the_attention_takes(tiny_model: ModelC
         check(packed, many, 1)
 
 
+def test_nothing_is_read_from_the_window_packed_before(packer: Packer) -> None:
+    first = trajectory(0, [[2]])
+    headless = dataclasses.replace(first.windows[0], action_mask=np.arange(9) != 1)
+    with pytest.raises(InputError, match=r"0: field windows\[0\].action_mask must begin with a token that was read"):
+        packer.pack([trajectory(1, [[1]]), dataclasses.replace(first, windows=(headless,))], 1)
+
+
 def test_images_and_their_tokens_must_fit(packer: Packer) -> None:
     played = trajectory(0, [[2, 2]])
     unseen = dataclasses.replace(window(10, [0], [2]), images=(0, 1))
     lost = Trajectory("7", {}, (unseen,), played.steps, *END)
-    with pytest.raises(InputError, match="trajectory 7: a window has 6 image tokens, its 2 images take 6 each"):
+    words = (
+        r"trajectory 7: field windows\[0\].tokens must hold 12 image tokens for its screenshots \(2 of 16x24\); got 6"
+    )
+    with pytest.raises(InputError, match=words):
         packer.pack([lost], 1)
+    blind = dataclasses.replace(played.windows[0], images=())
+    with pytest.raises(InputError, match=r"must hold 0 image tokens for its screenshots \(none\); got 12"):
+        packer.pack([dataclasses.replace(played, windows=(blind,))], 1)
     mixed = Trajectory("8", {}, played.windows, (played.steps[0], step(png(0, (16, 16)))), *END)
-    with pytest.raises(InputError, match="one size, got .*16, 16.*16, 24"):
+    with pytest.raises(InputError, match=r"must hold 10 .* \(1 of 16x24, 1 of 16x16\); got 12"):
         packer.pack([mixed], 1)
+    sizes = [(8, 16), (16, 24), (16, 16)]  # of 2, 6 and 4 tokens, where the window shows 6 and 6
+    tiled = dataclasses.replace(played.windows[0], images=(0, 1, 2))
+    with pytest.raises(
+        InputError, match=r"windows\[0\].tokens: the image at token 3 must be 6 image tokens in a row; got 4"
+    ):
+        packer.pack([Trajectory("9", {}, (tiled,), tuple(step(png(0, size)) for size in sizes), *END)], 1)
 
 
 def test_selected_rows(packer: Packer) -> None:
@@ -222,7 +243,7 @@ def test_selected_rows(packer: Packer) -> None:
     picked = take_rows(rows, chosen)
     np.testing.assert_array_equal(picked.inputs.tokens, rows.inputs.tokens[chosen])
     np.testing.assert_array_equal(picked.inputs.positions, rows.inputs.positions[:, chosen])
-    np.testing.assert_array_equal(picked.inputs.images, rows.inputs.images[chosen])
+    np.testing.assert_array_equal(picked.inputs.images[0], rows.inputs.images[0][chosen])
     np.testing.assert_array_equal(picked.log_probs, rows.log_probs[chosen])
 
 
@@ -246,5 +267,5 @@ def test_routes_land_beside_their_tokens(packer: Packer) -> None:
     np.testing.assert_array_equal(packed.routes[real][:, 0], digits[real])
     assert (packed.routes[~real] == -1).all()
     assert packer.pack([routed(each) for each in played], 2).rows.inputs.routes is None
-    with pytest.raises(InputError, match=r"trajectory 0: .* routes None.*engine.record_routes"):
+    with pytest.raises(InputError, match=r"trajectory 0: routes to replay must be .*engine.record_routes.*got None"):
         packer.pack(played, 2, routes=True)

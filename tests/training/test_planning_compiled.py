@@ -109,7 +109,7 @@ def turn(slots: int, length: int, new_tokens: int = 0, **sizes: Any) -> tuple[An
     from tars_jax.model.sharding import make_mesh
     from tars_jax.training.planning.chips import load_slice
 
-    execution = Execution(attention="dense", experts="ragged", travel="kernels", cache="rows")
+    execution = Execution(attention="dense", experts="ragged", expert_communication="weight_gather", cache="rows")
     model = dataclasses.replace(
         preset("nano", vocabulary=1024),
         width=DECODE_WIDTH,

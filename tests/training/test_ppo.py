@@ -17,7 +17,7 @@ from tars_jax.model.policy import Parameters, forward, init_parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.rl import decoupled_gae, explained_variance
 from tars_jax.training import ppo
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, Rows
 from tars_jax.training.ppo import (
     PPOBatch,
@@ -32,12 +32,12 @@ from tars_jax.training.ppo import (
 )
 from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig
-from tars_jax.training.state import TrainState, abstract_state, start
+from tars_jax.training.state import TrainState, abstract_state, init_train_state
 from tars_jax.training.value import make_value_fn, value_fn, value_model, value_update
 from tars_jax.trajectory import Trajectory
 
 Episode = Callable[..., Trajectory]
-OPTIMISER = make_optimiser(OptimiserConfig(2e-3, warmup=0))
+OPTIMIZER = make_optimizer(OptimizerConfig(2e-3, warmup=0))
 REWARDS = RewardConfig(max_length=99)
 GOOD, BAD = 10, 11
 scores = functools.cache(make_score_fn)  # compiled once for all tests
@@ -60,7 +60,10 @@ def ragged(episode: Episode) -> list[Trajectory]:
     return trajectories
 
 
-@pytest.mark.parametrize("packing", [PackingConfig(18, 1), PackingConfig(40, 1), PackingConfig(200, 1)])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "packing", [PackingConfig(18, 1), pytest.param(PackingConfig(40, 1), marks=pytest.mark.full), PackingConfig(200, 1)]
+)
 @pytest.mark.parametrize("lambda_policy", [None, 0.9])
 def test_advantages_run_over_whole_trajectories(
     tiny_model: ModelConfig, episode: Episode, packing: PackingConfig, lambda_policy: float | None
@@ -71,7 +74,7 @@ def test_advantages_run_over_whole_trajectories(
     tokens = packed.rows.inputs.tokens
     values = np.sin(tokens).astype(np.float32)
     config = PPOConfig(
-        lambda_policy=lambda_policy, alpha=1.5, lambda_critic=0.95, gamma=0.99, normalise_advantages=False
+        lambda_policy=lambda_policy, alpha=1.5, lambda_critic=0.95, gamma=0.99, normalize_advantages=False
     )
     batch, metrics = prepare(
         packed, trajectories, np.zeros_like(values), values, config, REWARDS, make_advantage_fn(config)
@@ -100,7 +103,7 @@ def test_advantages_run_over_whole_trajectories(
     np.testing.assert_allclose(metrics["explained_variance"], expected, rtol=1e-4)
 
 
-def test_normalised_advantages(tiny_model: ModelConfig, episode: Episode) -> None:
+def test_normalized_advantages(tiny_model: ModelConfig, episode: Episode) -> None:
     trajectories, config = ragged(episode), PPOConfig()
     packed = Packer(tiny_model, PackingConfig(40, 1), image=5).pack(trajectories, 2)
     zeros = np.zeros(packed.rows.action_mask.shape, np.float32)
@@ -126,13 +129,14 @@ def probabilities(model: ModelConfig, parameters: Parameters, batch: PPOBatch) -
     return log_probs[tokens == GOOD][0], log_probs[tokens == BAD][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoupled", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_what_was_rewarded_becomes_likely(
     tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode, decoupled: bool
 ) -> None:
     config = PPOConfig(decoupled=decoupled, clip_high=5.0, clip_low=0.9)
     batch = bandit(tiny_model, tiny_parameters, episode, config)
-    update, state = make_policy_update(tiny_model, OPTIMISER, config), start(tiny_parameters, OPTIMISER)
+    update, state = make_policy_update(tiny_model, OPTIMIZER, config), init_train_state(tiny_parameters, OPTIMIZER)
     good, bad = probabilities(tiny_model, state.parameters, batch)
     for _ in range(5):
         state, metrics = update(state, batch)
@@ -143,6 +147,7 @@ def test_what_was_rewarded_becomes_likely(
     assert int(state.step) == 5
 
 
+@pytest.mark.slow
 def test_stale_batches(tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode) -> None:
     """The policy has moved since: by the factor e^(1/2) = 1.65 for GOOD (A = 1), by e^(-1/2) = 0.61 for BAD (A = -1).
 
@@ -152,13 +157,15 @@ def test_stale_batches(tiny_model: ModelConfig, tiny_parameters: Parameters, epi
     batch = bandit(tiny_model, tiny_parameters, episode, PPOConfig())
     tokens, mask = batch.rows.inputs.tokens, batch.rows.action_mask
     moved = np.where(tokens == GOOD, 0.5, np.where(tokens == BAD, -0.5, 0)).astype(np.float32)
-    behaviour = np.where(mask, batch.proximal_log_probs - moved, 0).astype(np.float32)
-    batch = dataclasses.replace(batch, rows=dataclasses.replace(batch.rows, log_probs=behaviour))
+    behavior = np.where(mask, batch.proximal_log_probs - moved, 0).astype(np.float32)
+    batch = dataclasses.replace(batch, rows=dataclasses.replace(batch.rows, log_probs=behavior))
     np.testing.assert_allclose(batch.advantages[mask], np.where(tokens[mask] == GOOD, 1, -1), atol=1e-4)
 
     def first(decoupled: bool) -> dict[str, float]:
-        config = PPOConfig(decoupled=decoupled, max_importance=1.5, balance=0.0)
-        _, metrics = make_policy_update(tiny_model, OPTIMISER, config)(start(tiny_parameters, OPTIMISER), batch)
+        config = PPOConfig(decoupled=decoupled, max_importance=1.5, router_aux_loss_weight=0.0)
+        _, metrics = make_policy_update(tiny_model, OPTIMIZER, config)(
+            init_train_state(tiny_parameters, OPTIMIZER), batch
+        )
         return {name: float(value) for name, value in metrics.items()}
 
     plain, decoupled = first(False), first(True)
@@ -170,15 +177,16 @@ def test_stale_batches(tiny_model: ModelConfig, tiny_parameters: Parameters, epi
     assert decoupled["clip_fraction"] == 0 and decoupled["gradient_norm"] > 0.01
 
 
+@pytest.mark.slow
 def test_a_whole_loop_is_one_program(tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode) -> None:
     """Values, scores, advantages and both updates, three times over in one scan: everything can be traced, and the
     states come back as they went in."""
     config, critic = PPOConfig(), value_model(tiny_model)
     batch = bandit(tiny_model, tiny_parameters, episode, config)
     score, values_fn, advantages_fn = score_fn(tiny_model), value_fn(tiny_model), advantage_fn(config)
-    policy_step, value_step = policy_update(tiny_model, OPTIMISER, config), value_update(tiny_model, OPTIMISER, 0.2)
-    policy = abstract_state(tiny_model, OPTIMISER, make_mesh({}))
-    value = abstract_state(critic, OPTIMISER, make_mesh({}))
+    policy_step, value_step = policy_update(tiny_model, OPTIMIZER, config), value_update(tiny_model, OPTIMIZER, 0.2)
+    policy = abstract_state(tiny_model, OPTIMIZER, make_mesh({}))
+    value = abstract_state(critic, OPTIMIZER, make_mesh({}))
 
     def once(states: tuple[TrainState, TrainState], rows: Rows) -> tuple[tuple[TrainState, TrainState], Any]:
         policy, value = states
@@ -207,7 +215,7 @@ def test_a_shared_trunk_learns_policy_and_value(tiny_model: ModelConfig, episode
     parameters = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(0))
     config = PPOConfig(clip_high=5.0, clip_low=0.9)
     batch = bandit(model, parameters, episode, config)
-    update, state = make_policy_update(model, OPTIMISER, config), start(parameters, OPTIMISER)
+    update, state = make_policy_update(model, OPTIMIZER, config), init_train_state(parameters, OPTIMIZER)
     good, bad = probabilities(model, state.parameters, batch)
     for _ in range(60):
         state, _ = update(state, batch)
@@ -218,6 +226,7 @@ def test_a_shared_trunk_learns_policy_and_value(tiny_model: ModelConfig, episode
     assert np.abs(values - 0.5).max() < 0.25
 
 
+@pytest.mark.slow
 def test_minibatches_cover_the_batch_and_compile_once(
     tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,13 +245,14 @@ def test_minibatches_cover_the_batch_and_compile_once(
 
     forward = mock.Mock(side_effect=ppo.forward)
     monkeypatch.setattr(ppo, "forward", forward)
-    update, state = make_policy_update(tiny_model, OPTIMISER, config), start(tiny_parameters, OPTIMISER)
+    update, state = make_policy_update(tiny_model, OPTIMIZER, config), init_train_state(tiny_parameters, OPTIMIZER)
     for _ in range(2):
         for part in minibatches(batch, 2, np.random.default_rng(1)):
             state, _ = update(state, part)
     assert forward.call_count == 1 and int(state.step) == 4
 
 
+@pytest.mark.slow
 def test_replayed_routes_are_the_policys_alone(
     tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode
 ) -> None:

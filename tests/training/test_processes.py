@@ -20,11 +20,11 @@ from tars_jax import InputError
 from tars_jax.model.sharding import make_mesh
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.handover import own_shape, to_own_devices
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.packing import map_rows
 from tars_jax.training.ppo import PPOConfig, make_policy_update, make_score_fn
-from tars_jax.training.state import TrainState, abstract_parameters, fresh_parameters, start
+from tars_jax.training.state import TrainState, abstract_parameters, fresh_parameters, init_train_state
+from tars_jax.training.weight_sync import own_shape, to_local_devices
 from tests.model.test_sharding import MODEL, batch, close
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,10 +33,10 @@ MESH = {"fsdp": 2, "expert": 2}
 
 
 def test_one_process_needs_nobody() -> None:
-    assert processes.count() == 1 and processes.leads() and processes.gather({"a": 1}) == [{"a": 1}]
-    assert processes.agreed("x") == "x" and processes.led(lambda: 3) == 3
+    assert processes.count() == 1 and processes.is_main_process() and processes.gather({"a": 1}) == [{"a": 1}]
+    assert processes.broadcast("x") == "x" and processes.run_on_main_process(lambda: 3) == 3
     array = jax.numpy.arange(3)
-    assert to_own_devices({"a": array})["a"] is array and processes.fetched(array).tolist() == [0, 1, 2]
+    assert to_local_devices({"a": array})["a"] is array and processes.all_gathered(array).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -45,19 +45,19 @@ def test_one_process_needs_nobody() -> None:
         ({"JAX_PROCESS_ID": "0"}, "are set in part"),
         (
             {"JAX_COORDINATOR_ADDRESS": "localhost:1", "JAX_NUM_PROCESSES": "two", "JAX_PROCESS_ID": "0"},
-            r"got \['two', '0'\]; they take whole numbers",
+            r"must be whole numbers; got \['two', '0'\]",
         ),
         (
             {"JAX_COORDINATOR_ADDRESS": "localhost:1", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "2"},
-            "JAX_PROCESS_ID is 2; of 2 processes it takes at most 1",
+            "JAX_PROCESS_ID must be at most 1 of 2 processes; got 2",
         ),
         (
             {"JAX_COORDINATOR_ADDRESS": "localhost", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": "0"},
-            "JAX_COORDINATOR_ADDRESS is 'localhost'; it takes HOST:PORT",
+            "JAX_COORDINATOR_ADDRESS must be HOST:PORT; got 'localhost'",
         ),
         (
             {"JAX_COORDINATOR_ADDRESS": "localhost:1", "JAX_NUM_PROCESSES": "0", "JAX_PROCESS_ID": "0"},
-            "JAX_NUM_PROCESSES is 0; it takes at least 1",
+            "JAX_NUM_PROCESSES must be at least 1; got 0",
         ),
     ],
 )
@@ -79,7 +79,7 @@ def test_the_mesh_of_a_process(shape: dict[str, int], devices: int, expected: di
 
 
 def test_a_process_with_too_few_devices_is_refused() -> None:
-    with pytest.raises(InputError, match="tensor=4 and expert=2 take a divisor of the 4 devices"):
+    with pytest.raises(InputError, match="must divide the 4 devices .*; got 4 times 2"):
         own_shape({"data": 1, "fsdp": 2, "expert": 2, "tensor": 4}, 4)
 
 
@@ -93,7 +93,7 @@ def test_two_processes_compute_and_keep_what_one_does(tmp_path: Path) -> None:
         port = found.getsockname()[1]
     environment = {
         **os.environ,
-        "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICES}",
+        "JAX_NUM_CPU_DEVICES": str(DEVICES),
         "JAX_PLATFORMS": "cpu",
         "PYTHONPATH": str(ROOT),
         "JAX_COORDINATOR_ADDRESS": f"localhost:{port}",
@@ -119,7 +119,7 @@ def test_two_processes_compute_and_keep_what_one_does(tmp_path: Path) -> None:
     template = abstract_parameters(MODEL, one)
     close(state.parameters, load_parameters(tmp_path / "exported", template), 1e-3)
     restored, extra = Checkpoints(tmp_path / "checkpoints").restore(2, state)
-    close(state.optimiser[1][0].mu, restored.optimiser[1][0].mu, 1e-4)
+    close(state.optimizer[1][0].mu, restored.optimizer[1][0].mu, 1e-4)
     assert extra == {"said": ["one", "two"]}
     found = np.load(tmp_path / "found.npz")
     np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
@@ -130,9 +130,9 @@ def test_two_processes_compute_and_keep_what_one_does(tmp_path: Path) -> None:
 
 def updated(mesh: jax.sharding.Mesh) -> tuple[TrainState, dict[str, float], np.ndarray]:
     """Two updates with numpy batches, as the learner gets them, and the scores of the rows under the new weights."""
-    optimiser = make_optimiser(OptimiserConfig(1e-2, warmup=0))
-    step = make_policy_update(MODEL, optimiser, PPOConfig(entropy_bonus=0.1, clip_high=5.0, clip_low=0.9))
-    state = start(fresh_parameters(MODEL, jax.random.key(0), mesh), optimiser)
+    optimizer = make_optimizer(OptimizerConfig(1e-2, warmup=0))
+    step = make_policy_update(MODEL, optimizer, PPOConfig(entropy_bonus=0.1, clip_high=5.0, clip_low=0.9))
+    state = init_train_state(fresh_parameters(MODEL, jax.random.key(0), mesh), optimizer)
     for _ in range(2):
         state, metrics = step(state, batch())
     scores = map_rows(make_score_fn(MODEL), state.parameters, batch().rows, 4)
@@ -147,12 +147,12 @@ def tree_of(arrays: Any, like: Any) -> Any:
 def talk() -> list[str]:
     """What the processes tell each other."""
     number = processes.number()
-    assert processes.count() == PROCESSES and processes.leads() == (number == 0)
+    assert processes.count() == PROCESSES and processes.is_main_process() == (number == 0)
     said = processes.gather(["one", "two"][number])
-    assert said == ["one", "two"] and processes.agreed(said[number]) == "one"
-    assert processes.led(lambda: "done") == ("done" if number == 0 else None)
+    assert said == ["one", "two"] and processes.broadcast(said[number]) == "one"
+    assert processes.run_on_main_process(lambda: "done") == ("done" if number == 0 else None)
     try:
-        processes.led(lambda: (_ for _ in ()).throw(InputError("refused")))
+        processes.run_on_main_process(lambda: (_ for _ in ()).throw(InputError("refused")))
     except InputError as error:
         assert str(error) == "refused"
     else:
@@ -176,14 +176,14 @@ def work(folder: Path, mesh: jax.sharding.Mesh, said: list[str]) -> None:
             for mine, again in zip(before.addressable_shards, after.addressable_shards, strict=True):
                 np.testing.assert_array_equal(mine.data, again.data)
         save_parameters(folder / "exported", state.parameters, model=MODEL)
-        own = to_own_devices(state.parameters)
+        own = to_local_devices(state.parameters)
         leaves = jax.tree_util.tree_leaves_with_path(own)
         assert all(leaf.is_fully_addressable for _, leaf in leaves)
         assert {device for _, leaf in leaves for device in leaf.devices()} == set(jax.local_devices())
         np.savez(
             folder / f"own-{processes.number()}.npz", **{jax.tree_util.keystr(path): leaf for path, leaf in leaves}
         )
-        if processes.leads():
+        if processes.is_main_process():
             np.savez(folder / "found.npz", scores=scores, loss=metrics["policy_loss"])
 
 

@@ -56,8 +56,8 @@ def test_a_record_comes_back_in_order(tmp_path: pathlib.Path) -> None:
     [
         ("format", "tars_jax updates 9", "field format"),
         ("episodes", [3, 1], "a list of lists"),
-        ("episodes", [[3], [-1]], "no number of an episode"),
-        ("episodes", [[3]], "takes 2 objects"),
+        ("episodes", [[3], [-1]], "must hold numbers of episodes"),
+        ("episodes", [[3]], "must be 2 objects"),
         ("digests", [*DIGESTS[:2], {"policy": "x", "value": "y"}], "SHA-256"),
         ("starts", {"policy": "/etc", "value": "value"}, "field starts"),
         ("starts", {"policy": "supervised"}, "field starts"),

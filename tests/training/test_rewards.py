@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
+from tars_jax import InputError
 from tars_jax.model.config import ModelConfig
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.rewards import RewardConfig, step_rewards, token_rewards
@@ -19,7 +21,7 @@ def played(episode: Callable[..., Trajectory]) -> list[Trajectory]:
 
 
 def test_each_step(episode: Callable[..., Trajectory]) -> None:
-    """Lengths 2, 4, 8, 1 of 6, penalised from 2 on over 4 tokens: 0, -1/2, -1, 0."""
+    """Lengths 2, 4, 8, 1 of 6, penalized from 2 on over 4 tokens: 0, -1/2, -1, 0."""
     first, empty = played(episode)
     np.testing.assert_allclose(step_rewards(first, CONFIG), [0, -0.25 - 0.25, -0.5, 1], atol=1e-6)
     assert step_rewards(empty, CONFIG).shape == (0,)
@@ -33,3 +35,26 @@ def test_rewards_stand_at_the_last_token_of_their_step(
     expected = np.zeros((2, 64))
     expected[0, [5, 13, 14]] = [-0.5, -0.5, 1]  # tokens 0-1, 2-5, 6-13, 14; the first step's reward is 0
     np.testing.assert_allclose(token_rewards(packed, trajectories, CONFIG), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("windows", "rewards", "message"),
+    [
+        ([[(0, [7]), (1, [7]), (0, [7])]], [1, 0], r"windows\[0\].steps must not go back .*; got 0 after 1"),
+        ([[(0, [7]), (1, [7])], [(0, [7])]], [1, 0], r"windows\[1\].steps must not go back .*; got 0 after 1"),
+        ([[(0, [7])]], [0, 1], r"steps\[1\] must have a sampled token"),
+        ([[(1, [7])]], [0.5, 1], r"steps\[0\] must have a sampled token"),
+        ([[(-1, [7]), (0, [7])]], [1], r"windows\[0\].steps must name a step for each sampled token; got -1"),
+        ([[(0, [7])]], [1e300], r"steps\[0\].reward must be a number of float32; got 1e\+300"),
+    ],
+)
+def test_a_reward_that_would_be_lost_or_count_twice_is_refused(
+    tiny_model: ModelConfig,
+    episode: Callable[..., Trajectory],
+    windows: list[list[tuple[int, list[int]]]],
+    rewards: list[float],
+    message: str,
+) -> None:
+    made = [episode(windows, rewards)]
+    with pytest.raises(InputError, match=message):
+        token_rewards(Packer(tiny_model, PackingConfig(20, 1), image=5).pack(made, 1), made, CONFIG)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from tars_jax import InputError
-from tars_jax.training.run_directory import RunDirectory, read_json, write_json
-from tars_jax.trajectory import write_atomic
+from tars_jax.files import write_atomic
+from tars_jax.json_fields import read_json
+from tars_jax.training.run_directory import RunDirectory, write_json
 
 CONFIG = {"seed": 1, "run": "somewhere", "ppo": {"lr": 0.1, "distance": (1, 2)}}
 
@@ -38,11 +39,11 @@ def test_a_run_resumes_with_its_config_only(tmp_path: pathlib.Path) -> None:
         assert run.resumed
     assert len(read_json(tmp_path / "run" / "environment.json")["starts"]) == 2
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.name != ".lock"}
-    with pytest.raises(InputError, match=r"config\.ppo\.lr got 0\.5, and .*config\.json has 0\.1"):
+    with pytest.raises(InputError, match=r"config\.ppo\.lr must be 0\.1 as in .*config\.json.*; got 0\.5"):
         open_run(tmp_path / "run", {**CONFIG, "ppo": {"lr": 0.5, "distance": (1, 2)}})
-    with pytest.raises(InputError, match="experiment got 'other'"):
+    with pytest.raises(InputError, match="experiment must be .*; got 'other'"):
         open_run(tmp_path / "run", experiment="other")
-    with pytest.raises(InputError, match=r"config\.extra got 1, and .* has 'nothing'"):
+    with pytest.raises(InputError, match=r"config\.extra must be 'nothing' as in .*; got 1"):
         open_run(tmp_path / "run", {**CONFIG, "extra": 1})
     after = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.name != ".lock"}
     assert after == before
@@ -61,9 +62,7 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: pathlib.Path) -> 
 def test_a_place_where_no_directory_can_be(tmp_path: pathlib.Path, place: str) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(
-        InputError, match=r"config\.run got .*, which cannot be made or written \([A-Z].*\); it takes a"
-    ):
+    with pytest.raises(InputError, match=r"config\.run must be a directory that can be made .*; got .*: [A-Z]"):
         open_run(tmp_path / place)
 
 
@@ -92,7 +91,7 @@ def test_a_damaged_file_is_named(tmp_path: pathlib.Path, name: str) -> None:
 
 def test_a_process_holds_its_run_directory(tmp_path: pathlib.Path) -> None:
     run = open_run(tmp_path / "run")
-    with pytest.raises(InputError, match=f"process {os.getpid()} is using"):
+    with pytest.raises(InputError, match=f"which process {os.getpid()} uses"):
         open_run(tmp_path / "run")
     run.close()
     run.close()
@@ -116,7 +115,7 @@ def test_a_killed_process_leaves_no_lock(tmp_path: pathlib.Path) -> None:
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match=f"process {process.pid} is using"):
+        with pytest.raises(InputError, match=f"which process {process.pid} uses"):
             open_run(tmp_path / "run")
     finally:
         process.send_signal(signal.SIGKILL)

@@ -6,20 +6,17 @@ again on packed rows; images, M-RoPE positions, experts and slots all have to be
 """
 
 import asyncio
-import dataclasses
-import io
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from PIL import Image
 
 from tars_jax.agent.loop import AgentConfig, play_episode
 from tars_jax.agent.memory import MemoryConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Observation, Task, Transition
 from tars_jax.inference import Engine, EngineConfig
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, forward, init_parameters
@@ -52,35 +49,18 @@ class Readable:
         return "?" if tokens[0] % 5 == 0 else f"Thought: step, {tokens[0]}\nAction: wait()"
 
 
-@dataclasses.dataclass(frozen=True)
-class RandomPicture:
-    png: bytes
-    pixels: np.ndarray
-    info: dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Moved:
-    frame: RandomPicture
-    reward: float = 0.0
-    terminated: bool = False
-
-
 class RandomPictures:
     """A new picture of 96x96 random bytes after every action."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
 
-    def picture(self) -> RandomPicture:
-        pixels = self._rng.integers(0, 256, (96, 96, 3), np.uint8)
-        file = io.BytesIO()
-        Image.fromarray(pixels).save(file, "PNG")
-        return RandomPicture(file.getvalue(), pixels, {})
+    def picture(self) -> Observation:
+        return Observation.from_pixels(self._rng.integers(0, 256, (96, 96, 3), np.uint8))
 
-    async def step(self, actions: Sequence[object]) -> Moved:
+    async def step(self, actions: Sequence[object]) -> Transition:
         await asyncio.sleep(float(self._rng.uniform(0, 0.02)))  # so that batches differ
-        return Moved(self.picture())
+        return Transition(self.picture())
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +95,8 @@ def trajectories(model: ModelConfig, parameters: Parameters) -> list[Trajectory]
                 writer,
                 AgentConfig(memory=memories[number], max_malformed=STEPS + 1),
                 id="same",
-                task={},
+                task=Task("same", "pictures", 0, {}, STEPS - number % 2),
                 instruction=f"Task {number}: look around.",
-                max_steps=STEPS - number % 2,
             )
 
     async def play(engine: Engine) -> list[Trajectory]:
@@ -127,6 +106,7 @@ def trajectories(model: ModelConfig, parameters: Parameters) -> list[Trajectory]
         return asyncio.run(play(engine))
 
 
+@pytest.mark.slow
 def test_learner_and_engine_agree(model: ModelConfig, parameters: Parameters, trajectories: list[Trajectory]) -> None:
     packed = Packer(model, PackingConfig(256, 8), image=TOKENIZER.image).pack(trajectories, rows_multiple=4)
     rows = packed.rows
@@ -143,6 +123,7 @@ def test_learner_and_engine_agree(model: ModelConfig, parameters: Parameters, tr
         np.testing.assert_allclose(scored.ravel()[packed.action_index[number][valid]], recorded, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_recorded_routes_are_the_learners_own(
     model: ModelConfig, parameters: Parameters, trajectories: list[Trajectory]
 ) -> None:

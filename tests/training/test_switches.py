@@ -16,7 +16,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.rl import group_advantages, reference_kl, turn_level_gae
 from tars_jax.training.learner import PPOLearner
-from tars_jax.training.optimisers import OptimiserConfig
+from tars_jax.training.optimizers import OptimizerConfig
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import make_advantage_fn, make_score_fn
 from tars_jax.training.ppo_config import PPOConfig
@@ -44,12 +44,14 @@ def two_tasks(episode: Episode) -> list[Trajectory]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.full
 def test_turns_of_whole_trajectories(tiny_model: ModelConfig, episode: Episode) -> None:
     """A step's tokens lie in one window, the trajectory's windows in several rows; lambda counts steps."""
     played = episode([[(0, [20, 21]), (1, [22])], [(2, [23, 24, 25])]], [0.1, 0, 1])
     packed = Packer(tiny_model, PackingConfig(9, 1), image=5).pack([played], 2)
     values = np.sin(packed.rows.inputs.tokens).astype(np.float32)
-    config = PPOConfig(advantages="turn", alpha=1.5, lambda_critic=0.9, gamma=0.95, normalise_advantages=False)
+    config = PPOConfig(advantages="turn", alpha=1.5, lambda_critic=0.9, gamma=0.95, normalize_advantages=False)
     batch, _ = prepare(packed, [played], values, values, config, REWARDS, make_advantage_fn(config))
     expected = turn_level_gae(
         np.array([0, 0.1, 0, 0, 0, 1]), np.sin(np.arange(20, 26)), np.ones(6), np.array([0, 0, 1, 2, 2, 2]),
@@ -65,11 +67,11 @@ def test_frozen_encoders_and_episodes_without_screenshots(tiny_model: ModelConfi
     found = []
     for freeze in (False, True):
         config = PPOConfig(freeze_vision=freeze, minibatch_rows=2)
-        optimiser = OptimiserConfig(1e-3)
+        optimizer = OptimizerConfig(1e-3)
         packer = Packer(tiny_model, PackingConfig(16, 1), image=5)
-        learner = PPOLearner(tiny_model, packer, config, REWARDS, optimiser, optimiser)
+        learner = PPOLearner(tiny_model, packer, config, REWARDS, optimizer, optimizer)
         value = init_parameters(value_model(tiny_model), jax.random.key(1))
-        states = learner.start(init_parameters(tiny_model, jax.random.key(0)), value)
+        states = learner.init_states(init_parameters(tiny_model, jax.random.key(0)), value)
         found.append(learner.update(*states, two_tasks(episode), 0, 0)[2])
     for name in ("policy_loss", "value_loss", "entropy"):
         np.testing.assert_allclose(found[1][name], found[0][name], atol=1e-4, err_msg=name)
@@ -99,7 +101,7 @@ def test_groups_are_episodes_of_one_task(tiny_model: ModelConfig, episode: Episo
     config = PPOConfig(advantages="group", group_std=group_std, aggregation="sequence")
     zeros = np.zeros(packed.rows.action_mask.shape, np.float32)
     batch, metrics = prepare(packed, trajectories, zeros, None, config, REWARDS, make_advantage_fn(config))
-    first = np.asarray(group_advantages(np.array([1, 0, 0]), normalise=group_std))
+    first = np.asarray(group_advantages(np.array([1, 0, 0]), normalize=group_std))
     want = {**dict.fromkeys((20, 21, 22), first[0]), 23: first[1], 24: first[2], 25: 1, 26: 1, 27: 0, 28: 0, 29: 0}
     lengths = {20: 3, 21: 3, 22: 3, 25: 2, 26: 2}
     for token, advantage in want.items():
@@ -112,6 +114,7 @@ def test_groups_are_episodes_of_one_task(tiny_model: ModelConfig, episode: Episo
         assert part.weights is not None and part.weights.shape == part.advantages.shape
 
 
+@pytest.mark.slow
 def test_grpo_runs_no_value_model_and_stays_near_its_reference(
     tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,10 +127,10 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
     monkeypatch.setattr("tars_jax.training.learner.make_value_update", lambda *_: no_values)
     config = PPOConfig(
         advantages="group", aggregation="sequence", kl_weight=0.5, clip_low=0.9, clip_high=9.0, dual_clip=10.0,
-        decoupled=False, balance=0.0, minibatch_rows=4,
+        decoupled=False, router_aux_loss_weight=0.0, minibatch_rows=4,
     )  # fmt: skip
     packer = Packer(tiny_model, PackingConfig(5, 1), image=5)  # a window a row
-    rate = OptimiserConfig(2e-3, warmup=0)
+    rate = OptimizerConfig(2e-3, warmup=0)
     learner = PPOLearner(tiny_model, packer, config, REWARDS, rate, rate)
 
     def play(bad: list[int], good: list[int], rewards: tuple[float, float]) -> list[Trajectory]:
@@ -146,7 +149,7 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
             trajectories[number] = dataclasses.replace(trajectory, windows=(window,))
         return trajectories, found, rows
 
-    policy, value = learner.start(tiny_parameters, None)
+    policy, value = learner.init_states(tiny_parameters, None)
     update = functools.partial(learner.update, seed=0)
     first, before, rows = recorded(policy.parameters, play([BAD, BAD], [GOOD, GOOD], (0, 1)))
     policy, value, metrics = update(policy, value, first, 0)
@@ -176,29 +179,29 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
 
 
 def test_a_switch_that_does_not_exist() -> None:
-    with pytest.raises(InputError, match="ppo.advantages got 'grpo'; it takes one of gae, turn, group"):
+    with pytest.raises(InputError, match="ppo.advantages must be one of 'gae', 'turn', 'group'; got 'grpo'"):
         PPOConfig(advantages="grpo")
-    with pytest.raises(InputError, match="ppo.aggregation got 'row'; it takes one of token, sequence"):
+    with pytest.raises(InputError, match="ppo.aggregation must be one of 'token', 'sequence'; got 'row'"):
         PPOConfig(aggregation="row")
 
 
 @pytest.mark.parametrize(
     ("field", "value", "takes"),
     [
-        ("gamma", 2.0, "at least 0 and at most 1"),
-        ("lambda_policy", math.nan, "at least 0 and at most 1"),
-        ("lambda_critic", -1.0, "at least 0 and at most 1"),
-        ("alpha", 0.0, "more than 0"),
-        ("clip_low", -1.0, "at least 0 and at most 1"),
-        ("dual_clip", 0.5, "more than 1"),
-        ("max_importance", 0.0, "more than 0"),
-        ("positive_weight", -0.1, "at least 0"),
-        ("epochs", 0, "at least 1"),
-        ("minibatch_rows", 0, "at least 1"),
+        ("gamma", 2.0, "from 0 to 1"),
+        ("lambda_policy", math.nan, "from 0 to 1"),
+        ("lambda_critic", -1.0, "from 0 to 1"),
+        ("alpha", 0.0, "above 0"),
+        ("clip_low", -1.0, "from 0 to 1"),
+        ("dual_clip", 0.5, "above 1"),
+        ("max_importance", 0.0, "above 0"),
+        ("positive_weight", -0.1, "of at least 0"),
+        ("epochs", 0, "of at least 1"),
+        ("minibatch_rows", 0, "of at least 1"),
     ],
 )
 def test_a_number_that_means_nothing(field: str, value: Any, takes: str) -> None:
-    with pytest.raises(InputError, match=f"ppo.{field} got {value}; it takes a number of {takes}."):
+    with pytest.raises(InputError, match=f"ppo.{field} must be a value {takes}; got {value}"):
         PPOConfig(**{field: value})
     PPOConfig(**{field: jnp.float32(value)})  # traced numbers have no value to check
 
@@ -207,10 +210,10 @@ def test_a_number_that_means_nothing(field: str, value: Any, takes: str) -> None
 def test_an_update_that_diverges_says_so(
     tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Callable[..., Trajectory]
 ) -> None:
-    packer, rate = Packer(tiny_model, PackingConfig(16, 1), image=5), OptimiserConfig(1e-3)
+    packer, rate = Packer(tiny_model, PackingConfig(16, 1), image=5), OptimizerConfig(1e-3)
     learner = PPOLearner(tiny_model, packer, PPOConfig(minibatch_rows=2), REWARDS, rate, rate)
     broken = jax.tree.map(lambda leaf: jnp.full_like(leaf, jnp.nan), tiny_parameters)
     value = init_parameters(value_model(tiny_model), jax.random.key(0))
     episodes = [episode([[(0, [8, 9])]], [float(won)]) for won in (0, 1)]
     with pytest.raises(InputError, match="ppo: .*gradient_norm of update 4 became infinite or NaN: training diverged"):
-        learner.update(*learner.start(broken, value), episodes, version=3, seed=0)
+        learner.update(*learner.init_states(broken, value), episodes, version=3, seed=0)

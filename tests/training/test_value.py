@@ -10,11 +10,11 @@ import pytest
 
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters, init_parameters
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig
 from tars_jax.training.ppo import advantage_fn, return_fn
 from tars_jax.training.ppo_config import PPOConfig
-from tars_jax.training.state import start, value_parameters
+from tars_jax.training.state import init_train_state, value_parameters
 from tars_jax.training.value import (
     StateBaseline,
     ValueBatch,
@@ -52,7 +52,7 @@ def test_returns_by_hand() -> None:
 @pytest.mark.parametrize("gamma", [1.0, 0.9])
 def test_a_perfectly_pretrained_value_model_is_right_for_the_update(advantages: str, gamma: float) -> None:
     """Where its values are the returns of what came, the update finds no advantage and leaves its targets there."""
-    config = PPOConfig(advantages=advantages, gamma=gamma, normalise_advantages=False)
+    config = PPOConfig(advantages=advantages, gamma=gamma, normalize_advantages=False)
     valid, steps = np.ones((1, 6), bool), np.array([[0, 0, 1, 1, 1, 2]])
     rewards = np.array([[0, 0.5, 0, 0, -0.1, 1]], np.float32)  # each at its turn's end
     values = return_fn(config)(rewards, valid, steps)
@@ -73,7 +73,8 @@ def test_to_the_rows_and_back(tiny_model: ModelConfig, episode: Episode) -> None
     np.testing.assert_array_equal(gather_actions(packed, rows), np.nan_to_num(values))
 
 
-def test_constant_returns_are_learnt(tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode) -> None:
+@pytest.mark.slow
+def test_constant_returns_are_learned(tiny_model: ModelConfig, tiny_parameters: Parameters, episode: Episode) -> None:
     model = value_model(tiny_model)
     fresh = jax.jit(lambda key: init_parameters(model, key))(jax.random.key(3))
     packed = Packer(tiny_model, PackingConfig(16, 1), image=5).pack(
@@ -82,10 +83,10 @@ def test_constant_returns_are_learnt(tiny_model: ModelConfig, tiny_parameters: P
     rows = packed.rows
     targets = np.where(rows.action_mask, 0.7, np.nan).astype(np.float32)  # elsewhere there is no target
     batch = ValueBatch(rows, targets, np.zeros_like(targets))
-    optimiser = make_optimiser(OptimiserConfig(1e-2, warmup=0))
+    optimizer = make_optimizer(OptimizerConfig(1e-2, warmup=0))
     state, update = (
-        start(value_parameters(tiny_parameters, fresh), optimiser),
-        make_value_update(model, optimiser, None),
+        init_train_state(value_parameters(tiny_parameters, fresh), optimizer),
+        make_value_update(model, optimizer, None),
     )
     values = make_value_fn(tiny_model)
     assert (np.asarray(values(state.parameters, rows)) == 0).all()

@@ -56,6 +56,7 @@ def test_an_evaluation_by_hand() -> None:
     assert found.correlation_at_start == pytest.approx(1, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_killed_pretraining_goes_on_to_the_same_weights(
     tiny_model: ModelConfig, episode: Callable[..., Trajectory], tmp_path: pathlib.Path
 ) -> None:

@@ -50,5 +50,5 @@ def test_a_client_that_trusts_it(folder: Path) -> None:
     ("chain", "key"), [("none", "key.pem"), ("key.pem", "key.pem"), ("locked.pem.chain", "locked.pem")]
 )
 def test_files_that_cannot_be_used(folder: Path, chain: str, key: str) -> None:
-    with pytest.raises(InputError, match=rf"^server: no TLS with certificate .*{chain} and key .*{key}: "):
+    with pytest.raises(InputError, match=rf"^server: certificate and key must be .*; got .*{chain} and .*{key}: "):
         Certificate(folder / chain, folder / key)

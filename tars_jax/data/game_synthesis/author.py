@@ -11,9 +11,10 @@ from typing import Protocol
 from tars_jax import GaveUp, InputError
 from tars_jax.data.game_synthesis.source import METADATA_SCHEMA, SCRIPTS, GameSource, check_source
 from tars_jax.data.game_synthesis.templates import FOLDER, TemplateAuthor
-from tars_jax.inference.client import Declined, open_client
+from tars_jax.inference.chat_template import Message
+from tars_jax.inference.client import open_client
+from tars_jax.inference.policy_client import Declined
 from tars_jax.inference.sampling import Sampling
-from tars_jax.inference.turns import Message
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, game_names
 
 _FENCE = re.compile(r"^```[a-z]*[ \t]+(\S+)[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -78,7 +79,8 @@ def form() -> str:
     blocks += [(f"js {name}", text) for name, text in example.scripts.items()]
     shown = "\n\n".join(f"```{head}\n{body.rstrip()}\n```" for head, body in blocks)
     kit = "\n\n".join(
-        f"// kit/{name}\n{(GAMES_FOLDER / 'kit' / name).read_text()}" for name in ("random.js", "stage.js")
+        f"// kit/{name}\n{(GAMES_FOLDER / 'kit' / name).read_text(encoding='utf-8')}"
+        for name in ("random.js", "stage.js")
     )
     known = ", ".join([*game_names(), *sorted(path.name for path in FOLDER.iterdir() if path.is_dir())])
     return (

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.sandbox.browser import PageError
 from tars_jax.tasks.games.catalog import load_game_at
 from tars_jax.tasks.sampling import sample_task
-from tars_jax.tasks.task import Task
-from tars_jax.trajectory import Trajectory, load_trajectory
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.files import load_trajectory
 
 VERDICT: dict[str, tuple[type, ...]] = {
     "score": (int, float),
@@ -131,7 +132,7 @@ def _begins(played: Sequence[Trajectory]) -> list[str]:
         found.append("an episode was over before its first step")
     for verdict in (step.info["verdict"] for step in firsts):
         if verdict.get("score") != 0 or verdict.get("done") or verdict.get("success"):
-            found.append(f"an episode begins with the verdict {json.dumps(verdict)}; it takes score 0, not done")
+            found.append(f"an episode must begin with score 0, not done; got {json.dumps(verdict)}")
     if len({step.screenshot for step in firsts}) < len(firsts) * 0.5:
         found.append("different seeds look the same")
     return found

@@ -14,8 +14,8 @@ from typing import Any
 import jsonschema
 
 from tars_jax import InputError
+from tars_jax.files import write_atomic
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, page_checksums
-from tars_jax.trajectory import write_atomic
 
 SCRIPTS = ("game.js", "verify.js", "reference.js")  # what every game has; the page loads them last, in this order
 MAX_BYTES = 200_000  # of all scripts together
@@ -98,17 +98,17 @@ def check_source(source: GameSource) -> None:
         raise InputError(f"metadata: field {error.json_path}: {error.message}") from None
     for name in SCRIPTS:
         if not source.scripts.get(name, "").strip():
-            raise InputError(f"{name} is missing or empty; a game has {', '.join(SCRIPTS)}")
+            raise InputError(f"the scripts must be {', '.join(SCRIPTS)}, none of them empty; got no {name}")
     for name in source.scripts:
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}\.js", name) or name in (GUARD, HINTS):
-            raise InputError(f"{name!r} is no name of a script; it takes one like rules.js")
+            raise InputError(f"a script's name must be one like rules.js; got {name!r}")
     try:
         json.dumps(dict(source.metadata), ensure_ascii=False).encode()
         size = sum(len(text.encode()) for text in source.scripts.values())
     except UnicodeEncodeError as error:
         raise InputError(f"it holds half a character, which no file can: {error}") from None
     if size > MAX_BYTES:
-        raise InputError(f"the scripts have {size} bytes; a game takes at most {MAX_BYTES}")
+        raise InputError(f"the scripts must be at most {MAX_BYTES} bytes; got {size}")
 
 
 def write_game(source: GameSource, games: Path) -> Path:
@@ -119,7 +119,7 @@ def write_game(source: GameSource, games: Path) -> Path:
     check_source(source)
     folder = games / source.name
     if (folder / "game.json").exists():
-        raise InputError(f"{folder} is there already; a game takes a name of its own")
+        raise InputError(f"a game's name must be new; got {folder.name!r}, and {folder} exists")
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copytree(GAMES_FOLDER / "kit", games / "kit", dirs_exist_ok=True)
     for name, text in source.scripts.items():

@@ -25,16 +25,16 @@ def make_game(name: str, options: Mapping[str, Any]) -> Game:
     """The game of this name; raises InputError for an unknown name or option, an option of another type, and where
     the game's rules are not installed."""
     if name not in GAMES:
-        raise InputError(f"game.name takes one of {', '.join(sorted(GAMES))}, got {name!r}")
+        raise InputError(f"game.name must be one of {', '.join(sorted(GAMES))}; got {name!r}")
     module, kind_name = GAMES[name]
     with _importing(name):
         kind: Any = getattr(importlib.import_module(f"{__package__}.{module}"), kind_name)
     known = {field.name: field.default for field in dataclasses.fields(kind) if field.init}
     for option, value in options.items():
         if option not in known:
-            raise InputError(f"game {name} has no option {option!r}; it takes {', '.join(known)}")
+            raise InputError(f"an option of game {name} must be one of {', '.join(known)}; got {option!r}")
         if type(value) is not type(known[option]):
-            raise InputError(f"game {name}: {option} takes {type(known[option]).__name__}, got {value!r}")
+            raise InputError(f"game {name}: {option} must be {type(known[option]).__name__}; got {value!r}")
     game: Game = kind(**options)
     return game
 
@@ -48,7 +48,7 @@ def _importing(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "jumanji":
             raise
-        raise InputError(f"game {name} has jumanji's rules; pip install 'tars_jax[on_device]'.") from error
+        raise InputError(f"game {name} needs jumanji: pip install 'tars_jax[on_device]'") from error
     finally:
         if in_notebook is not None:
             builtins.__dict__["__IPYTHON__"] = in_notebook

@@ -21,7 +21,7 @@ from tars_jax.envs.on_device.game import NOTHING, Act, Plan
 from tars_jax.envs.on_device.grids import ARROWS, DIRECTIONS, any_of, paint, square
 
 SIDE, BOARD = 4, (187, 173, 160)
-# Colours far apart, darker as tiles grow; beyond 2048 they all look alike.
+# Colors far apart, darker as tiles grow; beyond 2048 they all look alike.
 COLOURS = (
     (238, 228, 218),
     (250, 210, 60),
@@ -35,7 +35,7 @@ COLOURS = (
     (30, 130, 40),
     (20, 20, 20),
 )
-SPRITES = (square(CELL, BOARD, BOARD), *(square(CELL, colour, BOARD, 1) for colour in COLOURS))
+SPRITES = (square(CELL, BOARD, BOARD), *(square(CELL, color, BOARD, 1) for color in COLOURS))
 
 
 @functools.cache

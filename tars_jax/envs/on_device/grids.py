@@ -18,13 +18,13 @@ MOVES = np.array([(-1, 0), (0, 1), (1, 0), (0, -1)], np.int32)  # row and column
 ARROWS = tuple(Hotkey((direction,)) for direction in DIRECTIONS)
 FAR = 1000  # a distance: there is no way
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 
 
 def cell_clicks(side: int) -> tuple[Click, ...]:
-    """A click on the centre of each cell of a square board, row after row."""
-    centres = [round((place + 0.5) * GRID / side) for place in range(side)]
-    return tuple(Click(Point(x, y)) for y in centres for x in centres)
+    """A click on the center of each cell of a square board, row after row."""
+    centers = [round((place + 0.5) * GRID / side) for place in range(side)]
+    return tuple(Click(Point(x, y)) for y in centers for x in centers)
 
 
 def cell_at(point: jax.Array, side: int) -> jax.Array:
@@ -61,19 +61,19 @@ def any_of(key: jax.Array, allowed: jax.Array) -> jax.Array:
     return jnp.argmax(jnp.where(allowed, jax.random.uniform(key, allowed.shape), -1.0)).astype(jnp.int32)
 
 
-def square(side: int, colour: Colour, background: Colour, inset: int = 0) -> np.ndarray:
+def square(side: int, color: Color, background: Color, inset: int = 0) -> np.ndarray:
     """uint8 [S, S, 3]: a square on its background."""
     sprite = np.empty((side, side, 3), np.uint8)
     sprite[:] = background
-    sprite[inset : side - inset, inset : side - inset] = colour
+    sprite[inset : side - inset, inset : side - inset] = color
     return sprite
 
 
-def disc(side: int, colour: Colour, background: Colour) -> np.ndarray:
+def disc(side: int, color: Color, background: Color) -> np.ndarray:
     """uint8 [S, S, 3]: a disc that nearly fills its cell."""
     at = np.arange(side) - (side - 1) / 2
     inside = at[:, None] ** 2 + at**2 <= (0.45 * side) ** 2
-    return np.where(inside[..., None], np.array(colour, np.uint8), np.array(background, np.uint8))
+    return np.where(inside[..., None], np.array(color, np.uint8), np.array(background, np.uint8))
 
 
 def paint(kinds: jax.Array, sprites: Sequence[np.ndarray] | np.ndarray) -> jax.Array:

@@ -62,11 +62,11 @@ class Snake(ArrowGame):
         return jnp.abs(head.row - fruit.row) + jnp.abs(head.col - fruit.col)
 
     def expert(self, state: Any, key: jax.Array, skill: jax.Array) -> Plan:
-        """Where the head and the fruit are, and a move towards the fruit that does not end the game."""
+        """Where the head and the fruit are, and a move toward the fruit that does not end the game."""
         tie_key, skill_key, any_key = jax.random.split(key, 3)
         head, fruit = jnp.stack(state.head_position), jnp.stack(state.fruit_position)
-        towards = jnp.abs(head + MOVES - fruit).sum(-1) < jnp.abs(head - fruit).sum()
-        best = state.action_mask & towards
+        toward = jnp.abs(head + MOVES - fruit).sum(-1) < jnp.abs(head - fruit).sum()
+        best = state.action_mask & toward
         best = any_of(tie_key, jnp.where(best.any(), best, state.action_mask))
         chosen = move_of(best, state.action_mask, skill, skill_key, any_key)
         numbers = len(DIRECTIONS) + jnp.stack([head[1], head[0], fruit[1], fruit[0]])

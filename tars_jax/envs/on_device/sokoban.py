@@ -60,7 +60,7 @@ class Sokoban(ArrowGame):
 
     instruction: str = dataclasses.field(default="boxes on targets", init=False)
 
-    def _outside(self) -> tuple[np.ndarray, np.ndarray]:
+    def outside(self) -> tuple[np.ndarray, np.ndarray]:
         """The board without what is in the room: what is fixed, and what moves."""
         fixed, moving = (
             np.full((GRID_SIZE, GRID_SIZE), WALL, np.uint8),
@@ -73,7 +73,7 @@ class Sokoban(ArrowGame):
 
     def reset(self, key: jax.Array) -> Level:
         places_key, pull_key = jax.random.split(key)
-        fixed, moving = (jnp.asarray(each) for each in self._outside())
+        fixed, moving = (jnp.asarray(each) for each in self.outside())
         places = jax.random.permutation(places_key, self.side**2)[: self.boxes + 1]
         rows, columns = jnp.divmod(places, self.side)
         fixed = fixed.at[rows[1:], columns[1:]].set(TARGET)

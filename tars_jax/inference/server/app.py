@@ -14,12 +14,12 @@ from starlette.types import ASGIApp
 
 from tars_jax.inference.server.chat import Chat
 from tars_jax.inference.server.config import Served, ServerConfig
-from tars_jax.inference.server.gate import WEIGHTS_PATH, Gate
 from tars_jax.inference.server.metrics import CONTENT_TYPE, HttpMetrics, engine_families, session_families
+from tars_jax.inference.server.request_admission import WEIGHTS_PATH, RequestAdmission
 from tars_jax.inference.server.sessions import Sessions
 from tars_jax.inference.server.weights import Weights
 from tars_jax.web.protocol import RequestError
-from tars_jax.web.responses import JsonResponse, error_response
+from tars_jax.web.responses import JsonResponse, error_response, http_error, internal_error
 
 
 def make_app(served: Served, config: ServerConfig) -> ASGIApp:
@@ -86,25 +86,8 @@ def make_app(served: Served, config: ServerConfig) -> ASGIApp:
     metrics = HttpMetrics(routes)
     app = Starlette(
         routes=routes,
-        exception_handlers={RequestError: request_error, HTTPException: _http_error, Exception: _accident},
+        exception_handlers={RequestError: request_error, HTTPException: http_error, Exception: internal_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return Gate(app, config, metrics)
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    """Of the router: no such path, or not this method."""
-    assert isinstance(error, HTTPException)
-    path = request.url.path[:200]
-    words = {404: f"there is no {path!r} here", 405: f"{path!r} does not take {request.method[:20]!r}"}
-    return error_response(
-        RequestError(words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers)
-    )
-
-
-async def _accident(request: Request, error: Exception) -> Response:
-    """A defect of the server. Its traceback goes to the log, not to the client."""
-    words = "an error of the server; its log says more"
-    # uvicorn closes the connection of a request that ended in an exception; a client must not ask on it again.
-    return error_response(RequestError(words, status=500, code="accident", headers={"Connection": "close"}))
+    return RequestAdmission(app, config, metrics)

@@ -20,20 +20,24 @@ from tars_jax.inference.chat_protocol import (
     Chance,
     ChatLimits,
     ChatRequest,
+    call_deltas,
     chunk_choice,
     completion_choice,
     log_probs_field,
     parse_chat,
     usage_field,
 )
-from tars_jax.inference.images import decode_images
-from tars_jax.inference.sampling import Sampled, Sampling, Token, seed_of
+from tars_jax.inference.chat_template import Prompt
+from tars_jax.inference.data_urls import decode_images
+from tars_jax.inference.sampling import Sampled, Sampling, Token
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import Ask, answers, engine_errors
+from tars_jax.inference.server.tool_choice import ToolChoices
 from tars_jax.inference.session import Session
 from tars_jax.inference.text_stream import StopText, TextStream
-from tars_jax.inference.turns import Prompt
-from tars_jax.web.protocol import RequestError, shown
+from tars_jax.inference.tool_calls import CallStream
+from tars_jax.json_fields import shown
+from tars_jax.web.protocol import RequestError
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
 INLINE_CHARACTERS = 1 << 14  # more are made tokens in a thread, so that they hold nobody up
@@ -50,9 +54,10 @@ class Chat:
             engine.max_length,
             choices=min(engine.max_sessions, engine.max_queue, 16),  # more would find no room at any time
             vocabulary=served.engine.model.vocabulary,
-            alternatives=min(engine.alternatives, 20),
+            top_logprobs=min(engine.top_logprobs, 20),
         )
         self._created = int(time.time())
+        self._choices = ToolChoices(served.engine, served.stop, served.token_bytes)
 
     async def complete(self, request: Request) -> Response:
         asked = parse_chat(await read_json(request), self._limits)
@@ -83,7 +88,7 @@ class Chat:
         return {"id": self._served.name, "object": "model", "created": self._created, "owned_by": "tars_jax"}
 
     def _no_model(self, name: str, param: str | None) -> RequestError:
-        message = f"model got {shown(name)}; this server has {self._served.name!r}"
+        message = f"model must be {self._served.name!r}; got {shown(name)}"
         return RequestError(message, param, status=404, code="model_not_found")
 
     def _prompt(self, asked: ChatRequest, images: Sequence[np.ndarray]) -> Prompt:
@@ -121,16 +126,18 @@ class Chat:
             logit_bias=asked.logit_bias,
             max_new_tokens=budget,
             constraint=asked.constraint,
-            alternatives=asked.top_log_probs,
+            top_logprobs=asked.top_log_probs,
         )
 
         def ask(session: Session, choice: int, until: StopText | None) -> Ask:
-            sampling = dataclasses.replace(base, seed=seed_of(seed, choice), until=until)
+            sampling = dataclasses.replace(base, seed=(seed + choice) % 2**32, until=until)
             tokens, images = prompt if len(untils) == 1 else ([], [])
             restart = len(untils) == 1
             return functools.partial(session.respond, tokens, images, restart=restart, sampling=sampling)
 
         async with contextlib.AsyncExitStack() as stack:
+            forced = await stack.enter_async_context(self._choices.constraint(asked.forced))
+            base = dataclasses.replace(base, constraint=forced or asked.constraint)
             first = await stack.enter_async_context(self._engine.session(seed))
             sessions = [first]
             if len(untils) > 1:
@@ -150,7 +157,7 @@ class Chat:
         for index, (sampled, until) in enumerate(zip(found, untils, strict=True)):
             text = self._text(sampled, until)
             log_probs = self._log_probs(sampled.one_by_one()) if asked.log_probs else None
-            choices.append(completion_choice(index, text, sampled.finish, log_probs))
+            choices.append(completion_choice(index, text, sampled.finish, log_probs, asked.tools))
         written = sum(len(sampled.tokens) for sampled in found)
         # A stop sequence may leave no token that would tell the version.
         version = max((each.versions[-1] for each in found if each.versions), default=self._engine.version)
@@ -160,7 +167,8 @@ class Chat:
     async def _chunks(self, asked: ChatRequest, prompt: Prompt, budget: int) -> AsyncGenerator[dict[str, Any], None]:
         """The chunks of a stream. Each choice begins with its role and ends with its finish_reason."""
         untils = [self._until(asked) for _ in range(asked.choices)]
-        told = [_Told(TextStream(self._served.codec.decode, self._served.stop, asked.stops)) for _ in untils]
+        codec, stop = self._served.codec, self._served.stop
+        told = [_Told(TextStream(codec.decode, stop, asked.stops), asked.tools) for _ in untils]
         head = self._head("chat.completion.chunk", self._engine.version)
         tail = {"usage": None} if asked.include_usage else {}
         written = 0
@@ -181,10 +189,13 @@ class Chat:
                             text, certain = choice.finish(self._text(ended, untils[index]), ended.one_by_one())
                             written += len(ended.tokens)
                         log_probs = self._log_probs(certain) if asked.log_probs and certain else None
-                        if text or log_probs:
-                            choices.append(chunk_choice(index, {"content": text}, log_probs))
+                        for delta in choice.deltas(text, ended is not None):
+                            choices.append(chunk_choice(index, delta, log_probs if "content" in delta else None))
+                            log_probs = None if "content" in delta else log_probs
+                        if log_probs:
+                            choices.append(chunk_choice(index, {"content": ""}, log_probs))
                         if ended is not None:
-                            choices.append(chunk_choice(index, {}, finish=ended.finish))
+                            choices.append(chunk_choice(index, {}, finish=choice.finish_reason(ended.finish)))
                         for each in choices:
                             yield {**head, "choices": [each], **tail}
         if asked.include_usage:
@@ -229,8 +240,9 @@ def _field(name: str) -> str:
 class _Told:
     """What a stream has said of one choice, so that it ends up saying what the answer says: text and tokens."""
 
-    def __init__(self, stream: TextStream) -> None:
+    def __init__(self, stream: TextStream, tools: bool) -> None:
         self._stream, self._said, self._shown = stream, "", 0
+        self._calls, self._called = CallStream() if tools else None, 0
         self._tokens: list[Token] = []
         self.begun = False
 
@@ -245,6 +257,22 @@ class _Told:
         """What is missing of the whole answer."""
         self._tokens = tokens
         return whole[len(self._said) :], self._show()
+
+    def deltas(self, text: str, ended: bool) -> list[dict[str, Any]]:
+        """The text as deltas: words, and the calls of tools among them."""
+        if self._calls is None:
+            return [{"content": text}] if text else []
+        found: list[dict[str, Any]] = []
+        for part in [*self._calls.feed(text), *(self._calls.finish() if ended else ())]:
+            if isinstance(part, str):
+                found.append({"content": part})
+            else:
+                found += call_deltas(self._called, part)
+                self._called += 1
+        return found
+
+    def finish_reason(self, finish: str) -> str:
+        return "tool_calls" if self._called and finish == "stop" else finish
 
     def _show(self) -> list[Token]:
         tokens, self._shown = self._tokens[self._shown :], len(self._tokens)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.inference.chat_template import Codec, Template
+from tars_jax.inference.data_urls import Fit
 from tars_jax.inference.engine import Engine
-from tars_jax.inference.images import Fit
-from tars_jax.inference.turns import Codec, Template
 from tars_jax.model.policy import Parameters
 from tars_jax.web.certificate import Certificate
-from tars_jax.web.door import is_loopback
+from tars_jax.web.request_limits import is_loopback
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerConfig:
-    """Raises InputError for values that cannot be, among them an open door: another address than loopback, no key."""
+    """Raises InputError for values that cannot be, among them an address that others reach, without a key."""
 
     host: str = "127.0.0.1"
     port: int = 8000  # 0: any that is free
@@ -38,13 +38,13 @@ class ServerConfig:
     def __post_init__(self) -> None:
         for field in ("max_requests", "max_body_bytes", "body_seconds", "request_seconds", "lease_seconds"):
             if getattr(self, field) <= 0:
-                raise InputError(f"server.{field} is {getattr(self, field)}, it takes a value above 0")
+                raise InputError(f"server.{field} must be a value above 0; got {getattr(self, field)}")
         if not 0 <= self.port < 65536:
-            raise InputError(f"server.port is {self.port}, it takes 0 to 65535")
+            raise InputError(f"server.port must be 0 to 65535; got {self.port}")
         if not self.api_key.isascii() or not self.api_key.isprintable() or " " in self.api_key:
-            raise InputError("server.api_key takes printable ASCII without spaces")
+            raise InputError("server.api_key must be printable ASCII without spaces; got other characters")
         if not self.api_key and not is_loopback(self.host):
-            raise InputError(f"server.host is {self.host}, which others can reach: it takes an API key as well")
+            raise InputError(f"server.api_key must be given where others can reach server.host, {self.host}; got none")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,3 +63,5 @@ class Served:
     # config, and the (height, width) of its screenshots. None where no run says it.
     agent: Mapping[str, Any] | None = None
     screenshot: tuple[int, int] | None = None
+    # What each token stands for, by its id, special ones left out: for answers that must be calls of tools.
+    token_bytes: Callable[[], Mapping[int, bytes]] | None = None

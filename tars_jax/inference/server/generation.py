@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from typing import Protocol, TypeVar
 
 from tars_jax import InputError
-from tars_jax.inference.sampling import Busy, OnToken, Refused, Sampled, Token
+from tars_jax.inference.sampling import Busy, NotFinite, OnToken, Refused, Sampled, Token
 from tars_jax.web.protocol import RequestError, busy
 
 T = TypeVar("T")
@@ -25,7 +25,8 @@ class Ask(Protocol):
 
 @contextlib.contextmanager
 def engine_errors(seconds: float, param: Callable[[str], str] = str) -> Iterator[None]:
-    """What the engine refuses is the client's error (400) or a matter of time (429); a stopped engine is ours (503).
+    """What the engine refuses is the client's error (400) or a matter of time (429); weights that overflow (500)
+    and a stopped engine (503) are ours.
 
     `param` says how the request calls a field that the engine names.
     """
@@ -44,6 +45,8 @@ def engine_errors(seconds: float, param: Callable[[str], str] = str) -> Iterator
             raise
         # Nobody cancelled this request: it is its answer that was stopped.
         raise RequestError("the session was deleted while it answered", status=409, code="session_deleted") from error
+    except NotFinite as error:
+        raise RequestError(str(error), status=500, code="not_finite") from error
     except RuntimeError as error:
         log.exception("the engine does not answer")
         raise RequestError(f"the engine does not answer: {error}", status=503, code="engine_stopped") from error

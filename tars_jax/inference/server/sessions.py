@@ -20,12 +20,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tars_jax.inference.chat_protocol import logit_bias, stop_sequences
-from tars_jax.inference.images import ImageUrl, decode_images
+from tars_jax.inference.data_urls import ImageUrl, decode_images
 from tars_jax.inference.sampling import Sampled, Sampling, until_text
 from tars_jax.inference.server.config import Served, ServerConfig
 from tars_jax.inference.server.generation import answers, engine_errors
 from tars_jax.inference.session import Session
-from tars_jax.web.protocol import Fields, RequestError, shown
+from tars_jax.json_fields import shown
+from tars_jax.web.protocol import Fields, RequestError
 from tars_jax.web.responses import EventStream, JsonResponse, read_json
 
 INLINE_BYTES = 1 << 16  # a body of more is read in a thread, so that it holds nobody up
@@ -173,7 +174,7 @@ class Sessions:
         images = [ImageUrl(url, f"images[{index}]") for index, url in enumerate(urls)]
         for image in images:
             if not isinstance(image.url, str):
-                raise RequestError(f"{image.param} got {shown(image.url)}; it takes a data URL", image.param)
+                raise RequestError(f"{image.param} must be a data URL; got {shown(image.url)}", image.param)
         stops = stop_sequences(fields, most=16)
         top_p = fields.number("top_p", 1.0, 0.0, 1.0)
         if top_p == 0:

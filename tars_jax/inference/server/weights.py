@@ -55,9 +55,9 @@ class Weights:
     async def push(self, request: Request) -> Response:
         text = request.query_params.get("version", "")
         if not (text.isascii() and text.isdecimal() and len(text) < 11 and int(text) <= MAX_VERSION):
-            raise RequestError(f"version got {text[:20]!r}; it takes a whole number: ?version=7", "version")
+            raise RequestError(f"version must be a whole number, as ?version=7; got {text[:20]!r}", "version")
         if self._config.incoming is None:
-            raise RequestError("this server takes no pushed weights", status=403, code="weights_disabled")
+            raise RequestError("this server accepts no pushed weights", status=403, code="weights_disabled")
         try:
             self._config.incoming.mkdir(parents=True, exist_ok=True)
             # Without a name: kill -9 leaves none behind.
@@ -94,9 +94,9 @@ class Weights:
         try:
             path = (root / name).resolve()
         except (OSError, ValueError, RuntimeError) as error:
-            raise RequestError(f"checkpoint got {name!r}, which is no path", "checkpoint") from error
+            raise RequestError(f"checkpoint must be a path; got {name!r}", "checkpoint") from error
         if not path.is_relative_to(root):
-            raise RequestError(f"checkpoint got {name!r}; it takes a folder below the server's root", "checkpoint")
+            raise RequestError(f"checkpoint must be a folder below the server's root; got {name!r}", "checkpoint")
         return path
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tars_jax import InputError
+from tars_jax.json_fields import read_object
 from tars_jax.model.config import ModelConfig, VisionConfig
-from tars_jax.model.huggingface.fields import Fields, json_object, read_json, three
+from tars_jax.model.huggingface.fields import Fields, json_object, three
 from tars_jax.model.huggingface.rotary import read_rope, rope_fields
 from tars_jax.model.presets import CLIP_MEAN, CLIP_STD
 
@@ -93,20 +94,20 @@ def read_config(directory: Path) -> ModelConfig:
             of ours; the message names file and field.
     """
     path = directory / CONFIG_FILE
-    top = read_json(path)
+    top = read_object(path)
     kind = top.get("model_type")
     if not isinstance(kind, str) or kind not in ARCHITECTURES:
-        raise InputError(f"{path}: model_type must be one of {', '.join(ARCHITECTURES)}, got {kind!r}")
+        raise InputError(f"{path}: model_type must be one of {', '.join(ARCHITECTURES)}; got {kind!r}")
     flat = top.get("text_config") is None
     text = Fields(path, top if flat else json_object(path, top, "text_config"), _TEXT[kind])
     text.require("hidden_act", "silu", default="silu")
     text.require("attention_bias", False, default=False)
     if kind == "qwen2_5_vl":
         text.require("use_sliding_window", False)
-    width, heads = text.integer("hidden_size"), text.integer("num_attention_heads")
-    vocabulary = text.integer("vocab_size")
-    head_dim = text.integer("head_dim") if "head_dim" in text.values else width // heads
-    depth = text.integer("num_hidden_layers", most=MOST_LAYERS)
+    width, heads = text.size("hidden_size"), text.size("num_attention_heads")
+    vocabulary = text.size("vocab_size")
+    head_dim = text.size("head_dim") if "head_dim" in text.values else width // heads
+    depth = text.size("num_hidden_layers", most=MOST_LAYERS)
     dense = _dense_layers(text, depth) if kind == "qwen3_vl_moe" else tuple(range(depth))
     experts = len(dense) < depth
     return _made(
@@ -116,29 +117,27 @@ def read_config(directory: Path) -> ModelConfig:
         width=width,
         depth=depth,
         query_heads=heads,
-        kv_heads=text.integer("num_key_value_heads"),
+        kv_heads=text.size("num_key_value_heads"),
         head_dim=head_dim,
-        experts=text.integer("num_experts", "num_local_experts", most=MOST_EXPERTS) if experts else 0,
-        experts_per_token=text.integer("num_experts_per_tok") if experts else 0,
-        expert_width=text.integer("moe_intermediate_size") if experts else 0,
-        mlp_width=text.integer("intermediate_size") if dense else 0,
+        experts=text.size("num_experts", "num_local_experts", most=MOST_EXPERTS) if experts else 0,
+        experts_per_token=text.size("num_experts_per_tok") if experts else 0,
+        expert_width=text.size("moe_intermediate_size") if experts else 0,
+        mlp_width=text.size("intermediate_size") if dense else 0,
         dense_layers=dense if experts else (),
         qkv_bias=kind == "qwen2_5_vl",
         query_key_norm=kind != "qwen2_5_vl",
         rope_interleaved=kind != "qwen2_5_vl",
-        norm_epsilon=text.number("rms_norm_eps", 1e-6),
+        norm_epsilon=text.positive("rms_norm_eps", 1e-6),
         tied_embeddings=_is_tied(Fields(path, top), text, kind),
         vision=_read_vision(directory, json_object(path, top, "vision_config"), kind),
-        image_token=Fields(path, top, {"image_token_id": 151_655}).integer(
-            "image_token_id", least=0, most=vocabulary - 1
-        ),
+        image_token=Fields(path, top, {"image_token_id": 151_655}).size("image_token_id", least=0, most=vocabulary - 1),
         **read_rope(path, text.values, kind, head_dim),
     )
 
 
 def _dense_layers(text: Fields, depth: int) -> tuple[int, ...]:
     """Those that are listed, and all but every n-th of the rest."""
-    listed, step = text.blocks("mlp_only_layers"), text.integer("decoder_sparse_step")
+    listed, step = text.blocks("mlp_only_layers"), text.size("decoder_sparse_step")
     return tuple(layer for layer in range(depth) if layer in listed or (layer + 1) % step)
 
 
@@ -157,30 +156,30 @@ def _read_vision(directory: Path, section: Mapping[str, Any], kind: str) -> Visi
     vision.require("hidden_act", defaults["hidden_act"])
     rope = Fields(path, json_object(path, vision.values, "rope_parameters"), prefix="vision_config.rope_parameters.")
     if (form := rope.values.get("rope_type", "axial")) not in ("default", "axial"):
-        raise InputError(f"{path}: {rope.prefix}rope_type must be default or axial, got {form!r}")
+        raise InputError(f"{rope.prefix}rope_type must be default or axial; got {form!r}")
     mean, std = (CLIP_MEAN, CLIP_STD) if qwen25 else ((0.5,) * 3, (0.5,) * 3)
     preprocessor, pixels = _read_preprocessor(directory)
     smallest, largest = _pixel_bounds(preprocessor, pixels)
-    grid = 0 if qwen25 else math.isqrt(vision.integer("num_position_embeddings"))
-    if not qwen25 and grid**2 != vision.integer("num_position_embeddings"):
+    grid = 0 if qwen25 else math.isqrt(vision.size("num_position_embeddings"))
+    if not qwen25 and grid**2 != vision.size("num_position_embeddings"):
         raise InputError(f"{path}: vision_config.num_position_embeddings must be a square number")
-    patch, merge = vision.integer("patch_size"), vision.integer("spatial_merge_size", most=MOST_MERGED)
-    depth, unit = vision.integer("depth", most=MOST_LAYERS), patch * merge
+    patch, merge = vision.size("patch_size"), vision.size("spatial_merge_size", most=MOST_MERGED)
+    depth, unit = vision.size("depth", most=MOST_LAYERS), patch * merge
     return _made(
         path,
         VisionConfig,
         patch=patch,
         merge=merge,
-        temporal=vision.integer("temporal_patch_size"),
+        temporal=vision.size("temporal_patch_size"),
         grid=grid,
-        width=vision.integer("hidden_size"),
+        width=vision.size("hidden_size"),
         depth=depth,
-        heads=vision.integer("num_heads"),
-        mlp_width=vision.integer("intermediate_size"),
-        rope_theta=rope.number("rope_theta", VisionConfig.rope_theta),
+        heads=vision.size("num_heads"),
+        mlp_width=vision.size("intermediate_size"),
+        rope_theta=rope.positive("rope_theta", VisionConfig.rope_theta),
         gated=qwen25,
         # A window is of whole tokens, and a block that is not there attends to nothing: so `transformers` reads them.
-        window=vision.integer("window_size", least=unit) // unit * unit if qwen25 else 0,
+        window=vision.size("window_size", least=unit) // unit * unit if qwen25 else 0,
         whole_image_blocks=tuple(b for b in vision.blocks("fullatt_block_indexes") if b < depth) if qwen25 else (),
         deepstack=() if qwen25 else vision.blocks("deepstack_visual_indexes"),
         pixel_mean=three(preprocessor, "image_mean", pixels.get("image_mean", mean)),
@@ -204,10 +203,10 @@ def _read_preprocessor(directory: Path) -> tuple[Path, dict[str, Any]]:
     Of two the newer form counts, as in transformers, which leaves the older one where it lies.
     """
     path = directory / PROCESSOR_FILE
-    if path.exists() and (pixels := json_object(path, read_json(path), "image_processor")):
+    if path.exists() and (pixels := json_object(path, read_object(path), "image_processor")):
         return path, pixels
     path = directory / PREPROCESSOR_FILE
-    return path, read_json(path) if path.exists() else {}
+    return path, read_object(path) if path.exists() else {}
 
 
 def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
@@ -217,7 +216,7 @@ def _pixel_bounds(path: Path, pixels: Mapping[str, Any]) -> tuple[int, int]:
     for name, edge in (("min_pixels", "shortest_edge"), ("max_pixels", "longest_edge")):
         default = getattr(VisionConfig, name)
         value = pixels.get(name) or size.get(edge) or size.get(name) or default
-        bounds.append(Fields(path, {name: value}).integer(name, most=MOST_PIXELS))
+        bounds.append(Fields(path, {name: value}).size(name, most=MOST_PIXELS))
     if bounds[0] > bounds[1]:
         raise InputError(f"{path}: min_pixels {bounds[0]} must be at most max_pixels {bounds[1]}")
     return bounds[0], bounds[1]

@@ -16,10 +16,10 @@ from flax.traverse_util import flatten_dict
 from safetensors import SafetensorError, safe_open
 
 from tars_jax import InputError
+from tars_jax.json_fields import read_object
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.huggingface import fp8
 from tars_jax.model.huggingface.configuration import CONFIG_FILE, read_config
-from tars_jax.model.huggingface.fields import read_json
 from tars_jax.model.huggingface.names import EMBEDDING, EXPERTS, HEAD, Tensor, current_name, tensors
 from tars_jax.model.policy import parameter_shapes
 
@@ -47,7 +47,7 @@ class OpenWeights:
         """Raises InputError when a file is missing or damaged, the config is none of the families, or tensors are
         missing, unexpected or of another shape or type; the message names them."""
         self.config: ModelConfig = read_config(directory)
-        self._blocks = fp8.read_blocks(directory / CONFIG_FILE, read_json(directory / CONFIG_FILE))
+        self._blocks = fp8.read_blocks(directory / CONFIG_FILE, read_object(directory / CONFIG_FILE))
         self.files = _shard_files(directory)
         self.shapes: dict[str, jax.ShapeDtypeStruct] = flatten_dict(parameter_shapes(self.config), sep="/")
         self._headers = _headers(directory, self.files)
@@ -100,18 +100,18 @@ class OpenWeights:
 
         Raises InputError for numbers that are not finite: nothing could be told from what such a policy says.
         """
-        whole: np.ndarray = file.get_tensor(header.name) if header.kind != fp8.KIND else self._dequantised(file, header)
+        whole: np.ndarray = file.get_tensor(header.name) if header.kind != fp8.KIND else self._dequantized(file, header)
         if not np.isfinite(whole).all():
-            raise InputError(f"{header.file}: {header.name} holds numbers that are not finite; it takes finite ones")
+            raise InputError(f"{header.file}: {header.name} must be finite; got NaN or infinity")
         return whole
 
-    def _dequantised(self, file: Any, header: Header) -> np.ndarray:
+    def _dequantized(self, file: Any, header: Header) -> np.ndarray:
         assert self._blocks is not None
         scales = self._headers[current_name(header.name) + fp8.SCALE]
         with contextlib.nullcontext(file) if scales.file == header.file else opened(scales.file) as beside:
             factors = beside.get_tensor(scales.name)
         stored = np.fromfile(header.file, np.uint8, math.prod(header.shape), offset=header.start)
-        return self._blocks.dequantised(stored.reshape(header.shape), factors)
+        return self._blocks.dequantized(stored.reshape(header.shape), factors)
 
 
 def _shard_files(directory: Path) -> list[Path]:
@@ -121,9 +121,9 @@ def _shard_files(directory: Path) -> list[Path]:
         if not os.path.isfile(directory / SINGLE_FILE):
             raise InputError(f"{directory}: there is no file {SINGLE_FILE}")
         return [directory / SINGLE_FILE]
-    weight_map = read_json(index).get("weight_map")
+    weight_map = read_object(index).get("weight_map")
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
-        raise InputError(f"{index}: weight_map must map tensors to files, got {type(weight_map).__name__}")
+        raise InputError(f"{index}: weight_map must map tensors to files; got {type(weight_map).__name__}")
     names = sorted(set(weight_map.values()))
     # An index from elsewhere opens no file but those beside it; `os.path.isfile` knows of no name that is too long.
     if wrong := [name for name in names if not _lies_below(name) or not os.path.isfile(directory / name)]:
@@ -165,8 +165,8 @@ def _require_same(directory: Path, head: Header, embedding: Header | None) -> No
             same = all(np.array_equal(first[rows], second[rows]) for rows in blocks)
     if not same:
         raise InputError(
-            f"{directory}: {head.name} is not the embedding, and config.json says tie_word_embeddings; it takes "
-            "false there, or a checkpoint without that tensor"
+            f"{directory}: {head.name} must be the embedding, or be left out, where config.json says "
+            "tie_word_embeddings; got other weights"
         )
 
 
@@ -211,8 +211,8 @@ def _scales(
     expected: Mapping[str, tuple[int, ...]], found: Mapping[str, Header], blocks: fp8.Blocks
 ) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the scales that belong to what is found in FP8."""
-    quantised = {name: shape for name, shape in expected.items() if name in found and found[name].kind == fp8.KIND}
-    return {name + fp8.SCALE: blocks.scales(shape) for name, shape in quantised.items() if len(shape) > 1}
+    quantized = {name: shape for name, shape in expected.items() if name in found and found[name].kind == fp8.KIND}
+    return {name + fp8.SCALE: blocks.scales(shape) for name, shape in quantized.items() if len(shape) > 1}
 
 
 def _listed(names: list[str]) -> str:

@@ -36,7 +36,7 @@ class Blocks:
         """Shape of the scales of a tensor [.., rows, columns]."""
         return *shape[:-2], -(-shape[-2] // self.rows), -(-shape[-1] // self.columns)
 
-    def dequantised(self, stored: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    def dequantized(self, stored: np.ndarray, scales: np.ndarray) -> np.ndarray:
         """What bytes [.., rows, columns] stand for, float32."""
         whole = _VALUES[stored]
         of_columns = scales.astype(np.float32).repeat(self.columns, -1)[..., None, : stored.shape[-1]]
@@ -46,9 +46,9 @@ class Blocks:
 
 
 def read_blocks(path: Path, config: dict[str, Any]) -> Blocks | None:
-    """Of a config.json, None where it says nothing of quantised weights.
+    """Of a config.json, None where it says nothing of quantized weights.
 
-    Raises InputError that names file and field for weights that are quantised in another way.
+    Raises InputError that names file and field for weights that are quantized in another way.
     """
     if not (said := json_object(path, config, "quantization_config")):
         return None
@@ -58,7 +58,7 @@ def read_blocks(path: Path, config: dict[str, Any]) -> Blocks | None:
     fields.require("fmt", "e4m3", default="e4m3")
     sizes = fields.values.get("weight_block_size")
     if not isinstance(sizes, list) or len(sizes) != 2 or not all(type(size) is int and size > 0 for size in sizes):
-        raise InputError(f"{path}: {fields.prefix}weight_block_size must be two positive integers, got {sizes!r}")
+        raise InputError(f"{fields.prefix}weight_block_size must be two positive integers; got {sizes!r}")
     return Blocks(*sizes)
 
 

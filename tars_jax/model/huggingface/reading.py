@@ -37,18 +37,18 @@ def import_checkpoint(directory: Path, mesh: Mesh, dtype: str = "float32") -> tu
         for path, part in zip(tensor.ours, parts, strict=True):
             sharding = shardings[path]
             if not tensor.index:
-                parameters[path] = _spread(part, sharding, dtype)
+                parameters[path] = spread(part, sharding, dtype)
                 continue
             stack = parameters.pop(path, None)
             if stack is None:
                 stack = _zeros(weights.shapes[path].shape, dtype, sharding)()
             one = NamedSharding(sharding.mesh, PartitionSpec(*sharding.spec[len(tensor.index) :]))
-            parameters[path] = _stacker(sharding)(stack, _spread(part, one, dtype), tensor.index)
+            parameters[path] = _stacker(sharding)(stack, spread(part, one, dtype), tensor.index)
     tree: Parameters = unflatten_dict(parameters, sep="/")
     return weights.config, tree
 
 
-def _spread(array: np.ndarray, sharding: NamedSharding, dtype: str) -> jax.Array:
+def spread(array: np.ndarray, sharding: NamedSharding, dtype: str) -> jax.Array:
     """To each device its own slice only, in several processes too."""
     return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index].astype(jnp.dtype(dtype)))
 

@@ -30,17 +30,17 @@ def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> 
     rope = Fields(path, scaling or parameters, {"rope_theta": said})
     form = rope.values.get("rope_type", rope.values.get("type", "default"))
     if form not in ("default", "mrope", "yarn"):
-        raise InputError(f"{path}: the rotary positions must be of type default, mrope or yarn, got {form!r}")
+        raise InputError(f"{path}: the rotary positions must be of type default, mrope or yarn; got {form!r}")
     theta = rope.values["rope_theta"] or (1e6 if kind == "qwen2_5_vl" else None)
     sections = three(path, "mrope_section", rope.values.get("mrope_section", _SECTIONS[kind]))
     if not all(isinstance(section, int) and section >= 0 for section in sections):
-        raise InputError(f"{path}: mrope_section must be three integers of 0 or more, got {list(sections)}")
+        raise InputError(f"{path}: mrope_section must be three integers of 0 or more; got {list(sections)}")
     if kind != "qwen2_5_vl":
         # Interleaved, rows and columns get what lies within the head, however much was meant for them; time the rest.
         rows, columns = (len(range(axis, min(3 * sections[axis], head_dim // 2), 3)) for axis in (1, 2))
         sections = (head_dim // 2 - rows - columns, rows, columns)
     return {
-        "rope_theta": Fields(path, {"rope_theta": theta}).number("rope_theta"),
+        "rope_theta": Fields(path, {"rope_theta": theta}).positive("rope_theta"),
         "rope_sections": sections,
         "rope_scaling": _read_yarn(rope, text, kind) if form == "yarn" else None,
     }
@@ -49,21 +49,21 @@ def read_rope(path: Path, text: Mapping[str, Any], kind: str, head_dim: int) -> 
 def _read_yarn(rope: Fields, text: Mapping[str, Any], kind: str) -> Yarn:
     """What is left out has the defaults of transformers; the trained length may stand beside the settings, too."""
     name = "original_max_position_embeddings"
-    longest = Fields(rope.path, text, {"max_position_embeddings": _POSITIONS[kind]}).integer(
+    longest = Fields(rope.path, text, {"max_position_embeddings": _POSITIONS[kind]}).size(
         "max_position_embeddings", most=MOST_POSITIONS
     )
-    trained = Fields(rope.path, text, {name: rope.values.get(name, longest)}).integer(name, most=MOST_POSITIONS)
-    factor = rope.number("factor", longest / trained)
+    trained = Fields(rope.path, text, {name: rope.values.get(name, longest)}).size(name, most=MOST_POSITIONS)
+    factor = rope.positive("factor", longest / trained)
     if factor < 1:
-        raise InputError(f"{rope.path}: factor must be 1 or more, got {factor}")
-    both = [rope.number(scale) for scale in ("mscale", "mscale_all_dim") if rope.values.get(scale)]
+        raise InputError(f"{rope.path}: factor must be 1 or more; got {factor}")
+    both = [rope.positive(scale) for scale in ("mscale", "mscale_all_dim") if rope.values.get(scale)]
     recommended = attention_factor(factor, *both) if len(both) == 2 else attention_factor(factor)
     return Yarn(
         factor=factor,
         trained_positions=trained,
-        attention_factor=rope.number("attention_factor", recommended),
-        beta_fast=rope.number("beta_fast", Yarn.beta_fast),
-        beta_slow=rope.number("beta_slow", Yarn.beta_slow),
+        attention_factor=rope.positive("attention_factor", recommended),
+        beta_fast=rope.positive("beta_fast", Yarn.beta_fast),
+        beta_slow=rope.positive("beta_slow", Yarn.beta_slow),
         truncate=rope.flag("truncate", Yarn.truncate),
     )
 

@@ -18,9 +18,9 @@ from flax.traverse_util import flatten_dict
 from safetensors.numpy import save_file
 
 from tars_jax import InputError
+from tars_jax.json_fields import read_object
 from tars_jax.model.config import ModelConfig, require_dtype
 from tars_jax.model.huggingface.configuration import CONFIG_FILE, config_files, family
-from tars_jax.model.huggingface.fields import read_json
 from tars_jax.model.huggingface.files import INDEX_FILE, SINGLE_FILE
 from tars_jax.model.huggingface.names import Tensor, file_name, tensors
 from tars_jax.model.policy import Parameters, parameter_shapes
@@ -35,7 +35,7 @@ def export_checkpoint(
     shard_bytes: int = SHARD_BYTES,
     *,
     dtype: str | None = None,
-    beside: Sequence[Path] = (),
+    extra_files: Sequence[Path] = (),
     on_file: Callable[[int, int], None] = lambda done, files: None,
 ) -> None:
     """Writes config.json, preprocessor_config.json and safetensors files of at most `shard_bytes`, unless one tensor
@@ -46,8 +46,8 @@ def export_checkpoint(
         parameters: arrays, or what has a shape and a dtype and gives arrays when it is indexed. A value head among
             them stays behind.
         dtype: of the tensors; None keeps that of each parameter, and the wider where two make one tensor.
-        beside: further files to copy, such as a tokenizer. A config.json among them is the one that the weights came
-            with: the new one keeps the fields of it that are not the model's.
+        extra_files: to copy, such as a tokenizer. A config.json among them is the one that the weights came with: the
+            new one keeps the fields of it that are not the model's.
         on_file: hears how many files of tensors are written, and of how many.
 
     Raises:
@@ -57,9 +57,9 @@ def export_checkpoint(
     if dtype is not None:
         require_dtype(dtype)
     if os.path.lexists(directory):
-        raise InputError(f"{directory} exists already; the export takes a new directory")
+        raise InputError(f"an export must go to a new directory; got {directory}, which exists")
     if not (above := next(folder for folder in directory.absolute().parents if os.path.exists(folder))).is_dir():
-        raise InputError(f"{directory} cannot be made, as {above} is a file; the export takes a new directory")
+        raise InputError(f"an export must go below a folder; got {directory}, and {above} is a file")
     if not config.vocabulary_head:
         raise InputError("transformers has no value models of these families; only policies can be exported")
     leaves = flatten_dict(parameters, sep="/")
@@ -74,7 +74,7 @@ def export_checkpoint(
     try:
         partial.mkdir(parents=True)
     except OSError as error:
-        raise InputError(f"{directory} cannot be made: {error.strerror}; the export takes a new directory") from error
+        raise InputError(f"{directory} cannot be made: {error.strerror}") from error
     try:
         weight_map: dict[str, str] = {}
         for number, shard in enumerate(shards, start=1):
@@ -84,14 +84,14 @@ def export_checkpoint(
             weight_map |= dict.fromkeys(arrays, name)
             del arrays  # before the next file's are read
             on_file(number, len(shards))
-        before = next((read_json(file) for file in beside if file.name == CONFIG_FILE), None)
+        before = next((read_object(file) for file in extra_files if file.name == CONFIG_FILE), None)
         contents = config_files(config, str(_widest(shapes, shapes)), before)
         if len(shards) > 1:
             total = sum(_bytes(tensor, shapes) for shard in shards for tensor in shard)
             contents[INDEX_FILE] = {"metadata": {"total_size": total}, "weight_map": weight_map}
         for name, content in contents.items():
             (partial / name).write_text(json.dumps(content, indent=2))
-        for file in beside:
+        for file in extra_files:
             if file.name not in (CONFIG_FILE, INDEX_FILE):
                 shutil.copy(file, partial / file.name)
         for path in (*partial.iterdir(), partial):

@@ -36,15 +36,15 @@ class BrowserConfig:
     def __post_init__(self) -> None:
         for name in ("browsers", "pages_per_browser", "width", "height", "browser_memory_mb"):
             if (value := getattr(self, name)) < 1:
-                raise InputError(f"browser.{name} is {value!r}; it takes a whole number of at least 1")
+                raise InputError(f"browser.{name} must be a whole number of at least 1; got {value!r}")
         for name in ("call_timeout_s", "idle_browser_s", "health_s"):
             if (seconds := getattr(self, name)) <= 0:
-                raise InputError(f"browser.{name} is {seconds!r}; it takes seconds above 0")
+                raise InputError(f"browser.{name} must be seconds above 0; got {seconds!r}")
         if self.max_browsers and self.max_browsers < self.browsers:
-            raise InputError(f"browser.max_browsers is {self.max_browsers!r}; it takes 0 or browser.browsers or more")
+            raise InputError(f"browser.max_browsers must be 0 or browser.browsers or more; got {self.max_browsers!r}")
         if self.screenshot not in SCREENSHOT_PATHS:
             raise InputError(
-                f"browser.screenshot is {self.screenshot!r}; it takes one of {', '.join(SCREENSHOT_PATHS)}"
+                f"browser.screenshot must be one of {', '.join(SCREENSHOT_PATHS)}; got {self.screenshot!r}"
             )
 
 
@@ -59,7 +59,7 @@ def find_executable(given: str | None = None) -> Path:
             path = Path(value).expanduser()
             if not _runs(path):
                 raise InputError(
-                    f"{source} is {value!r}, which is not a program that can be run; it takes the path of a Chromium"
+                    f"{source} must be the path of a Chromium; got {value!r}, which is not a program that can be run"
                 )
             return path.absolute()
     for path in _candidates():

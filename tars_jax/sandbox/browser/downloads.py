@@ -1,7 +1,7 @@
 """What a page downloads: kept by number below one folder, up to a number of bytes and of files; the rest is cancelled.
 
     3           the file of download 3
-    3.json      what it is called, where it came from, its size and digest
+    3.json      its record: what it is called, where it came from, its size and digest
     incoming/   files on their way, named by the browser
 
 No name that a page gives becomes the name of a file here. A page that goes its way again downloads the same once more:
@@ -44,40 +44,64 @@ class Downloads:
     """The folder of one session. `limit`: bytes of all its files together."""
 
     def __init__(self, folder: Path, limit: int) -> None:
+        """Raises OSError where the disk does not give or take them."""
         self.folder, self.limit = folder, limit
-        self.kept: list[Download] = []
-        shutil.rmtree(folder / INCOMING, ignore_errors=True)  # of a browser that was killed
-        (folder / INCOMING).mkdir(parents=True)
-        while (words := folder / f"{len(self.kept) + 1}.json").exists():
-            try:
-                self.kept.append(Download(**json.loads(words.read_bytes())))
-            except (ValueError, TypeError) as error:  # what the disk lost; its number is given again
-                log.warning("%s is no record of a download: %s", words, error)
-                words.unlink()
+        (folder / INCOMING).mkdir(parents=True, exist_ok=True)
+        for left in (folder / INCOMING).iterdir():  # by a browser that was killed
+            left.unlink()
+        records = sorted(folder.glob("*.json"), key=lambda words: int(words.stem))
+        self._kept = {download.number: download for download in map(_recorded, records)}
+
+    @property
+    def kept(self) -> list[Download]:
+        return list(self._kept.values())
 
     @property
     def room(self) -> int:
         """Bytes that may come yet."""
-        return 0 if len(self.kept) >= MOST_FILES else self.limit - sum(download.bytes for download in self.kept)
+        return 0 if len(self._kept) >= MOST_FILES else self.limit - sum(each.bytes for each in self._kept.values())
+
+    def get(self, number: int) -> Download | None:
+        return self._kept.get(number)
 
     def file(self, number: int) -> Path | None:
-        return self.folder / str(number) if 0 < number <= len(self.kept) else None
+        return self.folder / str(number) if number in self._kept else None
 
     def take(self, file: Path, name: str, url: str) -> Download:
-        """Moves in a file that is complete."""
-        with file.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        for download in self.kept:
-            if (download.name, download.sha256) == (name, digest):
-                file.unlink()
-                return download
-        download = Download(len(self.kept) + 1, name, url, file.stat().st_size, digest)
-        file.rename(self.folder / str(download.number))
-        words = file.with_name(f"{download.number}.json")
-        words.write_text(json.dumps(dataclasses.asdict(download)))
-        words.rename(self.folder / words.name)  # whole, or the file is none
-        self.kept.append(download)
+        """Moves in a file that is complete. Raises OSError where that cannot be; there is then none of it."""
+        words = file.with_name(f"{file.name}.json")
+        try:
+            digest = _digest(file)
+            for download in self._kept.values():
+                if (download.name, download.sha256) == (name, digest):
+                    file.unlink()
+                    return download
+            number = max(self._kept, default=0) + 1
+            download = Download(number, name, url, file.stat().st_size, digest)
+            words.write_text(json.dumps(dataclasses.asdict(download)))
+            file.rename(self.folder / str(number))
+            words.rename(self.folder / f"{number}.json")  # whole, or the file is none
+        except OSError:
+            for left in (file, words):
+                left.unlink(missing_ok=True)
+            raise
+        self._kept[number] = download
         return download
+
+
+def _recorded(words: Path) -> Download:
+    """A download from its record; one whose record the disk has damaged keeps its number and its bytes."""
+    file = words.with_suffix("")
+    try:
+        return Download(**json.loads(words.read_bytes()))
+    except (ValueError, TypeError) as error:
+        log.warning("%s is no record of a download: %s; the file is kept", words, error)
+        return Download(int(words.stem), "download", "", file.stat().st_size, _digest(file))
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 class Downloader:
@@ -150,7 +174,8 @@ class Downloader:
                     await asyncio.to_thread(shutil.copyfile, copied, file)
                 taken = await asyncio.to_thread(self._downloads.take, file, coming["name"], coming["url"])
             except OSError as error:
-                self._lost(guid, str(error))
+                file.unlink(missing_ok=True)
+                self._lost(guid, error.strerror or str(error))
                 return
             del self._coming[guid]
             self._report("download", {**dataclasses.asdict(taken), "kept": True})

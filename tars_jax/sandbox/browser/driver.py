@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable
 
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import Playwright, async_playwright
+from playwright.async_api import Playwright, PlaywrightContextManager, async_playwright
 
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
@@ -56,12 +56,26 @@ class Driver:
 
 async def start_driver(run: SandboxRun, lost: Callable[[Driver], None]) -> Driver:
     """Starts a driver as a process of `run`. Raises SandboxFailure("driver") when none comes up."""
+    context = async_playwright()
     async with run.environment():
         try:
-            playwright = await asyncio.wait_for(async_playwright().start(), LONGEST_START_S)
-        except (PlaywrightError, OSError, TimeoutError) as error:
+            playwright = await asyncio.wait_for(context.start(), LONGEST_START_S)
+        except Exception as error:  # Playwright raises a bare one where the process is killed as it starts
+            if (pid := run.child()) is not None:
+                os.kill(pid, signal.SIGKILL)
             raise SandboxFailure("driver", f"it did not start: {error}") from error
+    _hear_of_the_end(context)
     pid = run.child()
-    if pid is None:
-        raise SandboxFailure("driver", "it ended as it started")
-    return Driver(playwright, pid, lost)
+    try:
+        if pid is not None:
+            return Driver(playwright, pid, lost)
+    except ProcessLookupError:
+        pass
+    raise SandboxFailure("driver", "it ended as it started")
+
+
+def _hear_of_the_end(context: PlaywrightContextManager) -> None:
+    """Reads the future in which Playwright leaves that its driver ended: asyncio complains where nobody does."""
+    with contextlib.suppress(AttributeError):  # a later Playwright may have no such future
+        ended: asyncio.Future[None] = context._client._transport.on_error_future  # type: ignore[union-attr]
+        ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())

@@ -84,6 +84,7 @@ PRINTED_KEYS = (
 )  # fmt: skip
 CHARACTERS = {c: (code, number) for code, number, plain, shifted in PRINTED_KEYS for c in (plain, shifted)}
 SHIFTED = {plain: shifted for _, _, plain, shifted in PRINTED_KEYS}
+LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")  # what CapsLock shifts
 
 
 def volleys(commands: Iterable[Command]) -> list[list[Command]]:
@@ -127,32 +128,33 @@ def real_seconds(advance_ms: float, rate: float) -> float:
     Raises InputError for a time or a rate that cannot be, and for more than a call may take.
     """
     if not rate > 0:
-        raise InputError(f"rate is {rate!r}; it takes virtual seconds per second, above 0")
+        raise InputError(f"rate must be virtual seconds per second, above 0; got {rate!r}")
     if not 0 <= advance_ms < math.inf:
-        raise InputError(f"advance_ms is {advance_ms!r}; it takes milliseconds, 0 or more")
+        raise InputError(f"advance_ms must be milliseconds, 0 or more; got {advance_ms!r}")
     seconds = advance_ms / 1000 / rate
     if seconds > LONGEST_CALL_S:
         raise InputError(
-            f"advance_ms is {advance_ms!r} at a rate of {rate!r}, {seconds:.3g} s of real time; a call takes at most "
-            f"{LONGEST_CALL_S}"
+            f"advance_ms at a rate must be at most {LONGEST_CALL_S} s of real time; got {advance_ms!r} at {rate!r}, "
+            f"{seconds:.3g} s"
         )
     return seconds
 
 
 class InputDevices:
-    """The mouse and the keyboard of one page: which buttons and modifiers are down."""
+    """The mouse and the keyboard of one page: which buttons and keys are down, and whether capitals are locked."""
 
     def __init__(self) -> None:
         self._buttons: set[str] = set()
-        self._down: set[str] = set()
+        self._down: dict[str, str] = {}  # code of a key -> its name when it was pressed; "a" and "A" are one key
+        self._capitals = False
 
     def commands(self, events: Sequence[InputEvent]) -> list[Command]:
         """The protocol commands for the next events. Raises InputError for one that cannot be, as if none had come."""
-        buttons, down = set(self._buttons), set(self._down)
+        buttons, down, capitals = set(self._buttons), dict(self._down), self._capitals
         try:
             return [self.command(event) for event in events]
         except InputError:
-            self._buttons, self._down = buttons, down
+            self._buttons, self._down, self._capitals = buttons, down, capitals
             raise
 
     def command(self, event: InputEvent) -> Command:
@@ -169,37 +171,39 @@ class InputDevices:
                 return self._mouse("mouseReleased", x, y, button=button, clickCount=clicks)
             case Wheel(x, y, dx, dy):
                 if not (math.isfinite(dx) and math.isfinite(dy)):
-                    raise InputError(f"the wheel turns by ({dx}, {dy}); it takes two finite numbers of pixels")
+                    raise InputError(f"wheel must be two finite numbers of pixels; got ({dx}, {dy})")
                 return self._mouse("mouseWheel", x, y, deltaX=dx, deltaY=dy)
             case KeyDown(key):
                 return self._key_down(key)
             case KeyUp(key):
-                self._down.discard(key)
                 code, number, _ = _layout(key)
-                return "Input.dispatchKeyEvent", {"type": "keyUp", **self._key(key, code, number)}
+                self._down.pop(code, None)
+                return "Input.dispatchKeyEvent", {"type": "keyUp", **self._key(self._printed(key), code, number)}
             case InsertText(text):
                 return "Input.insertText", {"text": text}
 
     def at_rest(self) -> list[Command]:
         """What brings the devices back to how a page first finds them: nothing held, the mouse outside."""
-        held: list[InputEvent] = [KeyUp(key) for key in sorted(self._down)]
+        held: list[InputEvent] = [KeyUp(key) for key in reversed(self._down.values())]
+        self._capitals = False
         held += [MouseUp(OUTSIDE, OUTSIDE, button) for button in sorted(self._buttons)]
         return self.commands([*held, MouseMove(OUTSIDE, OUTSIDE)])
 
     def _mouse(self, kind: str, x: float, y: float, **values: Any) -> Command:
         if not (math.isfinite(x) and math.isfinite(y)):
-            raise InputError(f"mouse position is ({x}, {y}); it takes two finite numbers of pixels")
+            raise InputError(f"mouse position must be two finite numbers of pixels; got ({x}, {y})")
         buttons = sum(BUTTONS[button] for button in self._buttons)
         place = {"x": x, "y": y, "buttons": buttons, "modifiers": self._modifiers(), "pointerType": "mouse"}
         return "Input.dispatchMouseEvent", {"type": kind, **place, **values}
 
     def _key_down(self, key: str) -> Command:
         code, number, text = _layout(key)
-        repeat = key in self._down
-        self._down.add(key)
-        if "Shift" in self._down and key in SHIFTED:
-            key = text = SHIFTED[key]
-        if self._down & {"Control", "Alt", "Meta"}:
+        repeat = code in self._down
+        self._down.setdefault(code, key)
+        self._capitals ^= key == "CapsLock" and not repeat
+        if text == key:
+            key = text = self._printed(key)
+        if {"Control", "Alt", "Meta"} & set(self._down.values()):
             text = ""
         values = {"type": "keyDown" if text else "rawKeyDown", "autoRepeat": repeat, **self._key(key, code, number)}
         return "Input.dispatchKeyEvent", values | ({"text": text, "unmodifiedText": text} if text else {})
@@ -214,13 +218,18 @@ class InputDevices:
             "modifiers": self._modifiers(),
         }
 
+    def _printed(self, key: str) -> str:
+        """`key` with the modifiers of the moment, pressed or let go (UI Events, KeyboardEvent.key)."""
+        shifted = ("Shift" in self._down.values()) != (self._capitals and key in LETTERS)
+        return SHIFTED.get(key, key) if shifted else key
+
     def _modifiers(self) -> int:
-        return sum(MODIFIERS.get(key, 0) for key in self._down)
+        return sum(MODIFIERS.get(key, 0) for key in self._down.values())
 
 
 def _known_button(button: str) -> str:
     if button not in BUTTONS:
-        raise InputError(f"mouse button is {button!r}; it takes one of {', '.join(BUTTONS)}")
+        raise InputError(f"mouse button must be one of {', '.join(BUTTONS)}; got {button!r}")
     return button
 
 
@@ -229,4 +238,4 @@ def _layout(key: str) -> tuple[str, int, str]:
         return NAMED_KEYS[key]
     if key in CHARACTERS:
         return *CHARACTERS[key], key
-    raise InputError(f"key is {key!r}; it takes one character of the US layout or one of {', '.join(NAMED_KEYS)}")
+    raise InputError(f"key must be one character of the US layout or one of {', '.join(NAMED_KEYS)}; got {key!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "service")
+FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service")
 
 
 class SandboxFailure(Exception):

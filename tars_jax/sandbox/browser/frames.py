@@ -1,7 +1,7 @@
 """The frames of a page whose browser makes none but those that are asked for.
 
-Such a frame comes at once, not with the next tick of a display, and its picture shows what the page is then. Chromium
-takes one at a time and waits in it for all pages of the browser: a page that hangs would hold up its neighbours, so it
+Such a frame comes at once, not with the next tick of a display, and its image shows what the page is then. Chromium
+takes one at a time and waits in it for all pages of the browser: a page that hangs would hold up its neighbors, so it
 has a browser to itself. Chromium's headless shell can do this; what cannot refuses it (`are_given_by`).
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import time
 from collections.abc import Awaitable, Iterator
 from typing import Any, TypeVar
 
@@ -17,13 +18,16 @@ from tars_jax.sandbox.browser.connection import Connection, ProtocolError, Sessi
 
 FRAME = "HeadlessExperimental.beginFrame"
 FRAME_S = 1 / 60
-PATIENCE_S = 0.05  # real; what runs longer may wait for frames that it does not ask for
-MOST_BLANK = 30  # frames without a picture, as while a GPU process that ended is started again
+MOMENT_S = 0.05  # real; what runs longer may wait for frames
+PATIENCE_S = 1.0  # real; input that is not acknowledged by then may wait for frames that nobody asks for
+BLANK_S = 5.0  # real, of frames without an image, as while a GPU process that ended is started again
+POPUP_S = 3.0  # real; what takes longer may be a popup
+ESCAPE = {"key": "Escape", "code": "Escape", "windowsVirtualKeyCode": 27}
 T = TypeVar("T")
 
 
 class Frames:
-    """Makes the frames of one page: for pictures, for what the page waits for, and for who looks at it."""
+    """Makes the frames of one page: for screenshots, for what the page waits for, and for who looks at it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -34,14 +38,15 @@ class Frames:
         self._runs = 0
         self._tick: asyncio.TimerHandle | None = None
 
-    async def picture(self) -> bytes:
+    async def screenshot(self) -> bytes:
         """A frame and its PNG. Raises ProtocolError when the browser refuses it or gives none."""
-        for _ in range(MOST_BLANK):
+        until = time.monotonic() + BLANK_S
+        while time.monotonic() < until:
             answer = await self._frame({"screenshot": {"format": "png", "optimizeForSpeed": True}})
             if "screenshotData" in answer:
                 return base64.b64decode(answer["screenshotData"])
             await asyncio.sleep(FRAME_S)
-        raise ProtocolError("frames without a picture")
+        raise ProtocolError("frames without an image")
 
     async def until(self, work: Awaitable[T]) -> T:
         """The result of what comes with one of the next frames; they are made until then."""
@@ -61,11 +66,11 @@ class Frames:
             self._wished = asyncio.ensure_future(self._grant())
 
     @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self, after_s: float = MOMENT_S) -> Iterator[None]:
         """While it is open, frames come as on a display, but for its first moment."""
         self._runs += 1
         if self._tick is None:
-            self._tick = asyncio.get_running_loop().call_later(PATIENCE_S, self._run)
+            self._tick = asyncio.get_running_loop().call_later(after_s, self._run)
         try:
             yield
         finally:
@@ -90,7 +95,14 @@ class Frames:
             self._wish_waits = False  # a later one may come too late for this frame
             self._latest = asyncio.ensure_future(self._session.send(FRAME, params))
             self._latest.add_done_callback(_heard)  # who asked may have given up
+            if not (await asyncio.wait({self._latest}, timeout=POPUP_S))[0]:
+                await self._close_popup()
             return await asyncio.shield(self._latest)
+
+    async def _close_popup(self) -> None:
+        """No frame with a picture ends while a popup of the platform is open, as of a control that no script sees."""
+        for kind in ("rawKeyDown", "keyUp"):
+            await self._session.send("Input.dispatchKeyEvent", {"type": kind, **ESCAPE})
 
 
 def _heard(sent: asyncio.Future[dict[str, Any]]) -> None:

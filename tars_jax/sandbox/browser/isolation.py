@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import cast
 
@@ -15,12 +17,13 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, REPORTING, WORKER_MARK, WORKER_SCRIPT, resume_script
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.downloads import Downloader
+from tars_jax.sandbox.browser.drawings import still
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.frames import Frames
-from tars_jax.sandbox.browser.launch import Kind, Launched
+from tars_jax.sandbox.browser.launch import Launched, Making
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
-from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site, content_type
+from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site
 
 _REPORTED = {"Content-Security-Policy-Report-Only": REPORTING}
 _NO_STORAGE = (
@@ -42,27 +45,28 @@ class Tab:
 
 
 async def new_context(
-    launched: Launched, spec: PageSpec, gate_port: int | None = None, report: Report | None = None
+    launched: Launched, spec: PageSpec, proxy_port: int | None = None, report: Report | None = None
 ) -> BrowserContext:
     """A context with the virtual clock, whose requests the spec's site answers. Viewport at device scale 1.
 
-    Requests to hosts of the spec's allow-list leave through the gate at `gate_port`; `report` hears of all others.
+    Requests to hosts of the spec's allow-list leave through the proxy at `proxy_port`; `report` hears of all others.
 
     Raises SandboxFailure("storage") when the spec's storage is none that a page can be given.
     """
-    gate = ProxySettings(server=f"http://{launched.gate}:{gate_port}", bypass="<-loopback>")
+    proxy = ProxySettings(server=f"http://{launched.proxy_host}:{proxy_port}", bypass="<-loopback>")
     try:
         context = await launched.browser.new_context(
             viewport={"width": spec.width, "height": spec.height}, device_scale_factor=1,
             timezone_id="UTC", locale="en-US", service_workers="block", accept_downloads=False,
-            storage_state=cast(StorageState, spec.storage), proxy=None if gate_port is None else gate,
+            storage_state=cast(StorageState, spec.storage), proxy=None if proxy_port is None else proxy,
         )  # fmt: skip
     except PlaywrightError as error:
         if any(words in error.message for words in _NO_STORAGE):
             raise SandboxFailure("storage", error.message[:LONGEST_TEXT]) from None
         raise
     await context.add_init_script(script=CLOCK_SCRIPT)
-    await context.route("**/*", partial(_serve, spec.site, Hosts(spec.network), report))
+    site = still(spec.site) if launched.kind.smil else spec.site
+    await context.route("**/*", partial(serve, site, Hosts(spec.network), report))
     return context
 
 
@@ -74,20 +78,41 @@ async def new_tab(
     Downloads are refused unless there is a `downloader`.
     """
     page = await context.new_page()
-    playwright_session = await context.new_cdp_session(page)
-    info = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]
-    target = info["targetId"]
-    await playwright_session.detach()
-    session = await launched.connection.attach(target)
-    await session.send("Animation.setPlaybackRate", {"playbackRate": 0})  # animations.js moves them
+    async with alive(page):
+        playwright_session = await context.new_cdp_session(page)
+        info = (await playwright_session.send("Target.getTargetInfo"))["targetInfo"]
+        target = info["targetId"]
+        await playwright_session.detach()
+        session = await launched.connection.attach(target)
+        await session.send("Animation.setPlaybackRate", {"playbackRate": 0})  # animations.js moves them
     if report is not None:
         watch(page, report, downloads=downloader is None)
     if downloader is not None:
         await downloader.begin(launched.connection, info["browserContextId"])
     page.on("dialog", _dismiss)
     context.on("page", _close_popup)
-    frames = Frames(session) if launched.kind is Kind.REQUESTED else None
+    frames = Frames(session) if launched.kind.frames is Making.REQUESTED else None
     return Tab(context, page, session, target, launched.connection, frames)
+
+
+@contextlib.asynccontextmanager
+async def alive(page: PlaywrightPage) -> AsyncIterator[None]:
+    """Raises ConnectionError when the page's renderer crashes while it is open: it leaves calls without an answer."""
+    until_crash = asyncio.timeout(None)
+
+    def crashed(_: PlaywrightPage) -> None:
+        until_crash.reschedule(asyncio.get_running_loop().time())
+
+    page.on("crash", crashed)
+    try:
+        async with until_crash:
+            yield
+    except TimeoutError:
+        if until_crash.expired():
+            raise ConnectionError("its renderer crashed") from None
+        raise
+    finally:
+        page.remove_listener("crash", crashed)
 
 
 async def show(tab: Tab, spec: PageSpec, timeout_s: float) -> None:
@@ -113,14 +138,15 @@ async def show(tab: Tab, spec: PageSpec, timeout_s: float) -> None:
         await tab.session.send("Page.disable")
 
 
-async def _serve(site: Site, hosts: Hosts, report: Report | None, route: Route) -> None:
+async def serve(site: Site, hosts: Hosts, report: Report | None, route: Route) -> None:
     """Answers from the site's folder, and lets requests to the named hosts go; every other one is aborted."""
     with contextlib.suppress(PlaywrightError):  # the page may be gone before its answer
         path = site.find(route.request.url)
         if path is not None:
             clock = WORKER_SCRIPT.encode() + b"\n" if route.request.url.endswith(WORKER_MARK) else b""
-            headers = {"Content-Type": content_type(path), **_REPORTED}
-            await route.fulfill(status=200, body=clock + path.read_bytes(), headers=headers)
+            body, kind = site.read(path, route.request.resource_type)
+            headers = {"Content-Type": kind, **_REPORTED}
+            await route.fulfill(status=200, body=clock + body, headers=headers)
         elif route.request.url.startswith(f"{ORIGIN}/"):
             await route.fulfill(status=404, body="no such file", headers=_REPORTED)
         elif hosts.allows_url(route.request.url):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Playwright
 
+from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed, sandbox_environment, sandbox_flags
 from tars_jax.sandbox.browser.connection import Connection
 from tars_jax.sandbox.browser.frames import are_given_by
 from tars_jax.sandbox.browser.processes import VARIABLE, SandboxRun
@@ -39,8 +40,6 @@ FLAGS = (
     # The same pixels on every machine.
     "--disable-gpu", "--disable-partial-raster", "--force-color-profile=srgb", "--force-device-scale-factor=1",
     "--disable-smooth-scrolling", "--disable-lcd-text", "--font-render-hinting=none",
-    "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
-    ",imageAnimationPolicy=2",  # a moving image shows its first frame: it would move on real time
     # No network: requests are answered by site.py or aborted, and what is no request finds no host and no route.
     "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -49,19 +48,52 @@ FLAGS = (
 WHOLE_FRAMES = "--run-all-compositor-stages-before-draw"
 
 
-class Kind(enum.Enum):
-    """When a browser makes frames; the values are its flags."""
+SETTINGS = "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+# A moving image shows its first frame: it would move on real time. SVG's own animations are off with that.
+STILL = ",imageAnimationPolicy=2"
+# With them, images stand as far as the site (drawings.py) and a style (clock/page.js) bring that about.
+STILL_BY_STYLE = "--enable-blink-features=CSSImageAnimation"
 
-    CHANGES = ()  # when something changes, for pages that are read back
-    STEADY = (WHOLE_FRAMES,)  # 60 a second for each page, also at rest, where 16 pages take .28 of a core
-    REQUESTED = (WHOLE_FRAMES, FRAMES_ON_REQUEST)  # when they are asked for (frames.py)
+
+class Making(enum.Enum):
+    """When a browser makes frames."""
+
+    CHANGES = "changes"  # when something changes, for pages that are read back
+    STEADY = "steady"  # 60 a second for each page, also at rest, where 16 pages take .28 of a core
+    REQUESTED = "requested"  # when they are asked for (frames.py)
 
 
-def kind_for(screenshot: str, *, single_canvas: bool, gives_frames: bool | None) -> Kind:
-    """The browser for pages whose pictures are taken so (BrowserConfig.screenshot); None: nobody has tried yet."""
+FRAME_FLAGS = {
+    Making.CHANGES: [],
+    Making.STEADY: [WHOLE_FRAMES],
+    Making.REQUESTED: [WHOLE_FRAMES, FRAMES_ON_REQUEST],
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """What a browser is started for."""
+
+    frames: Making
+    smil: bool = False  # for SVG's own animations, which others do without
+
+    @property
+    def alone(self) -> bool:
+        """Whether a page has such a browser to itself."""
+        return self.smil or self.frames is Making.REQUESTED
+
+    @property
+    def flags(self) -> list[str]:
+        moving = [SETTINGS, STILL_BY_STYLE] if self.smil else [SETTINGS + STILL]
+        return [*FRAME_FLAGS[self.frames], *moving]
+
+
+def kind_for(screenshot: str, *, single_canvas: bool, smil: bool, gives_frames: bool | None) -> Kind:
+    """The browser for pages whose screenshots are taken so (BrowserConfig.screenshot); None: nobody has tried yet."""
     if single_canvas and screenshot in ("auto", "canvas"):
-        return Kind.CHANGES
-    return Kind.REQUESTED if gives_frames is not False and screenshot in ("auto", "frame") else Kind.STEADY
+        return Kind(Making.CHANGES, smil)
+    asked = gives_frames is not False and screenshot in ("auto", "frame")
+    return Kind(Making.REQUESTED if asked else Making.STEADY, smil)
 
 
 class FramesRefused(Exception):
@@ -75,7 +107,7 @@ class Launched:
     browser: Browser  # Playwright's view: contexts, pages, their events
     connection: Connection  # the manager's own: the calls of every step
     token: str  # in the environment of its processes
-    gate: str  # the only host name that leads anywhere: to loopback, where the gates of pages listen (network.py)
+    proxy_host: str  # the only host name that leads anywhere: to loopback, where pages' proxies listen (network.py)
     kind: Kind
     asked_for: bool = False  # by a page
 
@@ -91,36 +123,29 @@ async def launch(
     folder = run.folder / f"browser-{number}"
     folder.mkdir()
     token = f"{run.token}.{number}"
-    gate = f"{secrets.token_hex(16)}.invalid"  # no page knows it
+    proxy_host = f"{secrets.token_hex(16)}.invalid"  # no page knows it
     connection = Connection()
     server = await asyncio.get_running_loop().create_unix_server(lambda: connection, folder / "relay")
     flags = [
         *FLAGS,
-        *kind.value,
-        f"--host-resolver-rules=MAP {gate} 127.0.0.1,MAP * ~NOTFOUND",
-        *(["--no-sandbox"] if os.geteuid() == 0 else []),
+        *kind.flags,
+        f"--host-resolver-rules=MAP {proxy_host} 127.0.0.1,MAP * ~NOTFOUND",
+        *sandbox_flags(),
         f"--user-data-dir={folder / 'profile'}",
     ]
     try:
         browser = await playwright.chromium.launch(
             executable_path=sys.executable, ignore_default_args=True,
             args=["-I", "-S", str(RELAY), str(folder / "relay"), str(executable), *flags],
-            handle_sigint=False, handle_sigterm=False, handle_sighup=False, chromium_sandbox=os.geteuid() != 0,
-            env={**os.environ, VARIABLE: token, "TMPDIR": str(run.folder)},
+            handle_sigint=False, handle_sigterm=False, handle_sighup=False, chromium_sandbox=is_sandboxed(),
+            env={**os.environ, **sandbox_environment(), VARIABLE: token, "TMPDIR": str(run.folder)},
         )  # fmt: skip
         await connection.ready
-        if kind is Kind.REQUESTED and untried and not await are_given_by(connection):
+        if kind.frames is Making.REQUESTED and untried and not await are_given_by(connection):
             raise FramesRefused
     except BaseException:
         run.kill(token)
         raise
     finally:
         server.close()
-    return Launched(browser, connection, token, gate, kind)
-
-
-def last_words(error: Exception) -> str:
-    """What a browser wrote to its standard error before a failed launch, in one line; else the error's first line."""
-    lines = str(error).splitlines() or ["no answer"]
-    written = [line.partition("[err] ")[2] for line in lines if line.startswith("[pid=") and "[err] " in line]
-    return (written or lines)[-1 if written else 0]
+    return Launched(browser, connection, token, proxy_host, kind)

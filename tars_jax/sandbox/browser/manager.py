@@ -2,15 +2,14 @@
 
 Order of life: SandboxRun (token, folder, reaper) > the Playwright driver > browsers > contexts with one page each. A
 dead part takes its pages along as SandboxFailure; the next open_page brings the part up again, once, under its lock.
-A watch asks each browser for a sign of life, weighs it, and lets further browsers go when they are idle (elastic.py).
+A watch asks each browser for a sign of life, weighs it, and lets further browsers go when they are idle. Here pages get
+their places; browsers.py brings up what they stand on, and autoscaling.py says how many browsers there should be.
 """
 
 from __future__ import annotations
 
 import asyncio
-import collections
 import contextlib
-import dataclasses
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -20,87 +19,48 @@ from playwright.async_api import BrowserContext
 from playwright.async_api import Error as PlaywrightError
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
-from tars_jax.sandbox.browser.downloads import Downloader, Downloads
-from tars_jax.sandbox.browser.driver import Driver, start_driver
-from tars_jax.sandbox.browser.elastic import (
-    Load,
-    browser_memory_mb,
+from tars_jax.sandbox.browser.autoscaling import (
     free_memory_mb,
     is_surplus,
     is_too_large,
     place_for_page,
 )
+from tars_jax.sandbox.browser.browsers import ATTEMPTS, Browsers, Place
+from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed
+from tars_jax.sandbox.browser.config import BrowserConfig
+from tars_jax.sandbox.browser.connection import ProtocolError
+from tars_jax.sandbox.browser.downloads import Downloader, Downloads
+from tars_jax.sandbox.browser.drawings import has_smil
 from tars_jax.sandbox.browser.failures import SandboxFailure
-from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
-from tars_jax.sandbox.browser.launch import FramesRefused, Kind, Launched, kind_for, last_words, launch
-from tars_jax.sandbox.browser.network import Gate, Hosts
+from tars_jax.sandbox.browser.isolation import alive, new_context, new_tab, show
+from tars_jax.sandbox.browser.launch import Launched
+from tars_jax.sandbox.browser.network import Hosts, Proxy
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.site import PageSpec, Site
+from tars_jax.sandbox.browser.stats import ManagerStats
 
-OPEN_ATTEMPTS = 3
 LONGEST_CLOSE_S = 5.0
-
-
-@dataclasses.dataclass
-class ManagerStats:
-    """Counts since the manager started."""
-
-    driver_starts: int = 0
-    launches: int = 0  # of browsers
-    browsers: int = 0  # running now
-    retired: int = 0  # browsers ended because they were idle or had grown too large
-    pages_opened: int = 0
-    pages_open: int = 0
-    failures: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # pages lost, by kind
-    given_up: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # screenshot paths
-
-    def to_json(self) -> dict[str, int | dict[str, int]]:
-        """Plain numbers and dictionaries; `dataclasses.asdict` makes Counters of pairs out of Counters."""
-        return {name: dict(value) if isinstance(value, dict) else value for name, value in vars(self).items()}
-
-
-class _Slot:
-    """The place of one browser, whichever process fills it at the moment."""
-
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.launched: Launched | None = None
-        self.pages: set[Page] = set()
-        self.places_taken = 0  # pages, and pages being opened
-        self.memory_mb = 0.0  # when last looked at
-        self.idle_since = time.monotonic()
-        self.alone = False  # its page wants frames on request, and so a browser to itself
-
-    @property
-    def load(self) -> Load:
-        idle_s = 0.0 if self.places_taken else time.monotonic() - self.idle_since
-        decided = self.places_taken or (self.launched is not None and self.launched.asked_for)
-        return Load(self.places_taken, self.memory_mb, idle_s, self.alone if decided else None)
 
 
 class BrowserManager:
     """An async context manager over `config.browsers` browsers. Raises InputError when there is no Chromium."""
 
-    def __init__(self, config: BrowserConfig | None = None) -> None:
+    def __init__(self, config: BrowserConfig | None = None, *, gives_frames: bool | None = None) -> None:
+        """`gives_frames`: whether this Chromium makes frames on request; None: that is tried."""
         self.config = config or BrowserConfig()
         self.stats = ManagerStats()
-        self._executable = find_executable(self.config.executable)
+        self.browsers = Browsers(self.config, self.stats, gives_frames)
+        is_sandboxed()  # an impossible switch is told before a process starts
         self._close_timeout_s = min(LONGEST_CLOSE_S, self.config.call_timeout_s)
-        self._slots = [_Slot() for _ in range(self.config.browsers)]
-        self._driver: Driver | None = None
-        self._driver_lock = asyncio.Lock()
         self._place_freed = asyncio.Condition()
-        self._run: SandboxRun | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._gives_frames: bool | None = None  # whether this Chromium makes frames on request; None: not tried yet
 
     @property
     def run(self) -> SandboxRun | None:
         """The processes and files of the running manager; None before start and after close."""
-        return self._run
+        return self.browsers.run
 
     async def __aenter__(self) -> BrowserManager:
         await self.start()
@@ -113,12 +73,14 @@ class BrowserManager:
 
     async def start(self) -> None:
         """Starts the driver and a first browser, of the kind that games want; the others start when pages need them."""
-        self._run = SandboxRun()
+        self.browsers.run = SandboxRun()
         try:
-            await self._living_browser(self._slots[0], self._kind(single_canvas=True))
+            await self.browsers.living(self.browsers.places[0], self.browsers.kind(single_canvas=True, smil=False))
         except SandboxFailure as failure:
             await self.close()
-            raise InputError(f"{self._executable} does not run as a Chromium: {failure}") from failure
+            if failure.kind == "driver":
+                raise InputError(f"Playwright's driver does not run: {failure}") from failure
+            raise InputError(f"{self.browsers.executable} does not run as a Chromium: {failure}") from failure
         except BaseException:
             await self.close()
             raise
@@ -126,17 +88,17 @@ class BrowserManager:
 
     async def close(self) -> None:
         """Closes everything; no process and no file of the manager is left when it returns. Idempotent."""
-        run, self._run = self._run, None
+        run, self.browsers.run = self.browsers.run, None
         if run is None:
             return
         if self._watching is not None:
             self._watching.cancel()
-        for slot in self._slots:
-            for page in slot.pages:
+        for place in self.browsers.places:
+            for page in place.pages:
                 page.abandon()
         async with self._place_freed:
             self._place_freed.notify_all()
-        driver, self._driver = self._driver, None
+        driver, self.browsers.driver = self.browsers.driver, None
         try:
             if driver is not None:
                 await driver.stop(self._close_timeout_s)
@@ -168,230 +130,132 @@ class BrowserManager:
         """
         Hosts(spec.network)  # an entry that is none is the caller's mistake, told before a browser starts
         if spec.site.find(spec.site.url) is None:
-            raise InputError(f"site {spec.site.root} has no file {spec.site.index!r}")
-        slot = await self._free_place(alone=self._kind(spec.single_canvas) is Kind.REQUESTED)
+            raise InputError(f"site.index must be a file of {spec.site.root}; got {spec.site.index!r}")
+        smil = await asyncio.to_thread(has_smil, spec.site)
+        place = await self._free_place(alone=self.browsers.kind(spec.single_canvas, smil).alone)
         try:
-            page = await self._open_in(slot, spec, report, downloads)
+            page = await self._open_in(place, spec, smil, report, downloads)
         except BaseException:
-            await self._free(slot)
+            await self._free(place)
             raise
         self.stats.pages_opened += 1
         self.stats.pages_open += 1
         return page
 
-    async def _free_place(self, *, alone: bool) -> _Slot:
+    async def _free_place(self, *, alone: bool) -> Place:
         async with self._place_freed:
             while True:
-                self._running()
-                loads = [slot.load for slot in self._slots]
+                self.browsers.running()
+                loads = [place.load for place in self.browsers.places]
                 index = place_for_page(loads, self.config, free_memory_mb(), alone=alone)
                 if index is not None:
-                    if index == len(self._slots):
-                        self._slots.append(_Slot())
-                    slot = self._slots[index]
-                    slot.places_taken += 1
-                    slot.alone = alone
-                    return slot
+                    if index == len(self.browsers.places):
+                        self.browsers.places.append(Place())
+                    place = self.browsers.places[index]
+                    place.places_taken += 1
+                    place.alone = alone
+                    return place
                 await self._place_freed.wait()
 
-    async def _free(self, slot: _Slot) -> None:
+    async def _free(self, place: Place) -> None:
         async with self._place_freed:
-            slot.places_taken -= 1
-            slot.idle_since = time.monotonic()
+            place.places_taken -= 1
+            place.idle_since = time.monotonic()
             self._place_freed.notify()
 
-    async def _open_in(self, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None) -> Page:
+    async def _open_in(
+        self, place: Place, spec: PageSpec, smil: bool, report: Report | None, downloads: Downloads | None
+    ) -> Page:
         problem = ""
-        for _ in range(OPEN_ATTEMPTS):
-            launched = await self._living_browser(slot, self._kind(spec.single_canvas))
+        for _ in range(ATTEMPTS):
+            launched = await self.browsers.living(place, self.browsers.kind(spec.single_canvas, smil))
             launched.asked_for = True
             try:
-                opening = self._new_page(launched, slot, spec, report, downloads)
+                opening = self._new_page(launched, place, spec, report, downloads)
                 return await asyncio.wait_for(opening, self.config.call_timeout_s)
             except TimeoutError as error:
-                if await self._answers(slot, launched):
+                if await self.browsers.still_works(place, launched):
                     raise SandboxFailure("timeout", f"no load within {self.config.call_timeout_s:g} s") from error
-                self._browser_ended(slot, launched, "browser")
                 problem = "no answer"
-            except (PlaywrightError, ConnectionError) as error:
+            except (PlaywrightError, ConnectionError, ProtocolError) as error:
                 problem = str(error)
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
     async def _new_page(
-        self, launched: Launched, slot: _Slot, spec: PageSpec, report: Report | None, downloads: Downloads | None
+        self, launched: Launched, place: Place, spec: PageSpec, report: Report | None, downloads: Downloads | None
     ) -> Page:
-        gate = Gate(Hosts(spec.network)) if spec.network else None
+        proxy = Proxy(Hosts(spec.network)) if spec.network else None
         context: BrowserContext | None = None
         page: Page | None = None
         downloader = Downloader(downloads, spec.site, report) if downloads and report else None
         try:
-            context = await new_context(launched, spec, await gate.open() if gate else None, report)
+            context = await new_context(launched, spec, await proxy.open() if proxy else None, report)
             tab = await new_tab(launched, context, report, downloader)
             page = Page(
-                tab, self.config, spec, released=partial(self._release, slot),
+                tab, self.config, spec, released=partial(self._release, place),
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
             )  # fmt: skip
-            if gate is not None:
-                page.when_over(gate.close)
+            if proxy is not None:
+                page.when_over(proxy.close)
             if downloader is not None:
                 page.when_over(downloader.end)
-            if slot.launched is not launched:
+            if place.launched is not launched:
                 raise ConnectionError("the browser ended meanwhile")
-            slot.pages.add(page)
+            place.pages.add(page)
             with page.moving():
-                await show(tab, spec, self.config.call_timeout_s / 2)
+                async with alive(tab.page):
+                    await show(tab, spec, self.config.call_timeout_s / 2)
         except BaseException:
             if page is not None:
                 page.abandon()
-                slot.pages.discard(page)
-            elif gate is not None:
-                gate.close()
+                place.pages.discard(page)
+            elif proxy is not None:
+                proxy.close()
             if context is not None:
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(context.close(), self._close_timeout_s)
             raise
         return page
 
-    async def _release(self, slot: _Slot, page: Page) -> None:
+    async def _release(self, place: Place, page: Page) -> None:
         """Closes the page's context; a browser that cannot do even that, and does not answer either, is ended."""
-        launched = slot.launched
-        slot.pages.discard(page)
+        launched = place.launched
+        place.pages.discard(page)
         try:
-            if launched is not None and page.context.browser is launched.browser and self._run is not None:
+            if launched is not None and page.context.browser is launched.browser and self.run is not None:
                 try:
                     await asyncio.wait_for(page.context.close(), self._close_timeout_s)
                 except TimeoutError:  # of a browser that answers it is the machine that is slow
-                    await self._look_at(slot)
+                    await self.browsers.look_at(place)
                 except (PlaywrightError, ConnectionError):
                     pass  # it died meanwhile, which is news that arrives by itself
-                if slot.alone and page.failure and page.failure.kind == "timeout" and slot.launched is launched:
-                    self._browser_ended(slot, launched, "browser")  # what hung may be more than the page
+                if page.failure and page.failure.kind == "timeout":  # what hung may be more than the page
+                    if place.alone:
+                        self.browsers.end(place, launched, "browser")
+                    else:
+                        await self.browsers.still_works(place, launched)
         finally:
             self.stats.pages_open -= 1
-            await self._free(slot)
-
-    # ---- bringing parts up ----
-
-    def _kind(self, single_canvas: bool) -> Kind:
-        return kind_for(self.config.screenshot, single_canvas=single_canvas, gives_frames=self._gives_frames)
-
-    async def _living_browser(self, slot: _Slot, kind: Kind) -> Launched:
-        """The browser of a place; one of another kind that no page has asked for yet is replaced."""
-        async with slot.lock:
-            if slot.launched and not slot.launched.asked_for and slot.launched.kind is not kind:
-                self._browser_ended(slot, slot.launched, "browser")
-            for attempt in range(OPEN_ATTEMPTS):
-                if slot.launched is not None:
-                    return slot.launched
-                driver = await self._living_driver()
-                try:
-                    return await self._launch(slot, driver, kind)
-                except FramesRefused:
-                    self._gives_frames, kind = False, Kind.STEADY
-                except (PlaywrightError, ConnectionError, TimeoutError) as error:
-                    problem = last_words(error)
-                    if (attempt > 0 or isinstance(error, TimeoutError)) and not await self._serves_others(driver):
-                        self._driver_lost(driver)
-            raise SandboxFailure("browser", problem)
-
-    async def _serves_others(self, driver: Driver) -> bool:
-        """Whether browsers live by this driver and it answers: then it is the machine that is slow to launch one."""
-        if not any(slot.launched for slot in self._slots):
-            return False
-        return await driver.answers(self.config.call_timeout_s) and self._driver is driver
-
-    async def _launch(self, slot: _Slot, driver: Driver, kind: Kind) -> Launched:
-        self.stats.launches += 1
-        number = self.stats.launches
-        untried = self._gives_frames is None
-        launching = launch(driver.playwright, self._executable, self._running(), number, kind, untried=untried)
-        launched = await asyncio.wait_for(launching, self.config.call_timeout_s)
-        slot.launched = launched
-        slot.alone = kind is Kind.REQUESTED
-        self._gives_frames = slot.alone or self._gives_frames
-        self.stats.browsers += 1
-        launched.browser.on("disconnected", lambda _: self._browser_lost(slot, launched))
-        return launched
-
-    async def _living_driver(self) -> Driver:
-        async with self._driver_lock:
-            if self._driver is None:
-                self.stats.driver_starts += 1
-                self._driver = await start_driver(self._running(), self._driver_lost)
-            return self._driver
-
-    def _running(self) -> SandboxRun:
-        if self._run is None:
-            raise RuntimeError("the browser manager is not running")
-        return self._run
+            await self._free(place)
 
     # ---- health and size ----
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(self.config.health_s)
-            await asyncio.gather(*(self._look_at(slot) for slot in list(self._slots)))
+            await asyncio.gather(*(self.browsers.look_at(place) for place in list(self.browsers.places)))
             async with self._place_freed:
-                for slot in list(self._slots):
-                    self._retire(slot)
+                for place in list(self.browsers.places):
+                    self._retire(place)
                 self._place_freed.notify_all()  # the machine may have memory for a further browser now
 
-    async def _look_at(self, slot: _Slot) -> None:
-        """Ends a browser that does not answer, and weighs one that does."""
-        if (launched := slot.launched) is None:
-            return
-        try:
-            await asyncio.wait_for(launched.connection.send("Browser.getVersion"), self.config.call_timeout_s)
-        except (ConnectionError, TimeoutError):
-            self._browser_ended(slot, launched, "browser")
-        else:
-            memory_mb = await asyncio.to_thread(browser_memory_mb, launched.token)
-            if slot.launched is launched:
-                slot.memory_mb = memory_mb
-
-    async def _answers(self, slot: _Slot, launched: Launched) -> bool:
-        """Whether a browser and the driver answer: then it is a page that does not."""
-        await self._look_at(slot)
-        driver = self._driver
-        return slot.launched is launched and driver is not None and await driver.answers(self.config.call_timeout_s)
-
-    def _retire(self, slot: _Slot) -> None:
-        surplus = is_surplus(slot.load, len(self._slots), self.config)
+    def _retire(self, place: Place) -> None:
+        surplus = is_surplus(place.load, len(self.browsers.places), self.config)
         if surplus:
-            self._slots.remove(slot)
-        if (surplus or is_too_large(slot.load, self.config)) and not slot.places_taken and slot.launched is not None:
+            self.browsers.places.remove(place)
+        if (surplus or is_too_large(place.load, self.config)) and not place.places_taken and place.launched is not None:
             self.stats.retired += 1
-            self._browser_ended(slot, slot.launched, "browser")
-
-    # ---- news of deaths ----
+            self.browsers.end(place, place.launched, "browser")
 
     def _count_failure(self, kind: str) -> None:
         self.stats.failures[kind] += 1
-
-    def _browser_lost(self, slot: _Slot, launched: Launched) -> None:
-        if self._driver is not None and not self._driver.is_alive:
-            self._driver_lost(self._driver)
-        else:
-            self._browser_ended(slot, launched, "browser")
-
-    def _driver_lost(self, driver: Driver) -> None:
-        if self._driver is not driver:
-            return
-        self._driver = None
-        for slot in self._slots:
-            if slot.launched is not None:
-                self._browser_ended(slot, slot.launched, "driver")
-        driver.kill()
-
-    def _browser_ended(self, slot: _Slot, launched: Launched, kind: str) -> None:
-        """Forgets a browser that is gone or no longer answers, and ends what is left of it."""
-        if slot.launched is not launched:
-            return
-        slot.launched = None
-        slot.memory_mb = 0.0
-        self.stats.browsers -= 1
-        launched.connection.close()
-        for page in slot.pages:
-            page.fail(kind, "it ended")
-        if self._run is not None:
-            self._run.kill(launched.token)

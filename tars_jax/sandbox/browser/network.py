@@ -1,10 +1,14 @@
 """The way out for a page whose task names hosts: a proxy of its own that connects to them and to nothing else.
 
-The browser itself resolves no name (launch.py). A page with an allow-list speaks through a Gate, which listens on a
+The browser itself resolves no name (launch.py). A page with an allow-list speaks through a Proxy, which listens on a
 port of loopback as long as the page lives; redirects, WebSockets and encrypted connections all pass it. An entry:
 
     example.com         ports 80 and 443        *.example.com       every name below it
     example.com:8080    that port alone         127.0.0.1:3000      this machine, where it is named by address
+                                                [::1]:3000          an IPv6 address stands in brackets
+
+A name is resolved once, here, and the addresses that came of it are judged (addresses.py) and connected to: another
+answer a moment later changes nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +18,15 @@ import contextlib
 import dataclasses
 import ipaddress
 import re
+import socket
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser.addresses import is_public
 
-ENTRY = re.compile(r"(\*\.)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::([0-9]{1,5}))?", re.IGNORECASE)
+ENTRY = re.compile(r"(\*\.)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?", re.IGNORECASE)
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")  # a last part like this makes an address of a name, for browsers too
 USUAL_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 LONGEST_HEAD = 1 << 16
 HEAD_S = CONNECT_S = 15.0
@@ -46,11 +53,11 @@ class Hosts:
         self._hosts = [_host(entry, index) for index, entry in enumerate(entries)]
 
     def allows(self, name: str, port: int) -> bool:
-        return any(host.allows(name.lower().rstrip("."), port) for host in self._hosts)
+        return any(host.allows(_plain(name), port) for host in self._hosts)
 
     def allows_url(self, url: str) -> bool:
-        parts = urlsplit(url)
         try:
+            parts = urlsplit(url)
             port = parts.port or USUAL_PORTS.get(parts.scheme)
         except ValueError:
             return False
@@ -59,12 +66,33 @@ class Hosts:
 
 def _host(entry: str, index: int) -> Host:
     match = ENTRY.fullmatch(entry)
-    if match is None or not 0 < int(match[3] or 80) < 65536:
-        raise InputError(f"network[{index}] is {entry[:200]!r}; it takes a host, *.host or host:port")
-    return Host(match[2].lower(), bool(match[1]), int(match[3]) if match[3] else None)
+    if match is None or not 0 < int(match[3] or 80) < 65536 or not _is_host(name := _plain(match[2]), below=match[1]):
+        raise InputError(
+            f"network[{index}] must be a host, *.host, host:port or an address as 127.0.0.1, [::1]; got {entry[:200]!r}"
+        )
+    return Host(name, bool(match[1]), int(match[3]) if match[3] else None)
 
 
-class Gate:
+def _is_host(name: str, *, below: str | None) -> bool:
+    """Whether it is a name, or an address as such: 127.1, 0x7f.1 and 2130706433 are ways to hide one."""
+    is_number = ":" in name or NUMBER.fullmatch(name.rpartition(".")[2])
+    return not is_number or (_is_address(name) and not below)
+
+
+def _plain(name: str) -> str:
+    """The one form of a name: lower case, without the root's dot, an IPv6 address in its shortest writing."""
+    name = name.lower().removesuffix(".").strip("[]")
+    return ipaddress.ip_address(name).compressed if ":" in name and _is_address(name) else name
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name) is not None
+    except ValueError:
+        return False
+
+
+class Proxy:
     """The proxy of one page."""
 
     def __init__(self, hosts: Hosts) -> None:
@@ -103,18 +131,17 @@ class Gate:
         line, _, headers = head.partition(b"\r\n")
         method, target, _ = [*line.decode("latin-1").split(" "), "", ""][:3]
         tunnel = method == "CONNECT"
-        parts = urlsplit(f"//{target}" if tunnel else target)
         try:
+            parts = urlsplit(f"//{target}" if tunnel else target)
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
-            name, port = "", 0
-        address = await self._address(name, port) if tunnel or parts.scheme == "http" else None
-        if address is None:
+            parts, name, port = urlsplit(""), "", 0
+        addresses = await self._addresses(name, port) if tunnel or parts.scheme == "http" else []
+        if not addresses:
             writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()
             return
-        async with asyncio.timeout(CONNECT_S):
-            there, back = await asyncio.open_connection(address, port)
+        there, back = await _connect(addresses, port)
         try:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -125,23 +152,31 @@ class Gate:
         finally:
             back.close()
 
-    async def _address(self, name: str, port: int) -> str | None:
-        """An address of an allowed host. A name that leads into this machine or its network is not one."""
+    async def _addresses(self, name: str, port: int) -> list[str]:
+        """Those of an allowed host. A name that leads into this machine or its network, be it in part, has none."""
         if not self._hosts.allows(name, port):
-            return None
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(name, port, type=1)
-        address = str(found[0][4][0])
-        local = not ipaddress.ip_address(address).is_global
-        return None if local and not _is_local_by_name(name) else address
+            return []
+        try:
+            found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        except UnicodeError:  # a part of it is empty or too long
+            return []
+        addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        return addresses if _is_local_by_name(_plain(name)) or all(map(is_public, addresses)) else []
 
 
 def _is_local_by_name(name: str) -> bool:
     """Whether the list's author has said by the name itself that a local host is meant."""
-    with contextlib.suppress(ValueError):
-        ipaddress.ip_address(name)
-        return True
-    return name == "localhost"
+    return name == "localhost" or _is_address(name)
+
+
+async def _connect(addresses: Sequence[str], port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """To the first that answers. Raises OSError of the last."""
+    for address in addresses[:-1]:
+        with contextlib.suppress(OSError):  # a timeout among them
+            async with asyncio.timeout(CONNECT_S / len(addresses)):
+                return await asyncio.open_connection(address, port)
+    async with asyncio.timeout(CONNECT_S / len(addresses)):
+        return await asyncio.open_connection(addresses[-1], port)
 
 
 def _own_headers(headers: bytes) -> bytes:

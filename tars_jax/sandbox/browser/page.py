@@ -1,4 +1,4 @@
-"""One isolated page: input in, virtual time forward, a picture and a value out."""
+"""One isolated page: input in, virtual time forward, a screenshot and a value out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, ends_in_motion, real_seconds, volleys
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
+from tars_jax.sandbox.browser.frames import PATIENCE_S
 from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.browser.storage import storage_of
 
 T = TypeVar("T")
+INTERNAL_ERROR = "Internal error"  # a refusal, and what is said for a renderer that dies in the middle of a call
 DIAGNOSIS_S = 1.0  # how long after an error the news of a death may arrive
 
 
@@ -50,7 +52,7 @@ class Page:
         self._playing = contextlib.ExitStack()
         self._camera = Camera(
             config.screenshot, single_canvas=spec.single_canvas, size=(spec.width, spec.height),
-            frame=self._frames.picture if self._frames else None, capture=self._capture, plain=self._plain,
+            frame=self._frames.screenshot if self._frames else None, capture=self.capture, plain=self._plain,
             given_up=given_up,
         )  # fmt: skip
         tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
@@ -64,7 +66,7 @@ class Page:
 
     @property
     def screenshot_path(self) -> str:
-        """The path that the next picture takes: canvas, frame, cdp or plain."""
+        """The path that the next screenshot comes by: canvas, frame, cdp or plain."""
         return self._camera.path
 
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
@@ -118,7 +120,8 @@ class Page:
 
     async def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression (or of its promise), as JSON."""
-        return await self._guarded(self._evaluate(expression), "evaluate")
+        with self.moving():
+            return await self._guarded(self._evaluate(expression), "evaluate")
 
     async def storage(self) -> dict[str, Any]:
         """What the page has stored, as `PageSpec.storage` takes it (storage.py); no databases with an open network."""
@@ -152,12 +155,13 @@ class Page:
     ) -> Observation:
         for volley in volleys(commands):
             sent = asyncio.gather(*(self._session.send(method, params) for method, params in volley))
-            await (self._with_frames(sent) if ends_in_motion(volley) else sent)
+            with self._frames.running(PATIENCE_S) if self._frames else contextlib.nullcontext():
+                await (self._with_frames(sent) if ends_in_motion(volley) else sent)
             if volley[-1][1].get("type") == "mouseWheel":
                 await self._over_documents("__clock.settleScroll().then(() => 0)", "0")
         canvas = self._camera.path == "canvas"
         value = await self._over_documents(expression_fn(canvas), observe_expression(0, canvas=canvas, read=read))
-        return Observation(png=await self._camera.picture(value["image"]), data=value["data"])
+        return Observation(png=await self._camera.screenshot(value["image"]), data=value["data"])
 
     async def _over_documents(self, expression: str, resumed: str) -> Any:
         """The value of `expression`, or of `resumed` in the document that has followed meanwhile."""
@@ -188,13 +192,14 @@ class Page:
         """As `work`, which ends with one of the next frames."""
         return self._frames.until(work) if self._frames else work
 
-    async def _capture(self) -> bytes:
+    async def capture(self) -> bytes:
         sent = self._session.send("Page.captureScreenshot", {"format": "png", "optimizeForSpeed": True})
         answer = await self._with_frames(sent)
         return base64.b64decode(answer["data"])
 
     async def _plain(self) -> bytes:
-        return await self._page.screenshot(type="png", animations="allow", caret="initial", timeout=0)
+        shot = self._page.screenshot(type="png", animations="allow", caret="initial", timeout=0)
+        return await self._with_frames(shot)
 
     async def _guarded(self, work: Coroutine[Any, Any, T], name: str, *, asked_s: float = 0.0) -> T:
         """The result of `work`, unless the page ends or the time is over first, to which `asked_s` are added."""
@@ -205,8 +210,7 @@ class Page:
         task = asyncio.ensure_future(work)
         waiting: set[asyncio.Future[Any]] = {task, self._end}
         try:
-            with self.moving():
-                await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not task.done():
                 task.cancel()
@@ -216,14 +220,16 @@ class Page:
         try:
             return task.result()
         except (PlaywrightError, ConnectionError, ProtocolError) as error:
-            if is_refusal(error):
+            refused = is_refusal(error)
+            if not refused or str(error) == INTERNAL_ERROR:
+                await asyncio.wait({self._end}, timeout=DIAGNOSIS_S)
+            if refused and not self._end.done():
                 raise PageError(str(error)) from error
-            await asyncio.wait({self._end}, timeout=DIAGNOSIS_S)
             self.fail("renderer", str(error))
             raise self._end.result() from error
 
 
 def _checked_rate(rate: float) -> float:
     if not rate > 0:
-        raise InputError(f"rate is {rate!r}; it takes virtual seconds per second, above 0")
+        raise InputError(f"rate must be virtual seconds per second, above 0; got {rate!r}")
     return rate

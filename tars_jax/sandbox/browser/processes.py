@@ -43,6 +43,10 @@ class SandboxRun:
             start_new_session=True, cwd="/", env=environment,
         )  # fmt: skip
 
+    @property
+    def reaper_pid(self) -> int:
+        return self._reaper.pid
+
     @contextlib.asynccontextmanager
     async def environment(self) -> AsyncIterator[None]:
         """While it is open, new processes inherit the token and the temporary folder. One run at a time may have it."""

@@ -11,6 +11,7 @@ whole process group. Runs as a script without the package.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -19,11 +20,14 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 FIRST_ID = 1 << 30  # the manager's calls have ids from here; the driver counts from 1
 CHUNK = 1 << 20
 ATTACHED = b',"result":{"sessionId":"'
 CREATE = b'"method":"Target.createTarget"'
+ENDED = "it ended with"  # begins the relay's own line about a Chromium that never said a word to it
+PATIENCE_S = 1.0
 FRAMES_ON_REQUEST = "--enable-begin-frame-control"  # Chromium's flag for it
 
 
@@ -89,9 +93,13 @@ def with_frames_on_request(message: bytes) -> bytes:
 
 def relay(
     driver_in: int, driver_out: int, manager: int, browser_in: int, browser_out: int, *, on_request: bool
-) -> None:
-    """Passes messages on until one of the three is gone. `on_request`: the frames of pages are asked for."""
+) -> bool:
+    """Passes messages on until one of the three is gone; returns whether Chromium ended without a message.
+
+    `on_request`: the frames of pages are asked for.
+    """
     addressee = Addressee()
+    silent = True
     streams = {driver_in: Messages(), manager: Messages(), browser_out: Messages()}
     poll = select.poll()
     for descriptor in streams:
@@ -100,7 +108,8 @@ def relay(
         for descriptor, _ in poll.poll():
             chunk = os.read(descriptor, CHUNK)
             if not chunk:
-                return
+                return silent and descriptor == browser_out
+            silent = silent and descriptor != browser_out
             messages = streams[descriptor].cut(chunk)
             if descriptor == browser_out:
                 for message in messages:
@@ -108,7 +117,19 @@ def relay(
             elif messages:
                 if on_request:
                     messages = [with_frames_on_request(message) for message in messages]
-                write(browser_in, b"".join(messages))
+                try:
+                    write(browser_in, b"".join(messages))
+                except BrokenPipeError:  # Chromium is gone, which its answers' end would tell next
+                    return silent
+
+
+def report_end(browser: subprocess.Popen[bytes]) -> None:
+    """Adds to standard error how Chromium ended, and leaves the driver time to read all of it."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = browser.wait(PATIENCE_S)
+        how = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+        write(2, f"{ENDED} {how}\n".encode())
+        time.sleep(0.1)
 
 
 def main(path: str, command: list[str]) -> None:
@@ -119,11 +140,13 @@ def main(path: str, command: list[str]) -> None:
     browser_out, answers = os.pipe()
     os.dup2(commands, 3)
     os.dup2(answers, 4)
-    subprocess.Popen([*command, "--remote-debugging-pipe"], pass_fds=(3, 4))
+    browser = subprocess.Popen([*command, "--remote-debugging-pipe"], pass_fds=(3, 4))
     for descriptor in {3, 4, commands, answers}:
         os.close(descriptor)
+    on_request = FRAMES_ON_REQUEST in command
     try:
-        relay(driver_in, driver_out, manager.fileno(), browser_in, browser_out, on_request=FRAMES_ON_REQUEST in command)
+        if relay(driver_in, driver_out, manager.fileno(), browser_in, browser_out, on_request=on_request):
+            report_end(browser)
     except OSError:
         pass  # one of the three went away in the middle of a message
     finally:

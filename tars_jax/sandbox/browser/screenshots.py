@@ -1,7 +1,8 @@
-"""Lossless pictures of a page, by the cheapest path that is right for it."""
+"""Lossless screenshots of a page, by the cheapest path that is right for it."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import dataclasses
 import io
@@ -15,6 +16,8 @@ from PIL import Image
 from tars_jax.sandbox.browser.connection import ProtocolError
 
 DATA_URL = "data:image/png;base64,"
+NOTHING_TO_SHOW = "Unable to capture screenshot"  # said for a moment, as while a GPU process is started again
+RETRIES_S = (0.1, 0.3, 1.0, 3.0)  # real
 Take: TypeAlias = Callable[[], Awaitable[bytes]]  # a PNG of the page as it is now
 
 
@@ -50,8 +53,8 @@ class Camera:
 
     canvas: the page's own canvas, read back in the same call that moved the clock; frame: one that is asked for, where
     the browser gives such; cdp: captureScreenshot; plain: Playwright's screenshot. A path that raises or gives another
-    size than the viewport is given up for this page. A canvas must show what the screen shows: the first picture of a
-    page is taken both ways and compared.
+    size than the viewport is given up for this page. A canvas must show what the screen shows: the first screenshot
+    of a page is taken both ways and compared.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class Camera:
     def path(self) -> str:
         return self._paths[0]
 
-    async def picture(self, canvas_image: str | None) -> bytes:
+    async def screenshot(self, canvas_image: str | None) -> bytes:
         """The PNG of the page as it is now. `canvas_image` is the data URL that the page gave, if it was asked."""
         if self.path == "canvas":
             if (png := await self._canvas(canvas_image)) is not None:
@@ -79,7 +82,7 @@ class Camera:
             self._give_up()
         while self.path != "plain":
             try:
-                png = await self._takes[self.path]()
+                png = await self._take(self.path)
             except Exception as error:
                 if not is_refusal(error):
                     raise
@@ -87,7 +90,17 @@ class Camera:
                 if png_size(png) == self._size:
                     return png
             self._give_up()
-        return await self._takes["plain"]()
+        return await self._take("plain")
+
+    async def _take(self, path: str) -> bytes:
+        for wait_s in RETRIES_S:
+            try:
+                return await self._takes[path]()
+            except Exception as error:
+                if NOTHING_TO_SHOW not in str(error):
+                    raise
+            await asyncio.sleep(wait_s)
+        return await self._takes[path]()
 
     async def _canvas(self, image: str | None) -> bytes | None:
         if image is None or not image.startswith(DATA_URL):
@@ -96,7 +109,7 @@ class Camera:
         if png_size(png) != self._size:
             return None
         if not self._trusted:
-            screen = await self._takes["plain"]()
+            screen = await self._take("plain")
             if not np.array_equal(decode(screen), decode(png)):
                 return None
             self._trusted = True

@@ -42,6 +42,10 @@ class Site:
         path = (root / (rest if first in mounts else name)).resolve()
         return path if path.is_relative_to(root) and os.path.isfile(path) else None  # False for too long a name
 
+    def read(self, path: Path, destination: str) -> tuple[bytes, str]:
+        """A file's bytes and MIME type, as they are served to what Playwright calls the resource type of a request."""
+        return path.read_bytes(), content_type(path)
+
 
 @dataclasses.dataclass(frozen=True)
 class PageSpec:

@@ -15,9 +15,9 @@ from typing import Any, Protocol, cast
 import jsonschema
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.tasks.games import hinted
 from tars_jax.tasks.games.moves import Move
-from tars_jax.tasks.task import Task
 
 GAMES_FOLDER = Path(__file__).parent
 PAGE_SUFFIXES = (".html", ".js", ".css")
@@ -72,8 +72,14 @@ class Game:
 
     @property
     def reference(self) -> ReferencePlayer:
+        """Raises `InputError` where there is none."""
         if (self.folder / "reference.js").exists():
             return hinted.play
+        if not (self.folder / "reference.py").exists() or self.folder.parent != GAMES_FOLDER:
+            raise InputError(
+                f"{self.name}: it has no reference player, which a game of its own folder must bring as "
+                f"{self.folder / 'reference.js'}"
+            )
         module = importlib.import_module(f"tars_jax.tasks.games.{self.name}.reference")
         return cast(ReferencePlayer, module.play)
 
@@ -82,7 +88,7 @@ class Game:
         return self.levels[min(level, len(self.levels)) - 1].max_steps
 
     def start_expression(self, task: Task) -> str:
-        return task.start_expression()
+        return f"game.start({json.dumps({**task.options, 'seed': task.seed}, sort_keys=True)})"
 
     def instruction_for(self, info: Mapping[str, Any]) -> str:
         return self.instruction
@@ -95,14 +101,16 @@ class Game:
         """Raises `InputError` for an option that the game does not know or a value that it does not take."""
         for name, value in options.items():
             if name not in self.options:
-                raise InputError(f"{self.name}: unknown option {name}; it takes {', '.join(self.options)}")
+                raise InputError(f"{self.name}: an option must be one of {', '.join(self.options)}; got {name}")
             try:
                 jsonschema.validate(value, self.options[name])
             except jsonschema.ValidationError as error:
                 about = self.options[name]["description"]
-                raise InputError(f"{self.name}: option {name} ({about}) got {value!r}: {error.message}") from None
+                raise InputError(
+                    f"{self.name}: option {name} ({about}) must fit its schema; got {value!r}: {error.message}"
+                ) from None
             if self.options[name].get("ascending") and list(value) != sorted(value):
-                raise InputError(f"{self.name}: option {name} takes the lesser number first, got {value!r}")
+                raise InputError(f"{self.name}: option {name} must begin with the lesser number; got {value!r}")
 
 
 def game_names() -> tuple[str, ...]:
@@ -112,9 +120,8 @@ def game_names() -> tuple[str, ...]:
 
 def page_checksums(folder: Path) -> dict[str, str]:
     """The sha256 of every file of a game's page and of the kit, by path relative to the folder of all games."""
-    files = [
-        path for place in (folder, folder.parent / "kit") for path in place.iterdir() if path.suffix in PAGE_SUFFIXES
-    ]
+    places = [place for place in (folder, folder.parent / "kit") if place.is_dir()]  # a page may need no kit
+    files = [path for place in places for path in place.iterdir() if path.suffix in PAGE_SUFFIXES]
     return {
         path.relative_to(folder.parent).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(files)
@@ -132,7 +139,7 @@ def read_metadata(path: Path) -> dict[str, Any]:
     except jsonschema.ValidationError as error:
         raise InputError(f"{path}: field {error.json_path}: {error.message}") from None
     if record["name"] != path.parent.name:
-        raise InputError(f"{path}: field name is {record['name']!r}, but the folder is {path.parent.name!r}")
+        raise InputError(f"{path}: field name must be {path.parent.name!r}, as the folder is; got {record['name']!r}")
     return cast(dict[str, Any], record)
 
 
@@ -147,13 +154,17 @@ def load_game_folder(folder: Path) -> Game:
                 f"{folder.parent / name}: its sha256 is {found.get(name, 'none (no such file)')}, but {path} records "
                 f"{record['checksums'].get(name, 'none')}; run python -m tars_jax.tasks.games.checksums after a change"
             )
+    if not (page := folder.parent / record["index"]).is_file():
+        raise InputError(
+            f"{path}: field index must be a page of the game; got {record['index']!r}, and there is no {page}"
+        )
     levels = tuple(Level(**level) for level in record.pop("levels"))
     return Game(**record, levels=levels, folder=folder)
 
 
 @functools.cache
 def load_game_at(path: str) -> Game:
-    """The game in a folder that is not one of ours, such as a synthesised one. Its tasks call it by this path."""
+    """The game in a folder that is not one of ours, such as a synthesized one. Its tasks call it by this path."""
     return load_game_folder(Path(path).absolute())
 
 
@@ -161,5 +172,5 @@ def load_game_at(path: str) -> Game:
 def load_game(name: str) -> Game:
     """The game called `name`, its checksums verified. Raises `InputError` for an unknown name or a changed file."""
     if name not in game_names():
-        raise InputError(f"game {name!r} is unknown; there are {', '.join(game_names())}")
+        raise InputError(f"a game must be one of {', '.join(game_names())}; got {name!r}")
     return load_game_folder(GAMES_FOLDER / name)

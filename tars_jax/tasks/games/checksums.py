@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from tars_jax.files import write_atomic
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, game_names, page_checksums, read_metadata
-from tars_jax.trajectory import write_atomic
 
 
 def rewrite(path: Path) -> bool:

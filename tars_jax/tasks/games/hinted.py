@@ -27,7 +27,7 @@ def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Mo
             pass
         case found:
             raise InputError(
-                f"{state.get('game')}: its reference player gave {str(found)[:200]}, not good and legal moves"
+                f"{state.get('game')}: its reference player must give good and legal moves; got {str(found)[:200]}"
             )
     moves = good if good and rng.random() < skill else legal
     if not moves:
@@ -48,5 +48,5 @@ def play(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Mo
     except (ArithmeticError, LookupError, TypeError):  # what stands for a column or for the board is none
         pass
     raise InputError(
-        f"{state.get('game')}: its reference player's move is {move!r}; it takes a thought and a click, a drag or a key"
+        f"{state.get('game')}: its reference player's move must be a thought and a click, a drag or a key; got {move!r}"
     )

@@ -8,18 +8,18 @@ from __future__ import annotations
 import contextlib
 import io
 import random
-import shutil
 from collections.abc import Iterator
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tars_jax import InputError
+from tars_jax.files import write_atomic
+from tars_jax.sandbox.browser.chromium_sandbox import is_sandboxed, sandbox_flags
+from tars_jax.sandbox.browser.config import find_executable
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, Game, game_names, load_game
 from tars_jax.tasks.games.moves import Move
-from tars_jax.trajectory import write_atomic
 
-EXECUTABLES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PICTURE_SIZE = (640, 360)
 COLUMNS = 5  # of the sheet
 
@@ -27,11 +27,9 @@ COLUMNS = 5  # of the sheet
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """A headless Chromium of this machine. Raises `InputError` if there is none."""
-    executable = next(filter(None, map(shutil.which, EXECUTABLES)), None)
-    if executable is None:
-        raise InputError(f"no Chromium was found on the PATH; looked for {', '.join(EXECUTABLES)}")
+    executable, flags = find_executable(), ["--disable-gpu", *sandbox_flags()]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=executable, args=flags, chromium_sandbox=is_sandboxed())
         try:
             yield browser
         finally:
@@ -61,7 +59,7 @@ def perform(page: Page, move: Move) -> None:
     elif move.function == "hotkey":
         page.keyboard.press("Arrow" + move.parameters["key"].capitalize())
     else:
-        raise InputError(f"move {move.function!r}: reference players click, drag or press an arrow key")
+        raise InputError(f"a reference player's move must be a click, a drag or an arrow key; got {move.function!r}")
 
 
 def make_picture(browser: Browser, game: Game) -> bytes:

@@ -32,8 +32,8 @@ import jsonschema
 import numpy as np
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.tasks.games.catalog import GAMES_FOLDER, ReferencePlayer
-from tars_jax.tasks.task import Task
 
 ROM_GAMES = {
     "lmgame/super_mario_bros": "import it into stable-retro with `python -m retro.import FOLDER`",
@@ -81,7 +81,9 @@ class LMGame:
     def check_options(self, options: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if name not in self.options:
-                raise InputError(f"{self.name}: unknown option {name}; it takes {', '.join(self.options) or 'none'}")
+                raise InputError(
+                    f"{self.name}: an option must be one of {', '.join(self.options) or 'none'}; got {name}"
+                )
             try:
                 jsonschema.validate(value, self.options[name])
             except jsonschema.ValidationError as error:
@@ -143,7 +145,7 @@ def sokoban_levels(path: Path) -> list[str]:
         raise InputError(f"{path}: it cannot be read as text: {error}") from None
     levels = [level.strip("\n") for level in re.split(r"^Level +\d+ *$", text, flags=re.MULTILINE)[1:]]
     if not all("@" in level or "+" in level for level in levels) or not levels:
-        raise InputError(f'{path}: it takes levels below lines of "Level N", each with a worker @, got {len(levels)}')
+        raise InputError(f'{path} must hold levels below lines of "Level N", each with a worker @; got {len(levels)}')
     return levels
 
 
@@ -207,9 +209,9 @@ def load_lmgame(name: str) -> LMGame:
     """The game called `name`. Raises `InputError` for an unknown one, and for those whose ROM nobody may ship."""
     if name in ROM_GAMES:
         raise InputError(
-            f"{name} takes a ROM that you own and that nobody may ship: {ROM_GAMES[name]}; tars_jax has no emulator, "
+            f"{name} needs a ROM that you own and that nobody may ship: {ROM_GAMES[name]}; tars_jax has no emulator, "
             "so play it with LMGame-Bench's own runner against the policy server"
         )
     if name not in GAMES:
-        raise InputError(f"LMGame-Bench has no game {name!r} here; there are {', '.join([*GAMES, *ROM_GAMES])}")
+        raise InputError(f"a game of LMGame-Bench must be one of {', '.join([*GAMES, *ROM_GAMES])}; got {name!r}")
     return GAMES[name]

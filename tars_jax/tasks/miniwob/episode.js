@@ -1,4 +1,5 @@
-// One MiniWoB++ task behind the interface of our games: ?path=miniwob/click-button.html&width=500&height=320.
+// One MiniWoB++ task behind the interface of our games: ?path=miniwob/click-button.html&width=500&height=320&success=1,
+// where `success` is the least raw reward of one.
 //
 // The task's own page is a frame of the size of the window that the `miniwob` package opens, because menus and dialogs
 // look for their place in it; our viewport shows the task's area of it. Every episode has a fresh document: what pages of
@@ -6,6 +7,7 @@
 "use strict";
 
 const query = new URLSearchParams(location.search);
+const LEAST_SUCCESS = Number(query.get("success"));
 let inner = null; // the window of the task's page
 
 // Pictures arrive when the network brings them, which is not a moment of virtual time: an episode begins when all that its
@@ -65,5 +67,5 @@ const state = () => ({
 window.game = { start, state };
 window.verify = () => {
   const { done, reward, raw_reward } = state();
-  return { score: done ? reward : 0, level: 1, lives: done ? 0 : 1, done, success: done && raw_reward > 0 };
+  return { score: done ? reward : 0, level: 1, lives: done ? 0 : 1, done, success: done && raw_reward >= LEAST_SUCCESS };
 };

@@ -1,1 +1,1 @@
-"""Pods without a pod: updates and decode steps compiled ahead of time for a TPU slice, and what that says of them."""
+"""Ahead-of-time planning for TPU pods: updates and decode steps compiled for a slice, their memory and their time."""

@@ -53,8 +53,8 @@ def parse_topology(text: str) -> tuple[Chip, tuple[int, ...]]:
     found = re.fullmatch(r"(\w+):(\d+(?:x\d+)+)", text)
     if found is None or found.group(1) not in CHIPS:
         raise InputError(
-            f"config.topology got {text!r}; it takes CHIP:AxB or CHIP:AxBxC with a chip of {', '.join(CHIPS)}, "
-            "for example v5p:8x8x8."
+            f"config.topology must be CHIP:AxB or CHIP:AxBxC with a chip of {', '.join(CHIPS)}, "
+            f"such as v5p:8x8x8; got {text!r}"
         )
     return CHIPS[found.group(1)], tuple(map(int, found.group(2).split("x")))
 
@@ -84,5 +84,5 @@ def load_slice(text: str) -> Slice:
     try:
         devices = topologies.get_topology_desc(platform="tpu", topology_name=text).devices
     except jax.errors.JaxRuntimeError as error:
-        raise InputError(f"config.topology got {text!r}, which the TPU compiler refuses: {error}") from error
+        raise InputError(f"config.topology must be one that the TPU compiler knows; got {text!r}: {error}") from error
     return Slice(chip, sides, tuple(devices))

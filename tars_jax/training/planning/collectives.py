@@ -126,7 +126,7 @@ def wires(group: Sequence[int], places: np.ndarray, slice_: Slice) -> Wires:
     for dimension, side in enumerate(slice_.sides):
         values = np.unique(at[:, dimension])
         if values.size > 1:
-            # A group that fills a side which closes to a ring hears from both neighbours. Groups whose chips do not
+            # A group that fills a side which closes to a ring hears from both neighbors. Groups whose chips do not
             # stand beside each other share the wires between them.
             ring = values.size == side and side % slice_.chip.ring_multiple == 0
             lengths.append(values.size)

@@ -14,14 +14,14 @@ import time
 
 import jax
 
-from tars_jax.trajectory import write_atomic
+from tars_jax.files import write_atomic
 
 
 @dataclasses.dataclass(frozen=True)
 class Memory:
     """Bytes on one chip, as the compiler lays the program out."""
 
-    arguments: float  # parameters, optimiser, batch
+    arguments: float  # parameters, optimizer, batch
     outputs: float  # beyond those that take the arguments' place
     temporaries: float  # activations, gradients, gathered parameters
     code: float

@@ -1,4 +1,4 @@
-"""The text of a compiled program (optimised HLO of one chip) as data: computations, their instructions, and how often
+"""The text of a compiled program (optimized HLO of one chip) as data: computations, their instructions, and how often
 each computation runs.
 
 Shapes in the text are those of one chip's share. A computation is run by its callers; the body of a loop as often as

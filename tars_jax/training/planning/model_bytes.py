@@ -36,7 +36,7 @@ def decode_bytes(model: ModelConfig, parameters: Any, slots: int, context: int) 
 
         matrices + S rows of the embedding + 2 L S (context + 1) KV heads * head dimension * bytes of the cache's type
 
-    `parameters` are arrays or shapes, quantised or not; vision is not read. Of the experts, those that are chosen.
+    `parameters` are arrays or shapes, quantized or not; vision is not read. Of the experts, those that are chosen.
     """
     total = 0.0
     for path, leaf in jax.tree_util.tree_leaves_with_path(parameters):
@@ -56,8 +56,8 @@ def decode_bytes(model: ModelConfig, parameters: Any, slots: int, context: int) 
 def expert_layer_bytes(model: ModelConfig, tokens: int, *, training: bool) -> float:
     """The three grouped products of one layer, in the dtype of the activations.
 
-    Forward: each kernel read once, G K rows of width D in and out. With the way back: kernels read once more and their
-    gradients written, the rows read again, their gradients read and written.
+    Forward: each kernel read once, G K rows of width D in and out. With the backward pass: kernels read once more and
+    their gradients written, the rows read again, their gradients read and written.
     """
     size = jnp.dtype(model.dtype).itemsize
     kernels = 3 * model.width * model.expert_width * chosen_experts(model, tokens)

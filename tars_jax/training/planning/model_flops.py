@@ -1,4 +1,4 @@
-"""Operations that a model needs for its tokens, whatever a program makes of them: the numerator of utilisation.
+"""Operations that a model needs for its tokens, whatever a program makes of them: the numerator of utilization.
 
 Two for each multiplication and addition of a matrix product in the forward pass; the backward pass takes twice as many.
 Nothing is counted for recomputation, for padding of expert buckets, or for masked attention.
@@ -74,7 +74,7 @@ def packed_update_flops(
     N are the entries of the decoder's matrices that one token goes through (of the experts, its own; no embedding, no
     head): 2 operations for each going forward and 4 going backward. The head, V by D, reads sampled tokens only. In
     each of L layers a window's T tokens see T (T + 1) / 2 keys, which takes 4 operations for each of the A = heads *
-    head dimension channels, and 3 times that with the way back. Images as in `image_flops`.
+    head dimension channels, and 3 times that with the backward pass. Images as in `image_flops`.
     """
     per_token, *_ = parameters = matrix_parameters(model)
     head = model.vocabulary * model.width if model.vocabulary_head else 0

@@ -43,24 +43,24 @@ class BatchShape:
 
 
 def lower_policy_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, config: PPOConfig, batch: BatchShape, mesh: Mesh
+    model: ModelConfig, optimizer: optax.GradientTransformation, config: PPOConfig, batch: BatchShape, mesh: Mesh
 ) -> jax.stages.Lowered:
     """The PPO update of one minibatch."""
-    state = abstract_state(model, optimiser, mesh)
+    state = abstract_state(model, optimizer, mesh)
     rows, per_token = _abstract_rows(model, batch, mesh), _like(batch, mesh)
-    update = make_policy_update(model, optimiser, config)
+    update = make_policy_update(model, optimizer, config)
     minibatch = PPOBatch(rows, per_token(), per_token(), per_token(jnp.bool_), per_token(), per_token())
     return update.lower(state, minibatch)
 
 
 def lower_value_update(
-    model: ModelConfig, optimiser: optax.GradientTransformation, batch: BatchShape, mesh: Mesh
+    model: ModelConfig, optimizer: optax.GradientTransformation, batch: BatchShape, mesh: Mesh
 ) -> jax.stages.Lowered:
     """The update of a separate value model."""
-    state = abstract_state(value_model(model), optimiser, mesh)
+    state = abstract_state(value_model(model), optimizer, mesh)
     per_token = _like(batch, mesh)
     minibatch = ValueBatch(_abstract_rows(model, batch, mesh), per_token(), per_token())
-    return make_value_update(model, optimiser, None).lower(state, minibatch)
+    return make_value_update(model, optimizer, None).lower(state, minibatch)
 
 
 def data_ways(mesh: Mesh) -> int:
@@ -84,7 +84,7 @@ def _like(batch: BatchShape, mesh: Mesh) -> Any:
     ways = data_ways(mesh)
     if batch.rows % ways:
         raise InputError(
-            f"config.batch.rows got {batch.rows}; it takes a multiple of {ways}, the mesh's {AXIS_RULES['batch']}."
+            f"config.batch.rows must be a multiple of {ways}, over mesh axes {AXIS_RULES['batch']}; got {batch.rows}"
         )
 
     def per_token(dtype: Any = jnp.float32) -> jax.ShapeDtypeStruct:
@@ -97,14 +97,15 @@ def _abstract_rows(model: ModelConfig, batch: BatchShape, mesh: Mesh) -> Rows:
     per_token = _like(batch, mesh)
     height, width = batch.image_size
     model.vision.token_grid(height, width)
-    images = (batch.rows, batch.images_per_row, height, width, 3)
+    shape = (batch.rows, batch.images_per_row, height, width, 3)
+    images = (jax.ShapeDtypeStruct(shape, jnp.uint8, sharding=batch_sharding(mesh)),) if batch.images_per_row else ()
     inputs = Inputs(
         tokens=per_token(jnp.int32),
         positions=jax.ShapeDtypeStruct(
             (3, batch.rows, batch.row_length), jnp.int32, sharding=batch_sharding(mesh, batch_axis=1)
         ),
         segments=per_token(jnp.int32),
-        images=jax.ShapeDtypeStruct(images, jnp.uint8, sharding=batch_sharding(mesh)),
+        images=images,
         image_tokens=per_token(jnp.int32),
     )
     return Rows(inputs, per_token(jnp.bool_), per_token(), per_token(jnp.int32))

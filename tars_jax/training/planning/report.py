@@ -26,7 +26,7 @@ class PodPlan:
     vision_parameters: int
     meshes: Mapping[str, Mapping[str, int]]  # of training, of decoding
     setting: Mapping[str, Any]  # batch, cache, precision, in words for the page
-    bytes_per_chip: Mapping[str, float]  # parameters, optimiser, cache, by owner
+    bytes_per_chip: Mapping[str, float]  # parameters, optimizer, cache, by owner
     programs: Sequence[ProgramPlan]
     assumptions: Assumptions
 
@@ -95,7 +95,7 @@ def verdict(plan: PodPlan) -> str:
     else:
         words = "does not fit: " + "; ".join(f"{each.name}: {each.refused}" for each in plan.programs if each.refused)
     times = [
-        f"{each.name} {each.roofline.serial:.3g} s, utilisation {each.roofline.utilisation:.0%}"
+        f"{each.name} {each.roofline.serial:.3g} s, utilization {each.roofline.utilization:.0%}"
         for each in plan.programs
         if each.roofline and each.learns
     ]
@@ -160,7 +160,7 @@ def _time(plan: PodPlan) -> list[str]:
                 human(each.tokens / roof.serial),
                 human(each.useful_flops / chips),
                 human(each.flops),
-                f"{roof.utilisation:.1%} to {roof.utilisation_overlapped:.1%}",
+                f"{roof.utilization:.1%} to {roof.utilization_overlapped:.1%}",
                 "; ".join(each.notes),
             )
         )
@@ -175,7 +175,7 @@ def _time(plan: PodPlan) -> list[str]:
         "useful FLOP/chip",
         "executed FLOP/chip",
     )
-    return ["## Time (a roofline, not a measurement)", "", *_table((*header, "utilisation", "notes"), rows), ""]
+    return ["## Time (a roofline, not a measurement)", "", *_table((*header, "utilization", "notes"), rows), ""]
 
 
 def _host_rate(plan: PodPlan) -> str:
@@ -224,7 +224,7 @@ def _small_print(plan: PodPlan) -> list[str]:
         "checked that a host has so much memory, beyond what the compiler takes it to have.",
         "- The shortest step is the longest of compute, HBM and wires, as if each hid behind the others: the roofline. "
         "The longest is busy plus wires, as if nothing did: busy is every instruction in turn, each the longer of its "
-        "own compute and HBM traffic. Its utilisation, the lower one, is the one to plan with.",
+        "own compute and HBM traffic. Its utilization, the lower one, is the one to plan with.",
         "- Useful FLOPs are those of a forward and a backward pass: no recomputation, no padding, causal attention.",
         "",
     ]

@@ -34,7 +34,7 @@ class CollectiveSum:
 
 @dataclasses.dataclass(frozen=True)
 class Roofline:
-    """Seconds of one run. Utilisation is useful operations over what all chips could do in that time."""
+    """Seconds of one run. Utilization is useful operations over what all chips could do in that time."""
 
     compute: float  # all operations
     memory: float  # all traffic with HBM
@@ -42,8 +42,8 @@ class Roofline:
     wires: float  # collectives, one after the other
     overlapped: float  # the longest of compute, memory and wires: the roofline
     serial: float  # nothing hides behind anything else: busy, then the collectives
-    utilisation_overlapped: float
-    utilisation: float  # of the serial time: the one to plan with
+    utilization_overlapped: float
+    utilization: float  # of the serial time: the one to plan with
 
 
 def sum_collectives(collectives: Sequence[Collective], mesh: Mesh, slice_: Slice) -> tuple[CollectiveSum, ...]:

@@ -31,7 +31,8 @@ def main() -> None:
         async def play() -> None:
             for _ in range(arguments.steps):
                 transition = await game.step([Click(Point(2, 2))])
-                assert transition.frame.pixels.shape == (height, width, 3)
+                pixels = transition.observation.pixels
+                assert pixels is not None and pixels.shape == (height, width, 3)
 
         def turn() -> dict[str, Any]:
             runner.run(game.reset(task))

@@ -19,7 +19,7 @@ from PIL import Image
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.execution import Execution
 from tars_jax.model.policy import Parameters
-from tars_jax.training.optimisers import OptimiserConfig, make_optimiser
+from tars_jax.training.optimizers import OptimizerConfig, make_optimizer
 from tars_jax.training.packing import Packer, PackingConfig, map_rows
 from tars_jax.training.ppo import (
     Advantages,
@@ -31,7 +31,7 @@ from tars_jax.training.ppo import (
 )
 from tars_jax.training.preparation import minibatches, prepare
 from tars_jax.training.rewards import RewardConfig
-from tars_jax.training.state import start
+from tars_jax.training.state import init_train_state
 from tars_jax.training.value import make_value_fn, make_value_update
 from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
 from tests.benchmarks.peers.setting import BATCHES, Episode, Hyperparameters, Shape, advantage_inputs, episodes, weights
@@ -81,11 +81,13 @@ def trajectory(episode: Episode) -> Trajectory:
     mask = episode.action_mask
     zeros, versions = np.zeros(mask.size, np.float32), np.where(mask, 0, -1).astype(np.int32)
     window = ContextWindow(episode.tokens, mask, zeros, versions, episode.steps, ())
-    return Trajectory("made", {}, (window,), tuple(steps), Outcome.FINISHED, float(episode.reward))
+    return Trajectory(
+        "made", {}, (window,), tuple(steps), Outcome.FINISHED, float(episode.reward), success=episode.reward > 0
+    )
 
 
 class Side:
-    """Policy and value model with their optimisers, and the batch."""
+    """Policy and value model with their optimizers, and the batch."""
 
     def __init__(self, batch: str) -> None:
         given, self._model = Hyperparameters(), model_config(Shape())
@@ -100,14 +102,14 @@ class Side:
             clip_high=given.clip_high,
             value_clip=given.value_clip,
         )
-        optimiser = make_optimiser(
-            OptimiserConfig(given.learning_rate, warmup=0, beta2=given.beta2, clip_norm=given.clip_norm)
+        optimizer = make_optimizer(
+            OptimizerConfig(given.learning_rate, warmup=0, beta2=given.beta2, clip_norm=given.clip_norm)
         )
-        self._policy, self._value = (start(each, optimiser) for each in parameters(Shape()))
+        self._policy, self._value = (init_train_state(each, optimizer) for each in parameters(Shape()))
         self._score, self._values = make_score_fn(self._model), make_value_fn(self._model)
         self._advantages = make_advantage_fn(self._config)
-        self._update_policy = make_policy_update(self._model, optimiser, self._config)
-        self._update_value = make_value_update(self._model, optimiser, given.value_clip)
+        self._update_policy = make_policy_update(self._model, optimizer, self._config)
+        self._update_value = make_value_update(self._model, optimizer, given.value_clip)
 
     def turn(self) -> dict[str, Any]:
         """One PPO iteration, all rows in one minibatch."""

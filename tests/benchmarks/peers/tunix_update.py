@@ -145,13 +145,13 @@ class Side:
         self._micro = len(chosen) // micro_batches
         mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(1, 1), ("fsdp", "tp"))
 
-        def optimiser() -> optax.GradientTransformation:
+        def optimizer() -> optax.GradientTransformation:
             adamw = optax.adamw(given.learning_rate, b2=given.beta2, weight_decay=0.0)
             return optax.chain(optax.clip_by_global_norm(given.clip_norm), adamw)
 
         training = RLTrainingConfig(
-            actor_optimizer=optimiser(),
-            critic_optimizer=optimiser(),
+            actor_optimizer=optimizer(),
+            critic_optimizer=optimizer(),
             eval_every_n_steps=1_000_000,
             mini_batch_size=len(chosen),
             train_micro_batch_size=self._micro,

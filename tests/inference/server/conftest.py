@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tars_jax.inference import Engine, EngineConfig
-from tars_jax.inference.images import encode_image, exact
+from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.data_urls import encode_image, exact
 from tars_jax.inference.server import Served, ServerConfig, make_app, serving
-from tars_jax.inference.turns import TurnFormat
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.training.checkpoint import load_parameters
@@ -55,7 +55,7 @@ ENGINE = EngineConfig(
     picture_buckets=(2,),
     max_sessions=12,
     max_queue=8,
-    alternatives=4,
+    top_logprobs=4,
     penalties=True,
     biases=8,
 )

@@ -15,9 +15,10 @@ from starlette.routing import Route
 
 from tars_jax import InputError
 from tars_jax.inference import Sampled, Sampling
-from tars_jax.inference.client import Declined, PolicyClient, PolicyUnavailable, open_client
+from tars_jax.inference.chat_template import Message, TurnFormat
+from tars_jax.inference.client import open_client
+from tars_jax.inference.policy_client import Declined, PolicyClient, PolicyUnavailable
 from tars_jax.inference.server import ServerConfig, serving
-from tars_jax.inference.turns import Message, TurnFormat
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (16, 24, 3), np.uint8)
 SIX = [4, 5, 5, 5, 5, 5, 5, 6]
@@ -179,7 +180,7 @@ def test_a_key_that_no_header_holds_is_refused(key: str) -> None:
         async with open_client("http://127.0.0.1:1", model="theirs", api_key=key):
             pass
 
-    with pytest.raises(InputError, match="client.api_key takes printable ASCII"):
+    with pytest.raises(InputError, match="client.api_key must be printable ASCII"):
         asyncio.run(reach())
 
 
@@ -191,7 +192,7 @@ def test_what_is_no_address_is_named(target: str) -> None:
         async with open_client(target, model="theirs"):
             pass
 
-    with pytest.raises(InputError, match="is no address"):
+    with pytest.raises(InputError, match="client.target must be an address"):
         asyncio.run(reach())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import openai
 import pytest
 
-from tars_jax.inference.turns import TurnFormat
+from tars_jax.inference.chat_template import TurnFormat
 
 MESSAGES: Any = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "where"}]
 
@@ -23,13 +23,15 @@ def with_picture(url: str) -> Any:
     return [{"role": "user", "content": [{"type": "text", "text": "see "}, image]}]
 
 
+@pytest.mark.slow
 def test_models(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["tiny"]
     assert client.models.retrieve("tiny").owned_by == "tars_jax"
-    with pytest.raises(openai.NotFoundError, match="this server has 'tiny'"):
+    with pytest.raises(openai.NotFoundError, match="model must be 'tiny'"):
         client.models.retrieve("gpt-4o")
 
 
+@pytest.mark.slow
 def test_text_and_usage(client: openai.OpenAI) -> None:
     answer = client.chat.completions.create(model="tiny", messages=MESSAGES, max_completion_tokens=5)
     # <|user|> + "be brief" + line break + "where" + <|agent|>
@@ -37,6 +39,20 @@ def test_text_and_usage(client: openai.OpenAI) -> None:
     assert answer.usage.completion_tokens == 5 and answer.usage.total_tokens == 21
     assert answer.choices[0].finish_reason == "length"
     assert answer.choices[0].message.role == "assistant" and answer.choices[0].message.content
+
+
+def test_what_tools_say_is_read(client: openai.OpenAI) -> None:
+    def read(said: str) -> int:
+        messages: Any = [
+            {"role": "user", "content": "where"},
+            {"role": "assistant", "content": "look"},
+            {"role": "tool", "tool_call_id": "c", "content": said},
+        ]
+        answer = client.chat.completions.create(model="tiny", messages=messages, max_tokens=2)
+        assert answer.usage is not None
+        return answer.usage.prompt_tokens
+
+    assert read("a door") - read("a") == len(" door")
 
 
 def test_an_answer_depends_on_the_picture(client: openai.OpenAI, picture: Callable[[int], str]) -> None:
@@ -157,6 +173,32 @@ def test_a_stop_at_the_first_character_leaves_an_empty_answer(client: openai.Ope
         assert choice.logprobs is not None and choice.logprobs.content == []
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"temperature": 0.7, "top_p": 0.8, "logprobs": True, "top_logprobs": 2},
+        {"stop": ["a", "q"]},
+        {"frequency_penalty": 1.5, "extra_body": {"top_k": 9}},
+    ],
+)
+def test_choice_k_is_the_answer_to_seed_plus_k(client: openai.OpenAI, stream: bool, more: dict[str, Any]) -> None:
+    asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 24, **more}
+
+    def texts(seed: int, n: int) -> list[str]:
+        found: Any = client.chat.completions.create(**asked, seed=seed, n=n, stream=stream)
+        if not stream:
+            return [choice.message.content or "" for choice in found.choices]
+        said = [""] * n
+        for choice in (each for chunk in found for each in chunk.choices):
+            said[choice.index] += choice.delta.content or ""
+        return said
+
+    alone = [text for seed in range(2**32 - 2, 2**32 + 2) for text in texts(seed, 1)]
+    assert texts(2**32 - 2, 4) == alone and len(set(alone)) == 4
+
+
 @pytest.mark.parametrize("size", [1, 3, 6])
 def test_a_stream_takes_back_the_log_probs_of_a_stop_sequence(client: openai.OpenAI, size: int) -> None:
     asked: Any = {"model": "tiny", "messages": MESSAGES, "max_tokens": 60, "seed": 3, "logprobs": True}
@@ -187,14 +229,14 @@ def test_async_client(server: str, picture: Callable[[int], str], idle: Callable
 
 
 def test_errors_have_the_types_of_the_client(client: openai.OpenAI) -> None:
-    with pytest.raises(openai.NotFoundError, match="model got 'other'"):
+    with pytest.raises(openai.NotFoundError, match="model must be 'tiny'; got 'other'"):
         client.chat.completions.create(model="other", messages=MESSAGES)
-    with pytest.raises(openai.BadRequestError, match="it takes 0 without logprobs") as found:
+    with pytest.raises(openai.BadRequestError, match="must be 0 without logprobs") as found:
         client.chat.completions.create(model="tiny", messages=MESSAGES, top_logprobs=3)
     assert found.value.param == "top_logprobs" and found.value.type == "invalid_request_error"
     with pytest.raises(openai.BadRequestError, match="window holds 4096") as found:
         client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=4090)
     assert found.value.code == "context_length_exceeded"
-    with pytest.raises(openai.BadRequestError, match="constraint is 'calls'") as found:
+    with pytest.raises(openai.BadRequestError, match="constraint must be .*; got 'calls'") as found:
         client.chat.completions.create(model="tiny", messages=MESSAGES, extra_body={"constraint": "calls"})
     assert found.value.param == "constraint"

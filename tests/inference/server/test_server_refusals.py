@@ -56,7 +56,7 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"messages": [{"role": "user", "content": "half \ud800"}]}, "messages[0].content"),
         ({"messages": [*USER, {"role": "user", "content": [{"type": "video"}]}]}, "messages[1].content[0].type"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages[0].content[0].text"),
-        ({"messages": [{"role": "user", "content": "what", "colour": 1}]}, "messages[0].colour"),
+        ({"messages": [{"role": "user", "content": "what", "color": 1}]}, "messages[0].color"),
         ({"messages": [*USER, {"role": "assistant", "content": "done"}]}, "messages"),
         ({"messages": image("https://example.org/a.png")}, "messages[0].content[0].image_url.url"),
         ({"messages": image("data:image/svg+xml;base64,AAAA")}, "messages[0].content[0].image_url.url"),
@@ -87,11 +87,18 @@ def require_error(response: httpx.Response, status: int, param: str | None = Non
         ({"logit_bias": {"05": 1}}, "logit_bias.05"),
         ({"logit_bias": {"99999": 1}}, "logit_bias.99999"),
         ({"logit_bias": {str(token): 1 for token in range(9)}}, "logit_bias"),  # the engine takes eight
-        ({"tools": [{"type": "function"}]}, "tools"),
-        ({"tool_choice": "required", "tools": [{"type": "function"}]}, "tools"),
-        ({"tool_choice": "required"}, "tool_choice"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function"),
+        ({"tools": [{"type": "custom"}]}, "tools[0].type"),
+        ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
+        ({"tools": [{"type": "function", "function": {"name": "a", "parameters": 5}}]}, "tools[0].function.parameters"),
+        ({"tools": [{"type": "function", "function": {"name": "a", "parameters": {"\ud800": 1}}}]}, "tools"),
+        ({"tool_choice": "required", "tools": [{"type": "function", "function": {"name": "a"}}]}, "tool_choice"),
         ({"function_call": "auto", "functions": [{"name": "look"}]}, "functions"),
-        ({"messages": [*USER, {"role": "assistant", "content": None, "tool_calls": [{}]}]}, "messages[1].tool_calls"),
+        (
+            {"messages": [*USER, {"role": "assistant", "content": None, "tool_calls": [{}]}]},
+            "messages[1].tool_calls[0].function",
+        ),
+        ({"messages": [{"role": "user", "content": "a", "tool_calls": [{}]}]}, "messages[0].tool_calls"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"temprature": 1}, "temprature"),
         ({"\ud800": 1}, "\ud800"),
@@ -118,7 +125,7 @@ def test_a_bomb_of_pixels_is_not_unpacked(http: httpx.Client) -> None:
         png = b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", b"")
         url = f"data:image/png;base64,{base64.b64encode(png).decode()}"
         response = http.post(CHAT, json={"model": "tiny", "messages": image(url)})
-        require_error(response, 400, "messages[0].content[0].image_url.url", "it takes at most 16777216")
+        require_error(response, 400, "messages[0].content[0].image_url.url", "must have at most 16777216")
 
 
 def test_neutral_fields_are_taken(http: httpx.Client, chat: Callable[..., dict[str, Any]]) -> None:
@@ -132,7 +139,7 @@ def test_paths_methods_and_types(http: httpx.Client, chat: Callable[..., dict[st
     require_error(http.post(CHAT, content=json.dumps(chat())), 415, words="application/json")
     packed = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     response = http.post(CHAT, content=gzip.compress(json.dumps(chat()).encode()), headers=packed)
-    require_error(response, 415, words="Content-Encoding is 'gzip'")
+    require_error(response, 415, words="Content-Encoding must be identity; got 'gzip'")
     require_error(http.post("/v1/rl/sessions/nobody/respond", json={"tokens": [1]}), 404, words="no such session")
 
 
@@ -149,15 +156,15 @@ def test_keys(other_server: OtherServer, chat: Callable[..., dict[str, Any]]) ->
 
 
 def test_an_open_door_takes_a_key() -> None:
-    with pytest.raises(InputError, match=r"server.host is 0.0.0.0, which others can reach: it takes an API key"):
+    with pytest.raises(InputError, match=r"server.api_key must be given where others can reach server.host, 0.0.0.0"):
         ServerConfig(host="0.0.0.0")
-    with pytest.raises(InputError, match="server.api_key takes printable ASCII"):
+    with pytest.raises(InputError, match="server.api_key must be printable ASCII"):
         ServerConfig(api_key="two words")
 
 
 def test_a_taken_port_is_one_sentence(other_server: OtherServer, server: str) -> None:
     port = int(server.rpartition(":")[2])
-    with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be listened at"), other_server(port=port):
+    with pytest.raises(InputError, match=f"got 127.0.0.1:{port}"), other_server(port=port):
         pass
 
 
@@ -333,14 +340,17 @@ def test_health_answers_while_the_engine_works(
 
 
 def test_health_tells_of_an_engine_that_stopped_before_anybody_asks_again(
-    served: Served, tiny_model: ModelConfig, tiny_parameters: Parameters, chat: Callable[..., dict[str, Any]]
+    served: Served,
+    tiny_model: ModelConfig,
+    tiny_parameters: Parameters,
+    chat: Callable[..., dict[str, Any]],
+    replace_functions: Callable[[Any], None],
 ) -> None:
-    engine = Engine(tiny_model, tiny_parameters, served.engine.config, image=5, stop=5, seed=0)
-
-    def broken(*_: object) -> None:
+    def broken(*_: object) -> Any:
         raise MemoryError("no room on the device")
 
-    engine._device.functions = dataclasses.replace(engine._device.functions, extend=broken)  # type: ignore[arg-type]
+    replace_functions(lambda functions: dataclasses.replace(functions, prefill=broken))
+    engine = Engine(tiny_model, tiny_parameters, served.engine.config, image=5, stop=5, seed=0)
     config = ServerConfig(port=0)
     with engine, serving(make_app(dataclasses.replace(served, engine=engine), config), config) as address:
         assert httpx.get(f"{address}/health").status_code == 200

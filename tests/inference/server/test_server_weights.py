@@ -49,6 +49,7 @@ def first_log_prob(http: httpx.Client) -> float:
     return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
 
 
+@pytest.mark.slow
 def test_tokens_tell_the_version_and_no_request_is_dropped(
     http: httpx.Client, tiny_parameters: Parameters, idle: Callable[[], None]
 ) -> None:
@@ -91,7 +92,7 @@ def test_a_client_hands_over_weights(http: httpx.Client, tmp_path: Path, tiny_pa
     before = first_log_prob(http)
     other = jax.tree.map(lambda leaf: leaf * 0.5, tiny_parameters)
 
-    async def hand_over() -> int:
+    async def sync_weights() -> int:
         async with open_client(str(http.base_url)) as client:
             assert isinstance(client, ServerClient)
             if how == "push":
@@ -105,7 +106,7 @@ def test_a_client_hands_over_weights(http: httpx.Client, tmp_path: Path, tiny_pa
                 await client.load_weights("policy", 5)
             return await client.version()
 
-    assert asyncio.run(hand_over()) == 5 and first_log_prob(http) != before
+    assert asyncio.run(sync_weights()) == 5 and first_log_prob(http) != before
 
 
 @pytest.mark.parametrize("name", ["nowhere", "../outside", "/etc", "a\0b", "x" * 5000])
@@ -136,6 +137,28 @@ def test_weights_that_do_not_fit(
     response = http.put("/v1/rl/weights?version=3", content=save(found))
     assert response.status_code == 400 and words in response.json()["error"]["message"]
     assert http.get("/v1/rl/policy").json()["version"] == 0
+
+
+@pytest.mark.parametrize("how", ["push", "load"])
+def test_weights_that_are_not_finite_are_refused_by_name(
+    http: httpx.Client, tmp_path: Path, tiny_parameters: Parameters, how: str
+) -> None:
+    before = first_log_prob(http)
+    found = tensors(tiny_parameters)
+    for name, value, place in (("decoder/norm/scale", np.nan, 3), ("embed/embedding", np.inf, (2, slice(0, 5)))):
+        found[name] = found[name].copy()
+        found[name][place] = value
+    if how == "push":
+        response = http.put("/v1/rl/weights?version=3", content=save(found))
+    else:
+        broken = jax.tree_util.tree_map_with_path(lambda path, _: found[leaf_name(path)], tiny_parameters)
+        save_parameters(tmp_path / "runs" / "policy", broken)
+        response = http.post("/v1/rl/weights", json={"checkpoint": "policy", "version": 3})
+    error = response.json()["error"]
+    assert response.status_code == 400 and error["code"] == "weights_refused"
+    for words in ("decoder/norm/scale has 1 of 16", f"embed/embedding has 5 of {found['embed/embedding'].size}"):
+        assert words in error["message"]
+    assert http.get("/v1/rl/policy").json()["version"] == 0 and first_log_prob(http) == before
 
 
 def test_broken_pushes(http: httpx.Client, tiny_parameters: Parameters) -> None:

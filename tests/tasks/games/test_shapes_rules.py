@@ -135,6 +135,7 @@ def test_levels_can_be_filled_and_grow(page: Page) -> None:
     assert areas == sorted(set(areas))
 
 
+@pytest.mark.full
 @pytest.mark.browser
 def test_each_level_has_more_pieces_to_place_than_the_one_before(page: Page) -> None:
     count = "([seeds, level]) => seeds.map(seed => { game.start({seed, level}); return game.state().pieces.length })"

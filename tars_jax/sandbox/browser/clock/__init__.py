@@ -7,22 +7,59 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-EVERYWHERE = ("timeline.js", "timers.js", "readers.js", "loads.js", "reports.js", "children.js", "shared_workers.js")
-IN_DOCUMENTS = ("timelines.js", "animations.js", "observers.js", "sound.js", "page.js")
+from tars_jax.sandbox.browser.site import ORIGIN
+
+EVERYWHERE = (
+    "timeline", "timers", "readers", "loads", "reports", "ports", "children", "shared_workers", "messages",
+)  # fmt: skip
+CONTROLS = (  # in ../controls
+    "intents", "surface", "lists", "dates", "colors", "openers", "bubbles", "spinners", "clipboard",
+    "screen", "pointer_lock", "autoscroll",
+)  # fmt: skip
+IN_DOCUMENTS = (
+    "elements", "timelines", "changes", *(f"../controls/{name}" for name in CONTROLS),
+    "animations", "drawings", "observers", "sound", "display", "page",
+)  # fmt: skip
 # Goes with each answer of a site: what it "forbids" loads all the same, and is reported to reports.js.
 REPORTER = "http://clock.invalid"
-REPORTING = f"script-src-elem 'unsafe-inline' data: {REPORTER}; img-src data: blob: {REPORTER}"
+_ANY = "'unsafe-inline' data:"
+REPORTING = f"default-src {_ANY} 'unsafe-eval' blob: {REPORTER}; script-src-elem {_ANY} {REPORTER}"
+# Global names that the clock uses: it keeps the browser's own, whatever a page declares under them at its top level.
+NAMES = (
+    "AbortController", "AbortSignal", "Animation", "AnimationPlaybackEvent", "AnimationTimeline", "Array", "Atomics",
+    "AudioBufferSourceNode", "AudioScheduledSourceNode", "BaseAudioContext", "Blob", "CSS", "CSSStyleDeclaration",
+    "CSSStyleSheet", "Clipboard", "ClipboardEvent", "ClipboardItem", "Crypto", "DOMException", "DOMParser",
+    "DataTransfer", "Date", "Document", "DocumentTimeline", "Element", "Event", "EventSource", "EventTarget", "File",
+    "FileReader", "HTMLCanvasElement", "HTMLElement", "HTMLImageElement", "HTMLInputElement", "HTMLLinkElement",
+    "HTMLMediaElement", "HTMLOptionElement", "HTMLScriptElement", "HTMLSelectElement", "HTMLStyleElement",
+    "HTMLTextAreaElement", "HTMLTrackElement", "HTMLVideoElement", "History", "IDBDatabase", "IDBFactory", "Image",
+    "InputEvent", "IntersectionObserver", "IntersectionObserverEntry", "Intl", "JSON", "Math", "MessageChannel",
+    "MessageEvent", "MessagePort", "MouseEvent", "MutationObserver", "Number", "Object", "OfflineAudioContext",
+    "Performance", "PerformanceEntry", "PerformanceTiming", "Permissions", "PointerEvent", "Promise", "Proxy",
+    "Reflect", "RegExp", "ResizeObserver", "Response", "Scheduler", "Selection", "ShadowRoot", "SharedWorker", "String",
+    "TypeError", "URL", "Uint8Array", "WeakRef", "WebAssembly", "WheelEvent", "Worker", "XMLHttpRequest", "atob",
+    "decodeURIComponent", "encodeURIComponent", "getComputedStyle", "parseFloat", "performance", "scheduler",
+    "structuredClone",
+)  # fmt: skip
+# And collections whose methods are the browser's own, whatever a page puts in their place.
+COLLECTIONS = """const [Map, Set, WeakMap, WeakSet] = ['Map', 'Set', 'WeakMap', 'WeakSet'].map((name) => {
+  const Kind = class extends globalThis[name] {}, { constructor, ...own } =
+    Object.getOwnPropertyDescriptors(globalThis[name].prototype);
+  return Object.defineProperties(Kind.prototype, own) && Kind;
+});"""
 WORKER_MARK = "__clock"  # the last word of the query with which a page asks for a worker's script
 
 
-def _script(names: Iterable[str]) -> str:
-    return "\n".join((Path(__file__).parent / name).read_text(encoding="utf-8") for name in names)
+def _script(files: Iterable[str]) -> str:
+    kept = f"const self = globalThis, ORIGIN = {json.dumps(ORIGIN)}, {{ {', '.join(NAMES)} }} = globalThis;"
+    parts = ((Path(__file__).parent / f"{file}.js").read_text(encoding="utf-8") for file in files)
+    return "\n".join([kept, COLLECTIONS, *parts])
 
 
 # A worker gets the clock before its own code, and a copy of it for workers of its own.
 WORKER_SCRIPT = f"(function begin() {{ {_script(EVERYWHERE)}\n__clock.workerScript = `(${{begin}})();`; }})();"
 # The first document of a window may hand the window, and the clock in it, to the next one.
-CLOCK_SCRIPT = f"if (!self.__clock) {{ {WORKER_SCRIPT}\n{_script(IN_DOCUMENTS)} }}"
+CLOCK_SCRIPT = f"if (!self.__clock) {{ {WORKER_SCRIPT}\n(() => {{ {_script(IN_DOCUMENTS)} }})(); }}"
 
 
 def resume_script(state: Mapping[str, float]) -> str:
@@ -34,7 +71,8 @@ def resume_script(state: Mapping[str, float]) -> str:
 def begin_expression(seed: int, expression: str, *, canvas: bool, read: str | None) -> str:
     """Time 0 and chance from `seed`, then `expression`, then what observe_expression gives at time 0."""
     observed = observe_expression(0, canvas=canvas, read=read)
-    return f"(async () => {{ __clock.reset({int(seed)}); await ({expression}\n); return {observed}; }})()"
+    rested = f"__clock.begin({int(seed)}); await __clock.controls.rest()"
+    return f"(async () => {{ {rested}; await ({expression}\n); return {observed}; }})()"
 
 
 def wishing_expression(expression: str, *, goes_on: bool = False) -> str:

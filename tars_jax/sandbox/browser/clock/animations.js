@@ -1,95 +1,108 @@
-// CSS animations, transitions, Web Animations and those of SVG on the timeline: they stand where the last frame put
-// them.
+// CSS animations, transitions and Web Animations on the timeline: they stand where the last frame put them.
 //
 // The browser's own timeline of each document has the rate 0 (isolation.py), so nothing moves by itself and every state
 // that a page reads is the browser's. Here each running animation is carried on by hand, once a frame. `anchors` says
 // where it stood and when; one that has been moved by the page since is anchored anew.
 (() => {
   'use strict';
-  const { timeline, realm, listen, frames, originOf } = self.__clock;
+  const { timeline, realm, livingRealms, listen, frames, originOf, timelineOf } = self.__clock;
+  const { change, noted, observeTree, method, getter } = self.__clock;
+  const nodeType = getter(self.Node, 'nodeType'), isConnected = getter(self.Node, 'isConnected');
+  const [ofDocument, ofShadow] = [[Document, Document], [ShadowRoot, self.DocumentFragment]].map(([kind, parent]) => ({
+    animations: method(kind, 'getAnimations'),
+    findAll: method(parent, 'querySelectorAll'),
+  }));
+  const of = (root) => (nodeType(root) === DOCUMENT ? ofDocument : ofShadow);
+  const position = Object.getOwnPropertyDescriptor(Animation.prototype, 'currentTime'); // as the browser has it
+  const ELEMENT = 1, DOCUMENT = 9; // Node.nodeType
+  const EXACT_MS = 1e-6; // as the browser counts from a start
   const time = () => timeline.past + timeline.now; // goes on over a reset
   timeline.animations ??= createDriver();
   const { anchors, begun, shadows } = timeline.animations;
 
   function createDriver() {
     const anchors = new WeakMap(); // animation -> {position, at, rate, shown, moved}
-    const drawings = new WeakMap(); // svg element -> time at which it was first seen
     const begun = new Map(); // animation that a script began and that will end, in a document or not -> its realm
     const shadows = new Set(); // weak references to shadow roots, of which a document tells nothing
     const named = (value) => Object.prototype.toString.call(value).slice(8, -1);
-    function documents() {
-      for (const one of timeline.realms) if (!one.alive()) timeline.realms.delete(one);
-      return [...timeline.realms].map((one) => one.self.document);
-    }
-    function scopes() {
+    const documents = () => livingRealms().map((one) => one.document());
+    function trees() {
       for (const shadow of shadows) if (!shadow.deref()) shadows.delete(shadow);
-      return [...documents(), ...[...shadows].map((shadow) => shadow.deref()).filter((root) => root?.isConnected)];
+      const roots = [...shadows].map((shadow) => shadow.deref());
+      return [...documents(), ...roots.filter((root) => root && isConnected(root))];
     }
+    // The browser sorts what it gives by place, which takes the square of the number of neighbors: it is asked only
+    // when the page has changed something.
+    let before = []; // what ran when it was last looked at
+    let seen = -1; // how often the page had changed something by then
     function running() {
-      const all = new Set([...scopes().flatMap((one) => one.getAnimations()), ...begun.keys()]);
-      return [...all].filter((animation) => {
-        const stays = animation.playState === 'running' && begun.get(animation)?.alive() !== false;
-        const runs = stays && named(animation.timeline) === 'DocumentTimeline';
-        if (!runs) { anchors.delete(animation); begun.delete(animation); }
-        return runs;
-      });
+      const all = new Set([...trees().flatMap((one) => of(one).animations(one)), ...begun.keys()]);
+      return [...all].filter((animation) => !isOver(animation));
     }
-    const DRAWN = 'svg :is(animate, animateMotion, animateTransform, set)';
-    const drawn = () => scopes().flatMap((one) => (one.querySelector(DRAWN)
-      ? [...one.querySelectorAll('svg')].filter((svg) => !svg.ownerSVGElement) : []));
+    function isOver(animation) {
+      const stays = animation.playState === 'running' && begun.get(animation)?.alive() !== false;
+      const over = !stays || named(animation.timeline) !== 'DocumentTimeline';
+      if (over) { anchors.delete(animation); begun.delete(animation); }
+      return over;
+    }
 
+    // What the browser is asked of an animation, when the page has changed something.
     function anchored(animation) {
       const shown = animation.currentTime ?? 0, rate = animation.playbackRate;
       let anchor = anchors.get(animation);
-      if (!anchor || anchor.shown !== shown || anchor.rate !== rate) {
+      if (!anchor || Math.abs(anchor.shown - shown) > EXACT_MS || anchor.rate !== rate) {
         anchor = { position: shown, at: time(), rate, shown, moved: time() };
         anchors.set(animation, anchor);
       }
-      return anchor;
+      anchor.timing = animation.effect?.getComputedTiming() ?? { endTime: 0 };
+      anchor.pending = animation.pending;
     }
     // Which part of an animation a position is in; a step from one to another has events.
-    function part(animation, position) {
-      const { delay, duration, iterations } = animation.effect?.getComputedTiming() ?? {};
+    function part({ delay, duration, iterations }, position) {
       const active = position - (delay ?? 0);
       return active < 0 ? -1 : duration > 0 ? Math.min(Math.floor(active / duration), iterations) : 0;
     }
-    function carryOn(animation) {
-      const anchor = anchored(animation);
-      const end = animation.effect ? animation.effect.getComputedTiming().endTime : 0;
-      const position = Math.max(0, Math.min(anchor.position + (time() - anchor.at) * anchor.rate, end));
-      const before = part(animation, anchor.shown);
-      const wasPending = animation.pending;
-      animation.currentTime = position;
-      anchor.shown = animation.currentTime;
-      anchor.moved = time();
-      return wasPending || position >= end || position <= 0 || part(animation, position) !== before;
+    // Sets where each stands; whether that has events. Nothing is asked in between: after each change the browser would
+    // work out the style of all that is animated.
+    function carryOn() {
+      const ending = new Set();
+      let eventful = false;
+      for (const animation of before) {
+        const anchor = anchors.get(animation), { endTime } = anchor.timing;
+        const to = Math.max(0, Math.min(anchor.position + (time() - anchor.at) * anchor.rate, endTime));
+        if (to >= endTime || to <= 0) ending.add(animation);
+        eventful ||= anchor.pending || ending.size > 0 || part(anchor.timing, to) !== part(anchor.timing, anchor.shown);
+        position.set.call(animation, to);
+        Object.assign(anchor, { shown: to, moved: time(), pending: false });
+      }
+      if (ending.size) before = before.filter((animation) => !ending.has(animation) || !isOver(animation));
+      return eventful;
     }
-    let before = []; // what ran when it was last looked at
     timeline.settlers.unshift(async () => {
+      if (seen === timeline.news) return false;
+      seen = timeline.news;
       const animations = running();
       const changed = animations.length !== before.length || animations.some((animation) => !anchors.has(animation));
       before = animations;
       for (const animation of animations) anchored(animation);
-      for (const svg of drawn()) {
-        if (drawings.has(svg)) continue;
-        svg.pauseAnimations();
-        drawings.set(svg, time());
-      }
       for (let frame = 0; changed && frame < 2; frame++) await frames.shown(); // the events of beginnings and ends
       return changed;
     });
-    const active = () => running().length + drawn().length > 0;
+    const active = () => before.length > 0;
     function move() {
-      let eventful = false;
-      for (const animation of running()) eventful = carryOn(animation) || eventful;
-      for (const svg of drawn()) svg.setCurrentTime((time() - (drawings.get(svg) ?? time())) / 1000);
+      let eventful = carryOn();
+      for (const one of livingRealms()) eventful = one.passes() || eventful;
       return eventful;
     }
     frames.natives.push({ active, move });
-    return { anchors, begun, shadows };
+    return { anchors, begun, shadows, trees, findAll: (root, selector) => of(root).findAll(root, selector) };
   }
 
   // ---- what a document does not tell of: animations of elements outside of it, and those in shadow trees ----
+  noted(Element, 'animate');
+  noted(Animation, 'play', 'reverse', 'pause', 'cancel', 'finish', 'updatePlaybackRate', 'currentTime', 'playbackRate',
+    'effect');
+  noted(self.AnimationEffect, 'updateTiming');
   for (const [kind, names] of [[Element, ['animate']], [Animation, ['play', 'reverse']]]) {
     for (const name of names) {
       const begin = kind.prototype[name];
@@ -101,14 +114,20 @@
       } }[name];
     }
   }
+  for (const type of ['animationstart', 'transitionrun']) listen(document, type, change, true); // by another one
   const seen = new WeakSet();
   function see(root) {
     if (seen.has(root)) return;
     seen.add(root);
     shadows.add(new WeakRef(root));
+    observeTree(root);
   }
+  const everything = method(Element, 'querySelectorAll');
+  const findAll = (root) => (nodeType(root) === ELEMENT ? everything : of(root).findAll)(root, '*');
+  const shadowOf = getter(Element, 'shadowRoot');
   function seeBelow(root) { // what the parser attached
-    for (const { shadowRoot } of root.querySelectorAll('*')) {
+    for (const element of findAll(root)) {
+      const shadowRoot = shadowOf(element);
       if (!shadowRoot) continue;
       see(shadowRoot);
       seeBelow(shadowRoot);
@@ -129,7 +148,7 @@
   // ---- what a page reads that the browser's standing timeline would tell otherwise ----
   const currentTime = Object.getOwnPropertyDescriptor(AnimationTimeline.prototype, 'currentTime');
   const startTime = Object.getOwnPropertyDescriptor(Animation.prototype, 'startTime');
-  const standing = () => currentTime.get.call(document.timeline);
+  const standing = () => currentTime.get.call(timelineOf(document));
   Object.defineProperty(Animation.prototype, 'startTime', {
     ...startTime,
     get() {
@@ -140,6 +159,7 @@
       return start - standing() + moved - timeline.past - realm.origin - origin;
     },
     set(start) {
+      change();
       const origin = start === null ? null : originOf(this);
       startTime.set.call(this, origin === null ? start : start + origin + standing() - (timeline.now - realm.origin));
     },

@@ -11,9 +11,12 @@
   'use strict';
   const clock = self.__clock;
   const { timeline, realm, native, inWindow, listen, advanceTo, next, inTask, nextTask, reset } = clock;
+  const { arrived, totals } = clock.ports;
+  const ofClock = (port) => Object.assign(port, { postMessage: native.postMessage }); // counted as nobody's
   const ATTACH = '__clock port', SENT = '__clock sent', LINK = '__clock link';
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
+  const LOST_AFTER_MS = 50; // real; a message over a port that has not come by then has nobody who listens
   const LONGEST_START_MS = 5_000; // real; a worker that has not begun by then is not waited for
   const { Worker } = self;
 
@@ -21,7 +24,7 @@
   const children = timeline.children ??= new Set();
   if (!timeline.leads) {
     timeline.leads = true;
-    timeline.settlers.push(followAll);
+    timeline.settlers.push(followAll, followPorts);
     timeline.sources.push({
       due: () => Math.min(Infinity, ...[...children].map((child) => child.due)),
       async run() {}, // what was due runs as the children follow
@@ -49,7 +52,31 @@
       await child.follow();
     }
     timeline.followed = null;
+    followAll.most = behind.some((child) => !child.uncounted) ? Infinity : undefined; // messages.js bounds a chain
     return behind.length > 0;
+  }
+  function askAll() {
+    timeline.asksAll = true; // those below them too
+    for (const child of children) child.asked = true;
+  }
+  // Until all that was sent over ports has come, as twice the same is heard from everybody: an answer may be an old one.
+  async function followPorts() {
+    const whole = () => { const { sent, received } = totals(); return { sent, lost: sent - received }; };
+    if (whole().lost === timeline.ports.lost) return false;
+    let before = whole(), since = native.now(), again = true;
+    while (again) {
+      askAll();
+      await followAll();
+      timeline.asksAll = false;
+      await timeline.rest();
+      const { sent, lost } = whole();
+      const same = sent === before.sent && lost === before.lost;
+      if (!same) since = native.now();
+      before = { sent, lost };
+      again = !same || (lost > 0 && native.now() - since < LOST_AFTER_MS);
+    }
+    timeline.ports.lost = before.lost;
+    return true;
   }
   // `uncounted`: messages to and from it are not counted, so it is asked at each end of an advance.
   // `hears`: whether what it says is listened to, and so counted.
@@ -59,6 +86,7 @@
     let since = null, over = false; // since: when it was first waited for
     const child = {
       place, due: Infinity, sent: 0, received: 0, // messages to the child and from it
+      ports: { sent: 0, received: 0 }, // messages over ports of the page, and over those of its own children
       uncounted, asked: true,
       held: [], // what it said out of its turn, while time moved
       mayTell: () => !timeline.moving || timeline.followed === child || !children.has(child),
@@ -110,11 +138,11 @@
         if (!reply?.closed) {
           reply = null;
           told = child.sent;
-          port.postMessage({ to: timeline.now, sent: told });
+          port.postMessage({ to: timeline.now, sent: told, asked: timeline.asksAll });
         }
         await ready(() => reply && (child.received >= reply.posted || !hears()));
         if (reply?.closed) child.end();
-        else if (reply) child.due = reply.due;
+        else if (reply) Object.assign(child, { due: reply.due, ports: reply.ports ?? child.ports });
         if (uncounted || child.received !== heard) await nextTask(); // the page's handlers of what it said
       },
     };
@@ -134,10 +162,17 @@
     const [, base64, text] = /^data:[^,]*?(;base64)?,(.*)$/s.exec(address);
     return base64 ? Uint8Array.from(atob(decodeURIComponent(text)), (c) => c.charCodeAt(0)) : decodeURIComponent(text);
   }
+  // Nobody answers what a worker of a worker asks for (isolation.py), its own script neither.
+  function textOf(address) {
+    const request = new XMLHttpRequest();
+    request.open('GET', address, false);
+    request.send();
+    return request.status === 200 ? request.responseText : undefined;
+  }
   // The address of the same script with the clock before it.
   function clocked(address) {
     const { href, protocol } = new URL(address, self.location.href);
-    const source = protocol === 'data:' ? dataOf(href) : blobs.get(href);
+    const source = protocol === 'data:' ? dataOf(href) : inWindow || protocol === 'blob:' ? blobs.get(href) : textOf(href);
     if (source !== undefined) {
       return createObjectURL.call(URL, new Blob([clock.workerScript, '\n', source], { type: 'text/javascript' }));
     }
@@ -150,14 +185,17 @@
     self.Worker = class extends Worker {
       constructor(address, options = {}) {
         const place = timeline.workers++;
-        super(clocked(address), { ...options, name: `${options.name ?? ''}\n${JSON.stringify(state(place))}` });
+        const { href } = new URL(address, self.location.href);
+        const name = `${options.name ?? ''}\n${JSON.stringify({ ...state(place), href })}`;
+        super(clocked(href), { ...options, name });
         const child = createChild(place, realm.alive);
         childOf.set(this, child);
         this.addEventListener('message', (event) => {
           const { data, ports } = event, handed = data?.[ATTACH];
+          if (!handed) ports.forEach(arrived);
           if (!handed && child.mayTell()) { child.heard(); return; }
           event.stopImmediatePropagation();
-          if (handed) child.attach(handed);
+          if (handed) child.attach(ofClock(handed));
           else child.held.push(() => this.dispatchEvent(new MessageEvent('message', { data, ports: [...ports] })));
         });
         this.addEventListener('error', () => { if (!child.begun()) child.end(); });
@@ -198,24 +236,26 @@
     timeline.now = timeline.until = realm.origin = now;
     timeline.seed = timeline.random = seed;
   }
-  function unmark() { // the address as the page gave it
-    const address = new URL(self.location.href);
+  function unmark(href = self.location.href) { // the address as the page gave it
+    const address = new URL(href);
     address.search = address.search.replace(new RegExp(`[?&]${MARK}$`), '');
     Object.defineProperty(self, 'location', { value: address, configurable: true });
   }
-  clock.children = { ATTACH, SENT, createChild, clocked, start, unmark };
+  clock.children = { ATTACH, SENT, createChild, clocked, ofClock, start, unmark };
   const follows = inWindow ? timeline.first === realm && self.parent !== self : 'postMessage' in self;
   if (!follows) return;
   const { port1, port2: handed } = new MessageChannel();
-  const port = inWindow ? linkTo(self.parent) : port1;
+  const port = inWindow ? linkTo(self.parent) : ofClock(port1);
   const post = inWindow ? null : self.postMessage.bind(self);
   let posted = 0, received = 0, wake = () => {};
-  port.onmessage = async ({ data: { start: begun, seed, to, sent } }) => {
+  port.onmessage = async ({ data: { start: begun, seed, to, sent, asked } }) => {
     if (begun) { start(begun); return; }
     if (seed !== undefined) { reset(seed); return; }
     while (!inWindow && received < sent) await new Promise((resolve) => { wake = resolve; });
+    if (asked) askAll();
     await advanceTo(to);
-    port.postMessage({ due: next()?.time ?? Infinity, posted });
+    timeline.asksAll = false;
+    port.postMessage({ due: next()?.time ?? Infinity, posted, ports: totals() });
   };
   if (inWindow) {
     linked.set(self.parent, { port });
@@ -223,9 +263,10 @@
     return;
   }
   const cut = self.name.lastIndexOf('\n');
-  start(JSON.parse(self.name.slice(cut + 1)));
+  const { href, ...begun } = JSON.parse(self.name.slice(cut + 1));
+  start(begun);
   Object.defineProperty(self, 'name', { value: self.name.slice(0, cut), configurable: true });
-  unmark();
+  unmark(href);
   post({ [ATTACH]: handed }, [handed]);
   self.addEventListener('message', (event) => {
     const { [SENT]: sent, data } = event.data;

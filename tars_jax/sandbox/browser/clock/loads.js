@@ -1,16 +1,18 @@
 // Real work that takes no virtual time: what a page fetches, decodes or loads is there before time goes on.
 (() => {
   'use strict';
-  const { timeline, realm, native, inWindow, listen, sleep } = self.__clock;
+  const { timeline, realm, livingRealms, native, inWindow, getter, listen, sleep } = self.__clock;
   const LONGEST_MS = 5_000; // real; what takes longer is no longer waited for
+  const HOPS = 5; // of a chain, as messages.js counts them, for loads that follow one another
   timeline.loads ??= createLoads();
   const { begin, end } = timeline.loads;
 
   function createLoads() {
     const waiting = new Map(); // anything -> {since, realm}
+    let follows = true; // what begins next may be asked for by what has ended
     timeline.settlers.push(async () => {
       const waits = waiting.size > 0;
-      while (waiting.size) {
+      while (waiting.size && !timeline.messages.isSlow()) {
         for (const [key, { since, realm: owner }] of waiting) {
           if (!owner.alive() || native.now() - since > LONGEST_MS) waiting.delete(key);
         }
@@ -19,17 +21,27 @@
       return waits;
     });
     // Fonts that the style of a document asks for, as far as it has any; to measure it is to have its style worked out.
-    const ofFonts = ({ self: { document: one } }) =>
-      one?.fonts.size && one.documentElement?.offsetHeight !== undefined && one.fonts.status === 'loading';
+    const fontsOf = inWindow && getter(Document, 'fonts'), elementOf = inWindow && getter(Document, 'documentElement');
+    const ofFonts = (one) => {
+      const fonts = one && fontsOf(one);
+      return fonts?.size && elementOf(one)?.offsetHeight !== undefined && fonts.status === 'loading';
+    };
     timeline.settlers.push(async () => {
-      const since = native.now(), loading = () => [...timeline.realms].some(ofFonts);
+      const since = native.now(), loading = () => livingRealms().some((one) => ofFonts(one.document()));
       const waits = loading();
       while (loading() && native.now() - since < LONGEST_MS) await sleep(0);
       return waits;
     });
     return {
-      begin(key, owner) { waiting.set(key, { since: native.now(), realm: owner }); },
-      end(key) { waiting.delete(key); },
+      begin(key, owner) {
+        waiting.set(key, { since: native.now(), realm: owner });
+        if (follows) timeline.messages.count(HOPS);
+        follows = false;
+      },
+      end(key) {
+        waiting.delete(key);
+        follows = true;
+      },
     };
   }
 
@@ -42,16 +54,58 @@
   function wrap(owner, names) {
     for (const name of names) {
       const work = owner?.[name];
-      if (work) owner[name] = { [name](...values) { return pending(work.apply(this, values)); } }[name];
+      if (work) owner[name] = { [name](...values) {
+        const begun = () => pending(work.apply(this, values));
+        const { isSlow, hold } = timeline.messages;
+        return isSlow() ? new Promise((resolve) => { hold(resolve, realm); }).then(begun) : begun();
+      } }[name];
     }
   }
   self.__clock.awaitWork = wrap;
   wrap(self, ['fetch', 'createImageBitmap']);
+  // A stream of what comes from elsewhere: all of it is there before time goes on, also for who reads it bit by bit.
+  const { clone, arrayBuffer } = Response.prototype;
+  const body = Object.getOwnPropertyDescriptor(Response.prototype, 'body');
+  const drained = new WeakSet();
+  Object.defineProperty(Response.prototype, 'body', { ...body, get() {
+    const isForeign = this.type !== 'default' && !drained.has(this) && !this.bodyUsed;
+    if (isForeign && body.get.call(this)?.locked === false) {
+      drained.add(this);
+      pending(arrayBuffer.call(clone.call(this))).catch(() => {});
+    }
+    return body.get.call(this);
+  } });
+  const { stream } = Blob.prototype;
+  Blob.prototype.stream = { stream() {
+    const [given, other] = stream.call(this).tee();
+    pending(arrayBuffer.call(new Response(other))).catch(() => {});
+    return given;
+  } }.stream;
   wrap(Response.prototype, ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text']);
   wrap(Blob.prototype, ['arrayBuffer', 'bytes', 'text']);
   wrap(WebAssembly, ['compile', 'compileStreaming', 'instantiate', 'instantiateStreaming']);
   wrap(self.SubtleCrypto?.prototype, ['digest', 'encrypt', 'decrypt', 'sign', 'verify', 'deriveBits', 'deriveKey',
     'generateKey', 'importKey', 'exportKey', 'wrapKey', 'unwrapKey']);
+  // What is asked for by calls that are waited for themselves, or by none: addresses.
+  const called = self.__clock.called = new Set();
+  function calls(address) {
+    try {
+      called.add(new URL(address, inWindow ? document.baseURI : self.location.href).href.split('#')[0]);
+    } catch (unreadable) { /* the browser says so */ }
+  }
+  function calling(owner, name, addressOf) {
+    const call = owner?.[name];
+    if (call) owner[name] = { [name](...values) { calls(addressOf(...values)); return call.apply(this, values); } }[name];
+  }
+  calling(self, 'fetch', (input) => input?.url ?? input);
+  calling(XMLHttpRequest.prototype, 'open', (method, address) => address);
+  calling(self.Navigator?.prototype, 'sendBeacon', (address) => address);
+  if (self.EventSource) {
+    self.EventSource = new Proxy(EventSource, { construct(target, [address, ...rest], as) {
+      calls(address);
+      return until(Reflect.construct(target, [address, ...rest], as), 'open', 'error');
+    } });
+  }
   const { send } = XMLHttpRequest.prototype;
   XMLHttpRequest.prototype.send = function (...values) {
     begin(this, realm);
@@ -133,7 +187,11 @@
       const update = typeof given === 'function' ? given : given?.update;
       const followed = async () => {
         end(key);
-        try { await update?.(); } finally { begin(key, realm); }
+        timeline.standing += 1;
+        try { await update?.(); } finally {
+          timeline.standing -= 1;
+          begin(key, realm);
+        }
       };
       begin(key, realm);
       const options = typeof given === 'object' && given ? { ...given, update: followed } : followed;
@@ -160,55 +218,4 @@
   });
   listen(self, 'popstate', () => end(travel), true);
   listen(self, 'hashchange', () => end(fragment), true);
-  // Images, whether in the document or not; scripts, style sheets and frames when they are inserted; images and style
-  // sheets in the document whose attributes ask for another one.
-  const shown = (element) => ({ alive: () => realm.alive() && element.isConnected });
-  const loadsAnywhere = (element) => element instanceof HTMLImageElement || element instanceof HTMLScriptElement;
-  function awaited(element) {
-    begin(element, loadsAnywhere(element) ? realm : shown(element));
-    const once = { once: true, capture: true };
-    for (const type of ['load', 'error']) element.addEventListener(type, () => end(element), once);
-  }
-  for (const name of ['src', 'srcset']) {
-    const source = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, name);
-    Object.defineProperty(HTMLImageElement.prototype, name, {
-      ...source,
-      set(value) {
-        source.set.call(this, value);
-        if (this.loading !== 'lazy' && this.getAttribute(name)) awaited(this);
-      },
-    });
-  }
-  const loaded = new WeakSet();
-  listen(document, 'load', (event) => loaded.add(event.target), true);
-  const PICTURE = 'img:is([src], [srcset]):not([loading=lazy]), image:is([href], [*|href])';
-  const STYLE = 'link[rel~=stylesheet][href]:not([disabled])';
-  const LOADING = `${PICTURE}, ${STYLE}, script[src], iframe[src], iframe[srcdoc]`;
-  const isLoading = (element) => !loaded.has(element) && !(element instanceof HTMLImageElement && element.complete);
-  function asksAnew(element, { attributeName: name, oldValue }) {
-    if (!element.matches(`${PICTURE}, ${STYLE}`)) return false;
-    if (element instanceof HTMLImageElement) return !element.complete;
-    return element.getAttribute(name) !== oldValue && (name === 'href' || element.sheet === null);
-  }
-  // A style sheet in the page's own text may ask for others.
-  const asksForMore = (element) => element instanceof HTMLStyleElement && element.textContent.includes('@import');
-  function changed(record) {
-    const element = record.target.closest('picture')?.querySelector('img') ?? record.target;
-    if (asksAnew(element, record)) awaited(element);
-    else if (!element.matches(`${PICTURE}, ${STYLE}`)) end(element); // it asks for nothing any more
-  }
-  const ASKED = ['src', 'srcset', 'sizes', 'href', 'rel', 'media', 'type', 'disabled'];
-  new MutationObserver((records) => {
-    if (document.readyState !== 'complete') return; // the sandbox waits for the document itself
-    for (const record of records) {
-      if (record.type === 'attributes' && record.target.matches('img, picture > source, image, link')) changed(record);
-      for (const node of record.addedNodes) {
-        if (asksForMore(record.target)) awaited(record.target);
-        if (!(node instanceof Element)) continue;
-        const inserted = [...node.querySelectorAll(LOADING), ...(node.matches(LOADING) ? [node] : [])];
-        inserted.filter(isLoading).forEach(awaited);
-        [node, ...node.querySelectorAll('style')].filter(asksForMore).forEach(awaited);
-      }
-    }
-  }).observe(document, { childList: true, subtree: true, attributeFilter: ASKED, attributeOldValue: true });
 })();

@@ -1,27 +1,24 @@
-// What the browser tells a page with its own frames: sizes, intersections and scrolling. A callback that moved what the
+// What the browser tells a page with its own frames. A callback that changed something (changes.js) or moved what the
 // page wants to hear of is followed by a frame of the browser, so that the news has the time of what caused it.
 (() => {
   'use strict';
-  const { timeline, frames } = self.__clock;
+  const { timeline, livingRealms, frames, change, method, getter } = self.__clock;
+  const box = method(Element, 'getBoundingClientRect'), parentElement = getter(self.Node, 'parentElement');
   timeline.observers ??= createObservers();
-  const { watch, forget, scrolled } = timeline.observers;
+  const { watch, forget } = timeline.observers;
 
   function createObservers() {
+    let seen = -1; // what the page has run when it was last looked at
     const targets = new Map(); // observer -> Map of targets, each to where it was when last looked at
-    let moved = false; // something has scrolled since the last frame of the browser
     function place(target) {
-      const { x, y, width, height } = target.getBoundingClientRect();
-      const around = target.parentElement?.getBoundingClientRect();
-      return [x, y, width, height, around?.width, around?.height, innerWidth, innerHeight].join();
+      const { x, y, width, height } = box(target), parent = parentElement(target), around = parent && box(parent);
+      return [x, y, width, height, around?.width, around?.height].join();
     }
     timeline.settlers.unshift(async () => {
-      let news = moved;
-      moved = false;
-      for (const one of timeline.realms) { // by the focus, a fragment or the history
-        const { scrollX, scrollY } = one.self;
-        news ||= (one.scrolled?.[0] ?? scrollX) !== scrollX || (one.scrolled?.[1] ?? scrollY) !== scrollY;
-        one.scrolled = [scrollX, scrollY];
-      }
+      let news = timeline.changed;
+      timeline.changed = false;
+      if (seen !== timeline.ran) for (const one of livingRealms()) news = one.look() || news;
+      seen = timeline.ran;
       for (const places of targets.values()) {
         for (const [target, before] of places) {
           const now = place(target);
@@ -29,8 +26,9 @@
           places.set(target, now);
         }
       }
-      if (news) await frames.shown();
-      return news;
+      if (!news) return false;
+      await frames.shown();
+      return true;
     });
     return {
       watch(observer, target) {
@@ -41,7 +39,6 @@
         if (target) targets.get(observer)?.delete(target);
         if (!target || !targets.get(observer)?.size) targets.delete(observer);
       },
-      scrolled() { moved = true; },
     };
   }
 
@@ -61,14 +58,14 @@
       const scroll = owner[name];
       if (!scroll) continue;
       owner[name] = function (...values) {
-        scrolled();
+        change();
         return scroll.apply(this, values.length === 1 ? [sudden(values[0])] : values);
       };
     }
   }
   for (const name of ['scrollTop', 'scrollLeft']) {
     const native = Object.getOwnPropertyDescriptor(Element.prototype, name);
-    const set = function (value) { scrolled(); native.set.call(this, value); };
+    const set = function (value) { change(); native.set.call(this, value); };
     Object.defineProperty(Element.prototype, name, { ...native, set });
   }
 })();

@@ -1,9 +1,12 @@
 // What the sandbox calls in the top document, and what keeps the picture still between the calls.
 (() => {
   'use strict';
-  const { timeline, realm, native, listeners, listen, advance, play, pause, nativeFrame, sleep } = self.__clock;
+  const { timeline, realm, native, listeners, listen, advance, play, pause, reset, nativeFrame, sleep } = self.__clock;
+  const { method, getter, then } = self.__clock;
+  const readyState = getter(Document, 'readyState'), querySelector = method(Document, 'querySelector');
   const STORED = 'sandbox clock'; // in sessionStorage, only while one document follows another
   const LONGEST_NAVIGATION_MS = 10_000; // real
+  const PATIENCE_MS = 50, DISPLAY_MS = 1000 / 60; // real
 
   // ---- no motion on real time ----
   // The text cursor stands, or where that cannot be asked for it is not shown.
@@ -12,7 +15,9 @@
   const still = new CSSStyleSheet();
   // Nor does the theme's bar of an unknown length.
   const bar = 'progress:indeterminate { appearance: none }';
-  still.replaceSync(`${caret} * { scroll-behavior: auto !important } ${bar}`);
+  // Nor images, where the browser knows the property (launch.py).
+  const images = '* { image-animation: paused !important }';
+  still.replaceSync(`${caret} * { scroll-behavior: auto !important } ${bar} ${images}`);
   document.adoptedStyleSheets.push(still);
 
   // ---- a document that the page writes anew ----
@@ -56,14 +61,14 @@
     const { now, until, past, random, seed, playing } = timeline;
     const rate = playing?.rate ?? null;
     try {
-      sessionStorage.setItem(STORED, JSON.stringify({ now, until, past, random, seed, rate }));
+      self.sessionStorage.setItem(STORED, JSON.stringify({ now, until, past, random, seed, rate }));
     } catch (opaqueOrigin) { /* nothing of this origin follows */ }
   }, true);
   function arrive() {
     let stored = null;
     try {
-      stored = sessionStorage.getItem(STORED);
-      sessionStorage.removeItem(STORED);
+      stored = self.sessionStorage.getItem(STORED);
+      self.sessionStorage.removeItem(STORED);
     } catch (opaqueOrigin) { /* as above */ }
     if (stored === null) return;
     const { rate, ...state } = JSON.parse(stored);
@@ -78,6 +83,21 @@
     leaving = null;
   });
 
+  // ---- no pointer before the first step ----
+  // A window that is new finds the machine's own pointer in its corner, before the page's script or in the middle of it.
+  let pointerless = timeline.now === 0 && timeline.past === 0;
+  const MOVES = ['over', 'enter', 'move'].flatMap((kind) => [`pointer${kind}`, `mouse${kind}`]);
+  for (const kind of MOVES) {
+    listen(self, kind, (event) => {
+      pointerless &&= event.isTrusted && event.screenX === 0 && event.screenY === 0;
+      if (pointerless) event.stopImmediatePropagation();
+    }, true);
+  }
+  function begin(seed) {
+    pointerless = false;
+    reset(seed);
+  }
+
   // ---- one call a step ----
   // Scrolling by the wheel happens in the compositor and reaches the page with one of its next frames; a listener that
   // may prevent it makes the browser wait for the page before it acknowledges the wheel.
@@ -86,10 +106,15 @@
     await nativeFrame();
     await nativeFrame();
   }
-  const { toDataURL } = HTMLCanvasElement.prototype; // the page may put another in its place
+  const { toDataURL } = HTMLCanvasElement.prototype; // the page may put another in its place, here and below
+  const [width, height, pixelRatio] = ['innerWidth', 'innerHeight', 'devicePixelRatio'].map((name) => {
+    const { get } = Object.getOwnPropertyDescriptor(self, name);
+    return () => get.call(self);
+  });
   function canvasImage() {
-    const canvas = self.game?.canvas ?? document.querySelector('canvas');
-    const covers = canvas && canvas.width === innerWidth && canvas.height === innerHeight && devicePixelRatio === 1;
+    const canvas = self.game?.canvas ?? querySelector(document, 'canvas');
+    const alone = canvas && timeline.surface.picker === null;
+    const covers = alone && canvas.width === width() && canvas.height === height() && pixelRatio() === 1;
     try {
       return covers ? toDataURL.call(canvas, 'image/png') : null;
     } catch (taintedOrNoCanvas) {
@@ -98,7 +123,7 @@
   }
   let loaded = false; // once is enough: a document that the page writes to without an end never is again
   async function observe(duration, withCanvas, read, rate) {
-    if (!loaded && document.readyState !== 'complete') {
+    if (!loaded && readyState(document) !== 'complete') {
       await new Promise((resolve) => self.addEventListener('load', resolve, { once: true }));
     }
     loaded = true;
@@ -112,12 +137,26 @@
   // frame and calls `goOn` until there is the call's own answer; a document that has followed meanwhile begins `resume`.
   let work = null, ask = null, wished = false;
   timeline.wish = () => { wished = true; ask?.(); };
+  // Work of the browser that time stands for may need frames, too: pictures that it decodes, transitions of views.
+  async function wishWhileItLasts(lasting) {
+    let over = false, beats = -1;
+    const end = () => { over = true; };
+    then(lasting, end, end);
+    while (!over && work === lasting) {
+      await sleep(beats === timeline.beats ? DISPLAY_MS : PATIENCE_MS);
+      if (!over && beats === timeline.beats) timeline.wish();
+      beats = timeline.beats;
+    }
+  }
   function goOn(resume) {
-    work ??= resume();
+    if (!work) {
+      work = resume();
+      wishWhileItLasts(work);
+    }
     return new Promise((resolve, reject) => {
       ask = () => { ask = null; wished = false; resolve(null); };
       if (wished) ask();
-      work.then(resolve, reject);
+      then(work, resolve, reject);
     });
   }
   function wishing(begin) {
@@ -125,6 +164,6 @@
     wished = false;
     return goOn(begin);
   }
-  Object.assign(self.__clock, { observe, settleScroll, wishing, goOn });
+  Object.assign(self.__clock, { begin, observe, settleScroll, wishing, goOn });
   Object.freeze(self.__clock);
 })();

@@ -1,9 +1,20 @@
 // What tells a page the time, and chance: all of it read from the timeline.
 (() => {
   'use strict';
-  const { EPOCH_MS, timeline, realm, native, listen } = self.__clock;
-  const wallTime = () => EPOCH_MS + Math.floor(timeline.now);
-  const sinceOrigin = () => timeline.now - realm.origin;
+  const { EPOCH_MS, timeline, realm, native, listen, nextTask } = self.__clock;
+  // A loop that waits for a time reads it again and again: time moves on by that, for everybody.
+  const MOST_READINGS = 5_000; // within a task, at which time stands
+  const READING_MS = 0.25; // each further one
+  const COUNTED_FROM = 1_000; // readings after which the end of the task is looked for
+  timeline.readings ??= 0;
+  function now() {
+    timeline.readings += 1;
+    if (timeline.readings === COUNTED_FROM) nextTask().then(() => { timeline.readings = 0; });
+    if (timeline.readings > MOST_READINGS) timeline.now += READING_MS;
+    return timeline.now;
+  }
+  const wallTime = () => EPOCH_MS + Math.floor(now());
+  const sinceOrigin = () => now() - realm.origin;
   const define = (target, name, descriptor) =>
     Object.defineProperty(target, name, { configurable: true, enumerable: false, ...descriptor });
 
@@ -103,17 +114,34 @@
   };
   // What the browser itself measured took no virtual time.
   const byPage = (entry) => /^(mark|measure)$/.test(entry.entryType);
-  const kinds = Object.getOwnPropertyNames(self).filter((name) => /^(Performance|LargestC|LayoutS)/.test(name));
-  for (const kind of kinds) {
-    if (!(self[kind].prototype instanceof PerformanceEntry || self[kind] === self.PerformanceEntry)) continue;
+  const isMeasured = (name) => /^Performance(Entry|ScriptTiming)$/.test(name) ||
+    (/^[A-Z]\w*(Entry|Timing|Mark|Measure|Paint|Shift)$/.test(name) && self[name].prototype instanceof PerformanceEntry);
+  for (const kind of Object.getOwnPropertyNames(self).filter(isMeasured)) {
     self[kind].prototype.toJSON = plain;
     if ('navigationId' in self[kind].prototype) { // drawn by the browser
       define(self[kind].prototype, 'navigationId', { get() { return 1; } });
     }
     for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(self[kind].prototype))) {
-      if (!get || !/(Start|End|Time|Complete|Interactive|^duration)$/.test(name)) continue;
+      if (!get || !/(Start|End|Time|Timestamp|Complete|Interactive|Duration|^duration|Restart|^interactionId)$/.test(name)) continue;
       define(self[kind].prototype, name, { get() { const value = get.call(this); return byPage(this) ? value : 0; } });
     }
+  }
+  const { PerformanceMark } = self;
+  define(self, 'PerformanceMark', { writable: true, value: new Proxy(PerformanceMark, {
+    construct: (target, [name, options], made) =>
+      Reflect.construct(target, [name, { startTime: sinceOrigin(), ...options }], made),
+  }) });
+  PerformanceMark.prototype.constructor = self.PerformanceMark;
+  if (self.IntersectionObserverEntry) define(IntersectionObserverEntry.prototype, 'time', { get: sinceOrigin });
+
+  // ---- what the machine and its load would tell ----
+  const OF_MACHINE = { Navigator: { hardwareConcurrency: 4 }, WorkerNavigator: { hardwareConcurrency: 4 },
+    NetworkInformation: { rtt: 50, downlink: 10, effectiveType: '4g' },
+    MemoryInfo: { jsHeapSizeLimit: 2 ** 32, totalJSHeapSize: 10 ** 7, usedJSHeapSize: 10 ** 7 } };
+  const prototypes = { MemoryInfo: performance.memory && Object.getPrototypeOf(performance.memory) };
+  for (const [kind, values] of Object.entries(OF_MACHINE)) {
+    const prototype = prototypes[kind] ?? self[kind]?.prototype;
+    for (const [name, value] of Object.entries(prototype ? values : {})) define(prototype, name, { get: () => value });
   }
 
   // ---- events: the time at which they came, for all that wait for input; otherwise when first asked ----

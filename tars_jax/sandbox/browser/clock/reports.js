@@ -1,4 +1,5 @@
-// Loads that no call and no element of the page tells of: modules by `import()`, pictures that a style asks for.
+// What the browser reports of loads: of those that no call and no element of the page tells of, as modules by `import()`
+// and pictures that a style asks for, and whether an element has asked for anything (elements.js).
 //
 // The site's answers carry a policy that forbids nothing and reports such requests (REPORTING in __init__.py). A report
 // comes in a task, before time goes on; that of what a module imports, before anything sees the module itself come.
@@ -6,6 +7,7 @@
   'use strict';
   const { timeline, realm, native, inWindow, listen, nextTask } = self.__clock;
   const { begin, end } = timeline.loads;
+  const { called } = self.__clock;
   timeline.imports ??= createImports();
   const REPORTER = '//clock.invalid';
   // What has come already, or needs no request, is imported in tasks of the browser alone: before all else that settles.
@@ -53,12 +55,22 @@
     if (document.readyState === 'complete') ask(address, () => { new Image().src = address; }); // loads.js waits for it
   }
 
+  // Style sheets and JSON that scripts import are modules as well, which evaluate nothing.
+  function awaitData(address, type) {
+    const key = {};
+    begin(key, realm);
+    import(address, { with: { type } }).catch(() => {}).then(nextTask).then(() => end(key));
+  }
+
   listen(self, 'securitypolicyviolation', (event) => {
     if (!event.originalPolicy.includes(REPORTER)) return;
     event.stopImmediatePropagation();
     const { blockedURI: address, effectiveDirective: directive } = event;
+    const ofElement = self.__clock.reported?.(address);
     if (isExpected(address)) return;
     if (directive === 'img-src') awaitPicture(address);
-    else awaitModule(address);
+    else if (directive === 'script-src-elem') awaitModule(address);
+    else if (directive === 'style-src-elem' && !ofElement) awaitData(address, 'css');
+    else if (directive === 'connect-src' && !ofElement && !called.has(address)) awaitData(address, 'json');
   }, true);
 })();

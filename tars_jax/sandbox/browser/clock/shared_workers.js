@@ -6,7 +6,8 @@
   'use strict';
   const clock = self.__clock;
   const { timeline, realm, advanceTo, next, reset } = clock;
-  const { ATTACH, SENT, createChild, clocked, start, unmark } = clock.children;
+  const { ATTACH, SENT, createChild, clocked, ofClock, start, unmark } = clock.children;
+  const { arrived } = clock.ports;
   const { SharedWorker } = self;
   const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
 
@@ -27,9 +28,9 @@
         const child = createChild(timeline.workers++, realm.alive, true, () => hears);
         const { reset: resetWith } = child;
         child.reset = (now, ofChild, seed) => resetWith(now, seed); // the same over each link
-        port1.onmessage = () => child.attach(port1);
+        port1.onmessage = () => child.attach(ofClock(port1));
         this.addEventListener('error', () => child.end(), { once: true });
-        port.addEventListener('message', () => child.heard());
+        port.addEventListener('message', ({ ports }) => { ports.forEach(arrived); child.heard(); });
         port.postMessage({ [ATTACH]: port2, started }, [port2]);
         const { postMessage, start: begin, close } = port;
         Object.assign(port, {
@@ -72,9 +73,10 @@
   self.addEventListener('connect', ({ ports: [port] }) => {
     let link = null, early = 0; // messages that it posts before it listens
     port.addEventListener('message', (event) => {
+      event.ports.forEach(arrived);
       if (event.data?.[ATTACH]) {
         event.stopImmediatePropagation();
-        link = follow(event.data[ATTACH], event.data.started);
+        link = follow(ofClock(event.data[ATTACH]), event.data.started);
         link.posted = early;
         return;
       }

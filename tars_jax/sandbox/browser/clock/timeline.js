@@ -15,8 +15,11 @@
     Date,
     now: performance.now.bind(performance),
     setTimeout: self.setTimeout.bind(self),
-    postTask: self.scheduler?.postTask.bind(scheduler),
+    clearTimeout: self.clearTimeout.bind(self),
+    postMessage: MessagePort.prototype.postMessage,
+    postTask: scheduler.postTask.bind(scheduler),
     requestAnimationFrame: self.requestAnimationFrame?.bind(self),
+    cancelAnimationFrame: self.cancelAnimationFrame?.bind(self),
   };
   const inWindow = typeof window === 'object';
 
@@ -39,9 +42,35 @@
     turn: Promise.resolve(), // advances wait for one another
     moving: false, // an advance is under way
     playing: null,
+    ran: 0, news: 0, // go on whenever something of the page may have run, and has changed something
+    standing: 0, // transitions of views whose callbacks run: until then there are no frames
+    beats: 0, // goes on while time does not stand for one thing
   };
-  // `alive` looks the document up at each call: the first document of a window may hand the window to the next one.
-  const realm = { self, origin: timeline.now, alive: () => !inWindow || document.defaultView !== null };
+  // Methods and properties as the browser has them: a page may put others in their place, and the elements of a form and
+  // of a document may have their names.
+  const { apply } = Reflect;
+  function method(owner, name) {
+    const work = owner?.prototype[name];
+    return work && ((target, ...values) => apply(work, target, values));
+  }
+  function getter(owner, name) {
+    const { get } = Object.getOwnPropertyDescriptor(owner.prototype, name);
+    return (target) => apply(get, target, []);
+  }
+  const addEventListener = method(EventTarget, 'addEventListener');
+  const then = method(Promise, 'then');
+
+  // Whether the window still shows a document of this realm: what another one shows may be of another origin, and then
+  // nothing may be asked of it. The document is looked up at each call, as the first one may hand the window to the next.
+  const viewOf = inWindow && getter(Document, 'defaultView');
+  function alive() {
+    try {
+      return !inWindow || (self.document === document && viewOf(document) === self);
+    } catch (otherOrigin) {
+      return false;
+    }
+  }
+  const realm = { origin: timeline.now, alive, document: () => (inWindow ? document : null) };
   timeline.realms.add(realm);
   timeline.first ??= realm;
   // Parts `{realm?, ...}` that documents have registered, less those of documents that are gone.
@@ -52,24 +81,30 @@
     return parts;
   }
 
+  function livingRealms() {
+    for (const one of timeline.realms) if (!one.alive()) timeline.realms.delete(one);
+    return [...timeline.realms];
+  }
+
   // Listeners of the clock. What takes those of the page away from a document and its window adds these again (page.js).
   const listeners = [];
   function listen(target, ...listener) {
     listeners.push([target, ...listener]);
-    target.addEventListener(...listener);
+    addEventListener(target, ...listener);
   }
 
   // ---- tasks ----
   // The listeners of one message run as tasks do: each with an empty stack, so that all promise reactions of one run
   // before the next, and with errors reported as uncaught.
-  const channel = new MessageChannel();
+  const channel = new MessageChannel(), postMessage = method(MessagePort, 'postMessage');
   channel.port1.start();
   function inTask(callbacks) {
+    if (callbacks.length) timeline.ran += 1;
     return new Promise((resolve) => {
       for (const callback of [...callbacks, resolve]) {
-        channel.port1.addEventListener('message', () => callback(), { once: true });
+        addEventListener(channel.port1, 'message', () => callback(), { once: true });
       }
-      channel.port2.postMessage(null);
+      postMessage(channel.port2, null);
     });
   }
   const nextTask = () => inTask([]);
@@ -77,26 +112,41 @@
   async function ended(part, work) {
     if (!part.realm || part.realm === realm) return work;
     let over = false, value, failure;
-    work.then((found) => { [over, value] = [true, found]; }, (error) => { [over, failure] = [true, { error }]; });
+    then(work, (found) => { [over, value] = [true, found]; }, (error) => { [over, failure] = [true, { error }]; });
     while (!over && part.realm.alive()) await nextTask();
     if (failure) throw failure.error;
     return value;
   }
   const sleep = (ms) => new Promise((resolve) => native.setTimeout(resolve, ms));
-  const nativeFrame = (callbacks = []) => new Promise((resolve) => {
-    for (const callback of [...callbacks, resolve]) native.requestAnimationFrame(() => callback());
-    timeline.wish?.(); // page.js
-  });
+  const nativeFrame = (callbacks = []) => (timeline.standing ? inTask(callbacks) : new Promise((resolve) => {
+    let there = false;
+    const asked = [...callbacks, resolve].map((callback) => native.requestAnimationFrame(() => {
+      there = true;
+      callback();
+    }));
+    timeline.wish?.(() => there, () => { // page.js, display.js
+      for (const number of asked) native.cancelAnimationFrame(number);
+      inTask([...callbacks, resolve]);
+    });
+  }));
 
   // ---- moving time ----
   async function settle() {
-    await nextTask(); // what the page posted to itself
-    let rounds = 0;
+    timeline.beats += 1;
+    await timeline.rest(); // messages.js
+    const rounds = new Map();
     for (let index = 0; index < timeline.settlers.length;) {
-      const more = await timeline.settlers[index]();
-      if (more) await nextTask(); // what was waited for may have asked for more
-      index = more && ++rounds < MOST_ROUNDS ? 0 : index + 1;
+      const settler = timeline.settlers[index];
+      const more = await settler();
+      rounds.set(settler, (rounds.get(settler) ?? 0) + 1);
+      if (more) {
+        timeline.ran += 1;
+        timeline.news += 1;
+        await timeline.rest(); // what was waited for may have asked for more
+      }
+      index = more && rounds.get(settler) < (settler.most ?? MOST_ROUNDS) ? 0 : index + 1;
     }
+    timeline.settled();
   }
   function next() {
     let first = null;
@@ -121,11 +171,13 @@
     }
   }
   function inTurn(work) {
-    const turn = timeline.turn.then(async () => {
+    const turn = then(timeline.turn, async () => {
       timeline.moving = true;
+      timeline.ran += 1; // input
+      timeline.news += 1;
       try { await work(); } finally { timeline.moving = false; }
     });
-    timeline.turn = turn.catch(() => {});
+    timeline.turn = then(turn, () => {}, () => {});
     return turn;
   }
   // Moves time by `duration` ms as fast as the machine can, or at `rate` virtual seconds a second: with the same events
@@ -170,12 +222,12 @@
     timeline.past += timeline.now;
     timeline.now = timeline.until = 0;
     timeline.seed = timeline.random = Math.trunc(Number(seed)) >>> 0;
-    for (const one of timeline.realms) one.origin = 0;
+    for (const one of livingRealms()) one.origin = 0;
   }
 
   Object.defineProperty(self, '__clock', { value: {
-    EPOCH_MS, timeline, realm, native, inWindow,
-    living, listeners, listen, ended, inTask, nextTask, sleep, nativeFrame,
+    EPOCH_MS, timeline, realm, native, inWindow, method, getter, then,
+    living, livingRealms, listeners, listen, ended, inTask, nextTask, sleep, nativeFrame,
     next, advance, advanceTo, play, pause, reset,
   } });
 })();

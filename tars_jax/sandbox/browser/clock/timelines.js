@@ -2,10 +2,11 @@
 // document's own timeline alone. So their animations are put on that one, and the page sees the timeline that it gave.
 (() => {
   'use strict';
-  const { timeline, realm } = self.__clock;
+  const { timeline, realm, getter } = self.__clock;
+  const timelineOf = getter(Document, 'timeline');
   const made = new WeakMap(); // DocumentTimeline -> its origin, ms after that of the document
   const given = new WeakMap(); // Animation -> the timeline that the page put it on
-  const placed = (one) => (made.has(one) ? document.timeline : one);
+  const placed = (one) => (made.has(one) ? timelineOf(document) : one);
   function noted(animation, one) {
     if (made.has(one)) given.set(animation, one);
     else given.delete(animation);
@@ -33,7 +34,7 @@
   Element.prototype.animate = { animate(keyframes, options) {
     const one = options?.timeline;
     if (!made.has(one)) return animate.apply(this, arguments);
-    return noted(animate.call(this, keyframes, { ...options, timeline: document.timeline }), one);
+    return noted(animate.call(this, keyframes, { ...options, timeline: timelineOf(document) }), one);
   } }.animate;
 
   const on = Object.getOwnPropertyDescriptor(Animation.prototype, 'timeline');
@@ -54,6 +55,7 @@
   self.__clock.originOf = (animation) => {
     const one = given.get(animation);
     if (one) return made.get(one);
-    return on.get.call(animation) === document.timeline ? 0 : null;
+    return on.get.call(animation) === timelineOf(document) ? 0 : null;
   };
+  self.__clock.timelineOf = timelineOf;
 })();

@@ -3,7 +3,8 @@
   'use strict';
   const { timeline, realm, living, ended, inTask, nextTask, nativeFrame } = self.__clock;
   const FRAMES_PER_SECOND = 60;
-  const MAX_NESTING = 5, NESTED_DELAY_MS = 4; // HTML standard, timer initialisation steps
+  const TIMER = { most: 5, least: 4 }; // nesting, and ms when it is deeper: HTML standard, timer initialisation steps
+  const TASK = { most: 1_000, least: 1 }; // a chain of tasks without an end lets time go on
   const IDLE_AFTER_MS = 1, IDLE_FOR_MS = 10;
   const RANKS = { 'user-blocking': 0, 'user-visible': 1, background: 2 };
 
@@ -12,7 +13,7 @@
   const { timers, frames } = timeline;
 
   function createTimers() {
-    const waiting = new Map(); // id -> {due, rank, order, delay, repeat, nesting, run, realm}
+    const waiting = new Map(); // id -> {due, rank, order, delay, repeat, nesting, most, least, run, realm}
     let lastId = 0, order = 0, nesting = 0; // nesting of the timer that runs now
     const before = (a, b) => a.due - b.due || a.rank() - b.rank() || a.order - b.order;
     function first() {
@@ -23,7 +24,7 @@
       }
       return found;
     }
-    const clamped = (timer) => (timer.nesting > MAX_NESTING ? Math.max(timer.delay, NESTED_DELAY_MS) : timer.delay);
+    const clamped = ({ delay, nesting: depth, most, least }) => (depth > most ? Math.max(delay, least) : delay);
     const schedule = (timer) => Object.assign(timer, { due: timeline.now + clamped(timer), order: ++order });
     const source = {
       due: () => first()?.due ?? Infinity,
@@ -46,9 +47,9 @@
     timeline.sources.push(source);
     return {
       newId: () => ++lastId,
-      add(run, owner, delay, { repeat = false, rank = () => RANKS['user-visible'] } = {}) {
+      add(run, owner, delay, { repeat = false, rank = () => RANKS['user-visible'], kind = TIMER } = {}) {
         const id = ++lastId;
-        waiting.set(id, schedule({ id, run, delay, repeat, rank, nesting: nesting + 1, realm: owner }));
+        waiting.set(id, schedule({ id, run, delay, repeat, rank, nesting: nesting + 1, ...kind, realm: owner }));
         return id;
       },
       remove: (id) => { waiting.delete(Number(id)); },
@@ -80,6 +81,7 @@
     timeline.sources.push(source);
     // A frame of the browser between two callbacks, with what it posts at its end, and what that posts.
     async function shown(callbacks = []) {
+      timeline.ran += 1;
       await nativeFrame(callbacks);
       await nextTask();
       await nextTask();
@@ -128,6 +130,21 @@
     timers.add(() => controller.abort(reason()), realm, milliseconds(delay));
     return controller.signal;
   };
+  const { wait, waitAsync, notify } = Atomics;
+  Atomics.wait = { wait(array, index, value, timeout) {
+    const how = wait.call(Atomics, array, index, value, timeout);
+    if (how === 'timed-out') timeline.now += Math.max(0, Number(timeout));
+    return how;
+  } }.wait;
+  if (waitAsync) Atomics.waitAsync = { waitAsync(array, index, value, timeout) {
+    if (!(Number(timeout) > 0 && timeout < Infinity)) return waitAsync.call(Atomics, array, index, value, timeout);
+    const waits = waitAsync.call(Atomics, array, index, value);
+    if (!waits.async) return waits;
+    let late = false;
+    const id = timers.add(() => { late = true; notify.call(Atomics, array, index, 1); }, realm, Number(timeout));
+    const told = waits.value.then((how) => { timers.remove(id); return late ? 'timed-out' : how; });
+    return { async: true, value: told };
+  } }.waitAsync;
   if (self.scheduler) {
     Scheduler.prototype.postTask = function postTask(callback, { delay = 0, signal, priority } = {}) {
       return new Promise((resolve, reject) => {
@@ -135,7 +152,7 @@
         const rank = () => RANKS[priority ?? signal?.priority ?? 'user-visible'];
         const id = timers.add(() => {
           try { resolve(callback()); } catch (error) { reject(error); }
-        }, realm, milliseconds(delay), { rank });
+        }, realm, milliseconds(delay), { rank, kind: TASK });
         signal?.addEventListener('abort', () => { timers.remove(id); reject(signal.reason); });
       });
     };

@@ -25,7 +25,7 @@ class Access:
             if hmac.compare_digest(owner.key.encode(), given.encode()):
                 return owner
         raise RequestError(
-            "the key is missing or wrong; it takes the header Authorization: Bearer KEY",
+            "the header Authorization must be Bearer KEY; got no key, or a wrong one",
             status=401,
             code="invalid_api_key",
             headers={"WWW-Authenticate": "Bearer"},

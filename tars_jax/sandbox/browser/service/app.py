@@ -1,4 +1,4 @@
-"""The browser service as an ASGI application: which path leads where, and the door before all of them."""
+"""The browser service as an ASGI application: which path leads where, and what admits requests to all of them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.service.access import Access
 from tars_jax.sandbox.browser.service.config import PACKAGE, ServiceConfig
 from tars_jax.sandbox.browser.service.debugging import Debugging
-from tars_jax.sandbox.browser.service.errors import ACCIDENT
 from tars_jax.sandbox.browser.service.page_routes import PageRoutes
 from tars_jax.sandbox.browser.service.session_routes import SessionRoutes
 from tars_jax.sandbox.browser.sessions import Sessions
-from tars_jax.web.door import Body, require_local_name
 from tars_jax.web.protocol import RequestError
-from tars_jax.web.responses import JsonResponse, error_response, refuse
+from tars_jax.web.request_limits import Body, require_local_name
+from tars_jax.web.responses import JsonResponse, error_response, http_error, internal_error, refuse
 
 LIVE = PACKAGE / "sandbox" / "browser" / "service" / "live"
 SHOWN = {"live.js": "text/javascript", "live.css": "text/css", "input.js": "text/javascript"}
-# The live page shows pictures of pages that it does not trust: it runs its own code and nothing else.
+# The live page shows screenshots of pages that it does not trust: it runs its own code and nothing else.
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
 
 
@@ -80,19 +79,19 @@ def make_app(config: ServiceConfig, sessions: Sessions) -> ASGIApp:
             Route(f"{one}/downloads", pages.downloads, methods=["GET"]),
             Route(f"{one}/downloads/{{number}}", pages.download, methods=["GET"]),
             Route(f"{one}/call", pages.call, methods=["POST"]),
-            Route(f"{one}/picture", pages.picture, methods=["GET"]),
+            Route(f"{one}/screenshot", pages.screenshot, methods=["GET"]),
             Route(f"{one}/events", pages.events, methods=["GET"]),
             Route(f"{one}/person", pages.person, methods=["POST"]),
             WebSocketRoute(f"{one}/cdp", debugging.connect),
         ],
-        exception_handlers={RequestError: request_error, HTTPException: _http_error, Exception: _accident},
+        exception_handlers={RequestError: request_error, HTTPException: http_error, Exception: internal_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return _Door(app, config)
+    return _Admission(app, config)
 
 
-class _Door:
+class _Admission:
     """An ASGI application around another one: foreign names, large and slow bodies stay outside."""
 
     def __init__(self, app: ASGIApp, config: ServiceConfig) -> None:
@@ -127,18 +126,3 @@ class _Door:
 
         with contextlib.suppress(InputError):
             await self._app(scope, receive, shorter)
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    """Of the router: no such path, or not this method."""
-    assert isinstance(error, HTTPException)
-    path = request.url.path[:200]
-    words = {404: f"there is no {path!r} here", 405: f"{path!r} does not take {request.method[:20]!r}"}
-    return error_response(
-        RequestError(words.get(error.status_code, error.detail), status=error.status_code, headers=error.headers)
-    )
-
-
-async def _accident(request: Request, error: Exception) -> Response:
-    """A defect of the server. Its traceback goes to the log, not to the client."""
-    return error_response(RequestError("an error of the server; its log says more", status=500, code=ACCIDENT))

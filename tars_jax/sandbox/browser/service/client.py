@@ -23,15 +23,16 @@ from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxF
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.service.config import folder_name
-from tars_jax.sandbox.browser.service.errors import ACCIDENT, BUSY, ENDED, FAILURE, HELD, PAGE_ERROR, QUOTA
+from tars_jax.sandbox.browser.service.errors import BUSY, ENDED, FAILURE, FULL, HELD, PAGE_ERROR, QUOTA
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
 from tars_jax.sandbox.browser.site import Site
 from tars_jax.web.connections import Connections
-from tars_jax.web.protocol import to_json
+from tars_jax.web.protocol import INTERNAL_ERROR, to_json
 
 log = logging.getLogger(__name__)
 ADDRESS_VARIABLE, KEY_VARIABLE = "TARS_JAX_BROWSER_SERVICE", "TARS_JAX_BROWSER_KEY"
 PAUSE_S = 0.2  # between two attempts to reach the service
+FULL_PAUSE_S = 2.0  # between two attempts where its disk is full: each may go a page's whole way again
 
 
 def browsers(config: BrowserConfig) -> BrowserManager | BrowserClient:
@@ -45,16 +46,16 @@ def browsers(config: BrowserConfig) -> BrowserManager | BrowserClient:
         return BrowserManager(config)
     key = os.environ.get(KEY_VARIABLE)
     if not key:
-        raise InputError(f"{KEY_VARIABLE} is missing; {ADDRESS_VARIABLE}={address} takes an owner's key beside it")
+        raise InputError(f"{KEY_VARIABLE} must be an owner's key beside {ADDRESS_VARIABLE}={address}; got nothing")
     return BrowserClient(address, key, width=config.width, height=config.height)
 
 
 class BrowserClient:
     """Pages of a browser service; an async context manager.
 
-    A service that is out of reach (it is started again, for instance) is asked again for `patience_s`; a call that had
-    reached it is not carried out twice, and no page is opened twice. While the client lives it renews the leases of its
-    pages, however long the policy thinks; when it dies, the service collects them.
+    A service that is out of reach (it is started again, for instance) or whose disk is full is asked again for
+    `patience_s`; a call that had reached it is not carried out twice, and no page is opened twice. While the client
+    lives it renews the leases of its pages, however long the policy thinks; when it dies, the service collects them.
 
     Args:
         address: of the service, http://HOST:PORT.
@@ -145,6 +146,9 @@ class BrowserClient:
                 code, _, _ = (refusal[name] for name in ("code", "message", "param"))
             except (ValueError, LookupError, TypeError):  # not the service's words: something that stands between
                 raise SandboxFailure("service", f"{method} {path} was answered {received.status}") from None
+            if received.status == FULL and time.monotonic() < until:  # nothing was done; there may be room in a moment
+                await asyncio.sleep(FULL_PAUSE_S)
+                continue
             if code in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
                 await asyncio.sleep(PAUSE_S)
                 until = time.monotonic() + self.patience_s + asked_s
@@ -243,6 +247,6 @@ def _raised(error: dict[str, Any], path: str) -> Exception:
         return SessionEnded(path.split("/")[3])
     if code == QUOTA:
         return QuotaExceeded(message, own=True)
-    if code == ACCIDENT:
+    if code == INTERNAL_ERROR:
         return SandboxFailure("service", message)
     return InputError(f"browser service: {message}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.web.door import is_loopback
+from tars_jax.web.request_limits import is_loopback
 
 PACKAGE = Path(__file__).resolve().parents[3]  # tars_jax/
 OPERATOR = "operator"  # sees and ends the sessions of everybody
@@ -41,14 +41,14 @@ class ServiceConfig:
     def __post_init__(self) -> None:
         for field in ("open_seconds", "person_seconds", "max_body_bytes", "body_seconds", "stop_seconds"):
             if getattr(self, field) <= 0:
-                raise InputError(f"service.{field} is {getattr(self, field)}, it takes a value above 0")
+                raise InputError(f"service.{field} must be a value above 0; got {getattr(self, field)}")
         if not 0 <= self.port < 65536:
-            raise InputError(f"service.port is {self.port}, it takes 0 to 65535")
+            raise InputError(f"service.port must be 0 to 65535; got {self.port}")
         keys = [owner.key for owner in self.owners]
         if len(set(keys)) < len(keys) or any(len(key) < 8 or not key.isascii() or " " in key for key in keys):
-            raise InputError("service.owners takes a key of its own for each owner: ASCII, 8 characters or more")
+            raise InputError("the keys of service.owners must differ and be ASCII of 8 characters or more; got others")
         if OPERATOR not in (owner.name for owner in self.owners):
-            raise InputError(f"service.owners lacks {OPERATOR!r}, who sees the live page")
+            raise InputError(f"service.owners must name {OPERATOR!r}, who sees the live page; got others")
 
     @property
     def open_to_others(self) -> bool:
@@ -78,13 +78,13 @@ def read_owners(file: Path) -> tuple[Owner, ...]:
     except (OSError, ValueError) as error:
         raise InputError(f"{file} cannot be read as JSON: {error}") from error
     if not isinstance(values, dict):
-        raise InputError(f"{file} takes an object, owner -> {{key, sessions}}")
+        raise InputError(f"{file} must hold an object, owner -> {{key, sessions}}; got {type(values).__name__}")
     owners = []
     for name, value in values.items():
         known = isinstance(value, Mapping) and set(value) <= {"key", "sessions"}
         if not known or not isinstance(value.get("key"), str):
-            raise InputError(f'{file}: {name} takes an object {{"key": text, "sessions": whole number or absent}}')
+            raise InputError(f'{file}: {name} must be an object {{"key": text, "sessions": whole number}}; got others')
         if not (value.get("sessions") is None or (type(value["sessions"]) is int and value["sessions"] >= 0)):
-            raise InputError(f"{file}: {name}.sessions got {value['sessions']!r}; it takes a whole number, 0 or more")
+            raise InputError(f"{file}: {name}.sessions must be a whole number, 0 or more; got {value['sessions']!r}")
         owners.append(Owner(name, value["key"], value.get("sessions")))
     return tuple(owners)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 from collections.abc import Iterator
 
@@ -10,9 +11,11 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.web.protocol import RequestError
 
-PAGE_ERROR, FAILURE, QUOTA, BUSY, ENDED, HELD, ACCIDENT = (
-    "page_error", "sandbox_failure", "quota", "busy", "session_not_found", "held", "accident",
+PAGE_ERROR, FAILURE, QUOTA, BUSY, ENDED, HELD = (
+    "page_error", "sandbox_failure", "quota", "busy", "session_not_found", "held",
 )  # fmt: skip
+FULL = 507  # Insufficient Storage (RFC 4918): nothing has been done
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LONGEST_WORD = 64  # characters of a word `once`
 FIELD = re.compile(r"[a-z_]+(\[\d+\])?(\.[a-z_]+)*")
 
@@ -33,4 +36,9 @@ def typed_errors(param: str | None = None) -> Iterator[None]:
     except PageError as error:
         raise RequestError(str(error), status=422, code=PAGE_ERROR) from error
     except SandboxFailure as failure:
-        raise RequestError(str(failure), failure.kind, status=502, code=FAILURE) from failure
+        status = FULL if failure.kind == "disk" else 502
+        raise RequestError(str(failure), failure.kind, status=status, code=FAILURE) from failure
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise RequestError(f"disk: {error.strerror}", "disk", status=FULL, code=FAILURE) from error

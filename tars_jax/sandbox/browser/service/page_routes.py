@@ -1,4 +1,4 @@
-"""/v1/sessions/ID/...: calls on the page, its picture, its events, and a person's hand."""
+"""/v1/sessions/ID/...: calls on the page, its screenshot, its events, and a person's hand."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class PageRoutes:
             return JsonResponse({"png": base64.b64encode(value.png).decode(), "data": value.data})
         return JsonResponse({"value": value})
 
-    async def picture(self, request: Request) -> Response:
+    async def screenshot(self, request: Request) -> Response:
         """What the page showed last, as PNG."""
         session = self._access.session(request)
         if session.last is None:
-            raise RequestError("there has been no picture yet", status=404, code="no_picture")
+            raise RequestError("there has been no screenshot yet", status=404, code="no_screenshot")
         headers = {"Cache-Control": "no-store", "X-Calls": str(session.calls)}
         return Response(session.last.png, media_type="image/png", headers=headers)
 
@@ -73,7 +73,7 @@ class PageRoutes:
         session = self._access.session(request)
         given = request.query_params.get("after", "0")
         if not given.isdecimal() or len(given) > 15:
-            raise RequestError(f"after got {given[:80]!r}; it takes the number of an event", "after")
+            raise RequestError(f"after must be the number of an event; got {given[:80]!r}", "after")
 
         async def items() -> AsyncGenerator[Any, None]:
             yield {"kind": "hello", "session": session.id, "last": session.events.last}
@@ -92,16 +92,16 @@ class PageRoutes:
         """The file of a download, to be saved and never shown: what is in it is the page's."""
         downloads, given = self._access.session(request).downloads, request.path_params["number"]
         number = int(given) if given.isdecimal() and len(given) < 10 else 0
+        kept = None if downloads is None else downloads.get(number)
         file = None if downloads is None else downloads.file(number)
-        if downloads is None or file is None:
+        if kept is None or file is None:
             raise RequestError(f"there is no download {given[:20]!r}", status=404, code="no_download")
         headers = {
             "X-Content-Type-Options": "nosniff",
             "Content-Security-Policy": "sandbox",
             "Cache-Control": "no-store",
         }
-        name = downloads.kept[number - 1].name
-        return FileResponse(file, filename=name, media_type="application/octet-stream", headers=headers)
+        return FileResponse(file, filename=kept.name, media_type="application/octet-stream", headers=headers)
 
     async def person(self, request: Request) -> Response:
         """{holds: true} takes the page over: calls wait. {holds: false} gives it back."""

@@ -12,6 +12,7 @@ from typing import IO, Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from tars_jax.json_fields import shown
 from tars_jax.sandbox.browser.service.access import Access
 from tars_jax.sandbox.browser.service.config import ServiceConfig
 from tars_jax.sandbox.browser.service.errors import LONGEST_WORD, typed_errors
@@ -20,7 +21,7 @@ from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.sessions.session import Session
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
-from tars_jax.web.protocol import Fields, RequestError, busy, shown
+from tars_jax.web.protocol import Fields, RequestError, busy
 from tars_jax.web.responses import JsonResponse, read_json
 
 PIECE = 1 << 20  # bytes of a recording that are in memory
@@ -32,6 +33,7 @@ class _Leasing:
     """A lease that several requests may wait for, one after another; without any for a while it is given up."""
 
     task: asyncio.Task[tuple[Session, str]]
+    asked: Any  # the request's body
     waiting: int = 0
 
     async def wait(self) -> tuple[Session, str]:
@@ -64,7 +66,8 @@ class SessionRoutes:
         A request that comes again with the same word `once`, as its answer did not arrive, gets the same session.
         """
         owner = self._access.owner(request)
-        fields = Fields(await read_json(request))
+        asked = await read_json(request)
+        fields = Fields(asked)
         begin = self._begin(fields)
         seconds = fields.number("lease_seconds", self._sessions.config.lease_s, 0.1, self._sessions.config.max_lease_s)
         record, once = fields.flag("record"), fields.optional_text("once", LONGEST_WORD)
@@ -73,23 +76,32 @@ class SessionRoutes:
         with typed_errors():
             try:
                 async with asyncio.timeout(self._config.open_seconds):
-                    session, token = await (leasing if once is None else self._once((owner.name, once), leasing))
+                    session, token = await (leasing if once is None else self._once((owner.name, once), asked, leasing))
             except TimeoutError as error:
                 raise busy(f"no page within {self._config.open_seconds:g} seconds; come again") from error
             if record:
-                self._sessions.record(session)
+                try:
+                    self._sessions.record(session)
+                except BaseException:  # nobody has heard of it
+                    await self._sessions.release(session.id)
+                    raise
         return JsonResponse({**session.to_json(), "token": token}, status_code=201)
 
     async def _once(
-        self, word: tuple[str, str], leasing: Coroutine[Any, Any, tuple[Session, str]]
+        self, word: tuple[str, str], asked: Any, leasing: Coroutine[Any, Any, tuple[Session, str]]
     ) -> tuple[Session, str]:
-        """The lease under this word: one that has begun, as long as its session lives, otherwise `leasing`."""
+        """The lease under this word: one that has begun, as long as its session lives, otherwise `leasing`.
+
+        Raises RequestError where the word was that of another request.
+        """
         for key in [key for key, each in self._leasing.items() if each.is_over(self._sessions)]:
             del self._leasing[key]
         if word in self._leasing:
             leasing.close()
+            if self._leasing[word].asked != asked:
+                raise RequestError("once must be an idempotency key of this request alone; got that of another", "once")
         else:
-            self._leasing[word] = _Leasing(asyncio.create_task(leasing))
+            self._leasing[word] = _Leasing(asyncio.create_task(leasing), asked)
         return await self._leasing[word].wait()
 
     async def list(self, request: Request) -> Response:
@@ -132,7 +144,8 @@ class SessionRoutes:
         session = self._access.session(request)
         if session.recording is None:
             raise RequestError("the session is not recorded: POST here begins it", status=404, code="not_recorded")
-        packed = await _packed(session.recording)  # before the response begins, so that a failure has its status
+        with typed_errors():
+            packed = await _packed(session.recording)  # before the response begins, so that a failure has its status
         name = f'attachment; filename="session-{session.id}.zip"'
         headers = {"Content-Disposition": name, "Content-Length": str(packed.tell())}
         return StreamingResponse(_pieces(packed), media_type="application/zip", headers=headers)
@@ -145,7 +158,7 @@ class SessionRoutes:
             folders = [str(site.root), *(str(folder) for _, folder in site.mounts)]
             if any(self._config.folder(folder) is None for folder in folders):
                 raise RequestError(
-                    f"checkpoint.journal is of a site that this service does not show: {shown(folders)}", "checkpoint"
+                    f"checkpoint.journal must be of a site that this service shows; got {shown(folders)}", "checkpoint"
                 )
             return journal
         manager = self._sessions.manager.config

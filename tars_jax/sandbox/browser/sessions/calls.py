@@ -79,10 +79,10 @@ def call_from_json(value: Any) -> Call:
             _known(fields, "call", "events", "advance_ms", "read", "rate")
             events = fields.get("events", [])
             if not isinstance(events, list) or len(events) > MAX_EVENTS:
-                raise InputError(f"events is {_shown(events)}; it takes an array of at most {MAX_EVENTS} events")
+                raise InputError(f"events must be an array of at most {MAX_EVENTS} events; got {_shown(events)}")
             advance_ms = _number(fields, "advance_ms", "")
             if not 0 <= advance_ms <= LONGEST_ADVANCE_MS:
-                raise InputError(f"advance_ms is {advance_ms!r}; it takes 0 to {LONGEST_ADVANCE_MS:.0f}")
+                raise InputError(f"advance_ms must be 0 to {LONGEST_ADVANCE_MS:.0f}; got {advance_ms!r}")
             read = [event_from_json(event, f"events[{index}]") for index, event in enumerate(events)]
             rate = math.inf if fields.get("rate") is None else _number(fields, "rate", "")
             input_events.real_seconds(advance_ms, rate)
@@ -91,7 +91,7 @@ def call_from_json(value: Any) -> Call:
             _known(fields, "call", "expression")
             return Evaluate(_text(fields, "expression"))
         case other:
-            raise InputError(f"call is {_shown(other)}; it takes start, act or evaluate")
+            raise InputError(f"call must be start, act or evaluate; got {_shown(other)}")
 
 
 def checked(call: Call) -> Call:
@@ -108,7 +108,7 @@ def event_from_json(value: Any, where: str = "event") -> InputEvent:
     fields = _object(value, where)
     kind = EVENTS.get(fields["type"]) if isinstance(fields.get("type"), str) else None
     if kind is None:
-        raise InputError(f"{where}.type is {_shown(fields.get('type'))}; it takes one of {', '.join(EVENTS)}")
+        raise InputError(f"{where}.type must be one of {', '.join(EVENTS)}; got {_shown(fields.get('type'))}")
     parts = {field.name: field for field in dataclasses.fields(kind)}
     _known(fields, "type", *parts, where=f"{where}.")
     values: dict[str, Any] = {}
@@ -120,7 +120,7 @@ def event_from_json(value: Any, where: str = "event") -> InputEvent:
         elif field.type == "int":
             if not _is_whole(fields[name]) or not 1 <= fields[name] <= MAX_CLICKS:
                 raise InputError(
-                    f"{where}.{name} is {_shown(fields[name])}; it takes a whole number, 1 to {MAX_CLICKS}"
+                    f"{where}.{name} must be a whole number, 1 to {MAX_CLICKS}; got {_shown(fields[name])}"
                 )
             values[name] = int(fields[name])
         else:
@@ -132,20 +132,20 @@ def event_from_json(value: Any, where: str = "event") -> InputEvent:
 
 def _object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{where} is {_shown(value)}; it takes an object")
+        raise InputError(f"{where} must be an object; got {_shown(value)}")
     return value
 
 
 def _known(fields: Mapping[str, Any], *names: str, where: str = "") -> None:
     for name in fields:
         if name not in names:
-            raise InputError(f"{where}{name[:80]} is no field of this; it takes {', '.join(names)}")
+            raise InputError(f"{where}{name[:80]} must be one of the fields {', '.join(names)}; got another")
 
 
 def _text(fields: Mapping[str, Any], name: str, where: str = "") -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not _encodes(value):
-        raise InputError(f"{where}{name} is {_shown(value)}; it takes text")
+        raise InputError(f"{where}{name} must be text; got {_shown(value)}")
     return value
 
 
@@ -164,7 +164,7 @@ def _read(fields: Mapping[str, Any]) -> str | None:
 def _seed(fields: Mapping[str, Any]) -> int:
     value: Any = fields.get("seed")
     if not _is_whole(value) or not 0 <= value <= MAX_SEED:
-        raise InputError(f"seed is {_shown(value)}; it takes a whole number from 0 to 2**53")
+        raise InputError(f"seed must be a whole number from 0 to 2**53; got {_shown(value)}")
     return int(value)
 
 
@@ -177,7 +177,7 @@ def _number(fields: Mapping[str, Any], name: str, where: str) -> float:
     # NaN and infinities are not within, and a whole number of hundreds of digits has no float
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not is_number or not -1e9 <= value <= 1e9:
-        raise InputError(f"{where}{name} is {_shown(value)}; it takes a number")
+        raise InputError(f"{where}{name} must be a number; got {_shown(value)}")
     return float(value)
 
 

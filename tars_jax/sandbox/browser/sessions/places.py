@@ -1,4 +1,4 @@
-"""Where a page is, as what another page can be given: its address, cookies and storage, and its clock.
+"""The state of a page that another page can be given: its address, cookies and storage, and its clock.
 
 The way of a page that stays on its own site is gone again, exactly (journal.py). Hosts of an open network answer
 differently each time, and going the way again would order everything twice: such a page is brought back to its place

@@ -1,4 +1,4 @@
-"""A session as a film that plays again: the calls and the frames, in a folder or in one .zip file.
+"""Recordings of sessions, which can be replayed: the calls and the screenshots, in a folder or in one .zip file.
 
     journal.jsonl       how the page was opened, and every call (journal.py)
     frames/000007.png   what the call in line 8 showed
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import logging
 import sys
 import zipfile
 from pathlib import Path
@@ -23,8 +24,16 @@ from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.screenshots import Observation
-from tars_jax.sandbox.browser.sessions.journal import Entry, Journal, read_journal, replay
+from tars_jax.sandbox.browser.sessions.journal import (
+    Entry,
+    Journal,
+    gone_after_failure,
+    read_journal,
+    recover_journal,
+    replay,
+)
 
+log = logging.getLogger(__name__)
 JOURNAL, FRAMES = "journal.jsonl", "frames"
 Folder: TypeAlias = Any  # pathlib.Path, or zipfile.Path, which has no type in common with it
 
@@ -33,24 +42,62 @@ class Recording:
     """Writes calls and frames below a folder, from a journal on: what is in it already is played, but has no frames."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
+        """Raises OSError where the disk does not take it."""
         (folder / FRAMES).mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._journal = journal.copy()
         self._journal.write_to(folder / JOURNAL)
 
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether one has begun there."""
+        return (folder / JOURNAL).exists()
+
     @classmethod
-    def resume(cls, folder: Path) -> Recording:
-        """Goes on with one whose writer was killed. Raises InputError when it cannot be read."""
-        return cls(folder, read_journal(folder / JOURNAL))
+    def resume(cls, folder: Path, journal: Journal) -> Recording:
+        """Goes on with one whose writer was killed, at the last call that the session's journal knows of.
+
+        Where the recording has lost calls it begins anew with that journal. Raises OSError where the disk does not give
+        or take it.
+        """
+        try:
+            recorded, _ = recover_journal(folder / JOURNAL, journal.calls)
+        except InputError as error:
+            log.warning("the recording begins anew: %s", error)
+        else:
+            if recorded.calls == journal.calls:
+                recording = cls.__new__(cls)
+                recording.folder, recording._journal = folder, recorded
+                recording._drop_frames(len(recorded.entries))
+                return recording
+            log.warning("the recording %s lacks calls of its session, and begins anew", folder)
+        recording = cls(folder, journal)
+        recording._drop_frames(0)  # they belong to other lines
+        return recording
+
+    def _drop_frames(self, index: int) -> None:
+        """Those from one line on: of calls that were not kept."""
+        for frame in (self.folder / FRAMES).iterdir():
+            if frame.stem >= _frame(self.folder, index).stem:
+                frame.unlink()
 
     def append(self, entry: Entry, value: Any) -> None:
-        if isinstance(value, Observation):  # first the frame: a line whose frame is missing would be a torn recording
-            _frame(self.folder, len(self._journal.entries)).write_bytes(value.png)
-        self._journal.append(entry)
+        """Raises OSError where the disk does not take it; the recording is then as it was."""
+        frame = _frame(self.folder, len(self._journal.entries))
+        with gone_after_failure(frame):
+            if isinstance(value, Observation):  # before its line, which would be torn without it
+                frame.write_bytes(value.png)
+            self._journal.append(entry)
+
+    def take_back(self) -> None:
+        """The last call is as if it never was."""
+        self._journal.take_back()
+        _frame(self.folder, len(self._journal.entries)).unlink(missing_ok=True)
 
     def pack(self, file: IO[bytes]) -> None:
         """Writes the recording up to here as one .zip file."""
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:  # PNG is compressed already
+        # PNG is compressed already; a machine without a clock of its own starts in 1970, which no ZIP can say.
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, strict_timestamps=False) as archive:
             archive.write(self.folder / JOURNAL, JOURNAL)
             for index in range(len(self._journal.entries)):
                 if (frame := _frame(self.folder, index)).exists():
@@ -71,7 +118,9 @@ async def play(path: Path, manager: BrowserManager) -> int:
         if frame.exists():
             frames += 1
             if f"sha256:{hashlib.sha256(frame.read_bytes()).hexdigest()}" != entry.result:
-                raise InputError(f"{path}: {FRAMES}/{frame.name} is not the picture that the journal says")
+                raise InputError(
+                    f"{path}: {FRAMES}/{frame.name} must be the screenshot of the journal's digest; got another"
+                )
     page = await replay(journal, manager.open)
     await page.close()
     return frames
@@ -83,7 +132,7 @@ def _opened(path: Path) -> Folder:
     try:
         return zipfile.Path(zipfile.ZipFile(path))
     except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is no recording ({error}); it takes a folder or a .zip file of one") from error
+        raise InputError(f"{path} must be a recording, a folder or a .zip file of one; got {error}") from error
 
 
 def _frame(folder: Folder, index: int) -> Folder:

@@ -1,4 +1,4 @@
-"""One leased page that outlives its browser: calls are journaled, and a lost page goes its way again."""
+"""One leased page that outlives its browser: calls are journaled, and a lost page is replayed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from tars_jax import InputError
 from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, SessionEnded
@@ -17,8 +18,9 @@ from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json, checked
+from tars_jax.sandbox.browser.sessions.config import Lease
 from tars_jax.sandbox.browser.sessions.event_log import EventLog
-from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of
+from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of, stored
 from tars_jax.sandbox.browser.sessions.places import place_of, spec_at
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.site import PageSpec
@@ -32,27 +34,21 @@ LONG_WAY = 200  # calls; a start beyond begins on a fresh page
 BRIEF = 2000  # characters of a value in a list
 
 
-@dataclasses.dataclass(frozen=True)
-class Lease:
-    """Who holds a session, and until when unless a call or a renewal comes."""
-
-    owner: str
-    seconds: float
-    token_sha256: str
-
-
 class Session:
     """A page of a BrowserManager under a lease, with the page's own interface: start, act, evaluate, close.
 
     When the infrastructure under it fails, the call that met the failure is repeated on a new page that has gone the
-    same way, picture by picture. A call that hung is not repeated, and raises SandboxFailure("timeout"); the next call
-    finds the page as it was before. SandboxFailure("diverged") says that the way led elsewhere. A page with an open
-    network is brought back to its last place instead (places.py), and the event "restored" says so.
+    same way, screenshot by screenshot. A call that hung is not repeated, and raises SandboxFailure("timeout"); the next
+    call finds the page as it was before. SandboxFailure("diverged") says that another screenshot came. A page with an
+    open network is brought back to its last place instead (places.py), and the event "restored" says so.
+
+    What the disk does not take has not been done: the call raises SandboxFailure("disk"), its page is lost, and the
+    next call finds one that has gone the way that is kept.
     """
 
     def __init__(
         self, id: str, lease: Lease, journal: Journal, open_page: OpenPage,
-        *, began: Callable[[Session], None], released: Callable[[Session], Awaitable[None]],
+        *, began: Callable[[Session, Journal], None], released: Callable[[Session], Awaitable[None]],
     ) -> None:  # fmt: skip
         self.id = id
         self.lease = lease
@@ -61,7 +57,6 @@ class Session:
         self.recording: Recording | None = None
         self.downloads: Downloads | None = None  # None: nothing is kept
         self.created = time.time()
-        self.until = 0.0
         self.recoveries = 0
         self.under_way = 0  # calls, those that wait included
         self.last: Observation | None = None
@@ -69,9 +64,9 @@ class Session:
         self._page: Page | None = None
         self._turn = asyncio.Lock()
         self._opened = bool(journal.entries or journal.before)  # a page has been there before
-        self._answers: dict[str, Any] = {}  # of the last calls that had a word `once`: a value or a PageError
+        self._answers: dict[str, tuple[Call, Any]] = {}  # of the last calls with a word `once`: a value or a PageError
         self._ended = False
-        self._person_until = 0.0
+        self._lease_ends = self._person_ends = 0.0  # on the monotonic clock, which nobody sets
         self._given_back = asyncio.Event()
         self._given_back.set()
         self.renew()
@@ -106,9 +101,11 @@ class Session:
 
         A call that comes again with the same word `once` is not carried out again: it gets the answer that did not
         reach its caller, also over a restart. Raises SessionEnded after the end, InputError before anything is
-        delivered for what a journal could not read back, otherwise as Page.
+        delivered for what a journal could not read back or for the word of another call, otherwise as Page.
         """
         call = checked(call)
+        # Whoever goes the journal's way again need not take its time.
+        entered = dataclasses.replace(call, rate=math.inf) if isinstance(call, Act) else call
         self.under_way += 1
         try:
             if person:
@@ -118,39 +115,49 @@ class Session:
             async with self._turn:
                 if self._ended:
                     raise SessionEnded(self.id)
-                if once is not None and self._has_come(once):
+                if once is not None and (come := self._call_of(once)) is not None:
+                    if come != entered:
+                        raise InputError("once must be an idempotency key of this call alone; got that of another")
                     return await self._answer_to(once)
-                return await self._carried_out(call, once)
+                return await self._carried_out(call, entered, once)
         finally:
             self.under_way -= 1
             self.renew()
 
-    def _has_come(self, once: str) -> bool:
-        return once in self._answers or any(entry.once == once for entry in self._last_entries())
+    def _call_of(self, once: str) -> Call | None:
+        """The call that has come with this word, among the last ones."""
+        if once in self._answers:
+            return self._answers[once][0]
+        return next((entry.call for entry in self._last_entries() if entry.once == once), None)
 
     async def _answer_to(self, once: str) -> Any:
         page = await self._living_page()  # after a restart it is the replay that gives the answers
         if once not in self._answers and self.journal.last is not None:  # of a page that was restored
-            self._answers[once] = await _shown_after(self.journal.last, page)
-        answer = self._answers[once]
+            self._answers[once] = self.journal.last.call, await _shown_after(self.journal.last, page)
+        _, answer = self._answers[once]
         if isinstance(answer, PageError):
             raise answer
         return answer
 
-    async def _carried_out(self, call: Call, once: str | None) -> Any:
+    async def _carried_out(self, call: Call, entered: Call, once: str | None) -> Any:
+        if self.journal.spec.network:  # what a live host has been told cannot be taken back
+            with stored("the call has not been carried out"):
+                self.journal.require_room()
+        journal = self.journal
+
         async def work(page: Page) -> Any:
-            if isinstance(call, Start) and len(self.journal.entries) >= LONG_WAY:
-                page = await self._fresh_page(page)
+            nonlocal journal
+            journal = self.journal
+            if isinstance(call, Start) and len(journal.entries) >= LONG_WAY:
+                journal, page = await self._fresh_page(page)
             return await call.on(page)
 
-        # Whoever goes the journal's way again need not take its time.
-        entered = dataclasses.replace(call, rate=math.inf) if isinstance(call, Act) else call
         try:
             value = await self._healed(work)
         except PageError as error:
-            await self._enter(Entry(entered, ERROR, once), error)
+            await self._enter(journal, Entry(entered, ERROR, once), error)
             raise
-        await self._enter(Entry(entered, result_of(value), once), value)
+        await self._enter(journal, Entry(entered, result_of(value), once), value)
         return value
 
     async def _healed(self, work: Callable[[Page], Awaitable[T]]) -> T:
@@ -161,39 +168,63 @@ class Session:
             except PageError:
                 raise
             except SandboxFailure as failure:
-                await self._lose(failure.kind, str(failure))
+                await self.lose(failure.kind, str(failure))
                 if failure.kind in ("timeout", "diverged") or attempt == RECOVERIES:
                     raise
             except BaseException as error:  # the page may have taken the call or not
                 if self._ended:
                     raise SessionEnded(self.id) from error
-                await self._lose("abandoned", repr(error))
+                await self.lose("abandoned", repr(error))
                 raise
         raise AssertionError("the last attempt returned or raised")
 
-    async def _enter(self, entry: Entry, value: Any) -> None:
-        self._remember(entry, value)
-        if self.recording is not None:
-            self.recording.append(entry, value)
-        if self.journal.spec.network:
-            self.journal = Journal(self.journal.spec, self.calls + 1, last=entry)
-            await self._note_place()
-        else:
-            self.journal.append(entry)
+    async def _enter(self, journal: Journal, entry: Entry, value: Any) -> None:
+        """Keeps a call that came back, in the session's journal or as the first one of another `journal`.
 
-    async def _note_place(self) -> None:
-        """The journal begins anew where the page is. Without news of that, it leads to the place before."""
-        page = self._page
+        Raises SandboxFailure("disk") where that cannot be, and drops the page: the next one has not seen the call.
+        """
         try:
-            if page is not None:
-                self.journal.spec = spec_at(self.journal.spec, await place_of(page), clock=True)
+            if journal.spec.network:
+                journal = Journal(journal.spec, self.calls + 1, last=entry)
+                try:
+                    journal.spec = await self._spec_at_place()
+                finally:  # without news of the place, it leads to the one before
+                    self._keep(journal, entry, value)
+            else:
+                self._keep(journal, entry, value)
+        except SandboxFailure as failure:
+            await self.lose(failure.kind, str(failure))
+            raise
+
+    def _keep(self, journal: Journal, entry: Entry, value: Any) -> None:
+        with stored("the call does not count"):
+            if self.recording is not None:
+                self.recording.append(entry, value)
+            try:
+                if journal is self.journal:
+                    journal.append(entry)
+                else:
+                    if not journal.spec.network:
+                        journal.entries.append(entry)
+                    self._began(self, journal)
+                    self.journal = journal
+            except OSError:
+                if self.recording is not None:
+                    self.recording.take_back()
+                raise
+        self._remember(entry, value)
+
+    async def _spec_at_place(self) -> PageSpec:
+        """How to open a page where this one is now; where that cannot be heard, at the place before."""
+        try:
+            if self._page is not None:
+                return spec_at(self.journal.spec, await place_of(self._page), clock=True)
         except (PageError, SandboxFailure):
             pass  # the next call meets it
         except RuntimeError:
             if not self._ended:
                 raise
-        finally:
-            self._began(self)
+        return self.journal.spec
 
     def _last_entries(self) -> list[Entry]:
         last = [] if self.journal.last is None else [self.journal.last]
@@ -203,18 +234,16 @@ class Session:
         if isinstance(value, Observation):
             self.last = value
         if entry.once is not None:
-            self._answers[entry.once] = value
+            self._answers[entry.once] = entry.call, value
             while len(self._answers) > REMEMBERED:
                 del self._answers[next(iter(self._answers))]
 
-    async def _fresh_page(self, page: Page) -> Page:
-        """A page and a journal that begin with the address and the storage of `page`, in its place."""
-        spec = spec_at(self.journal.spec, await place_of(page), clock=False)
-        self.journal = Journal(spec, self.calls)
-        self._began(self)
+    async def _fresh_page(self, page: Page) -> tuple[Journal, Page]:
+        """A page that begins with the address and the storage of `page`, in its place, and a journal for its calls."""
+        journal = Journal(spec_at(self.journal.spec, await place_of(page), clock=False), self.calls)
         self._page = None
         await page.close()
-        return await self._take(await self._open_page(self.journal.spec, self.events.append))
+        return journal, await self._take(await self._open_page(journal.spec, self.events.append))
 
     async def _take(self, page: Page) -> Page:
         """The session's page from now on, unless the session ended while it was opened."""
@@ -229,14 +258,14 @@ class Session:
     @property
     def calls(self) -> int:
         """How many calls have come back since the session began."""
-        return self.journal.before + len(self.journal.entries)
+        return self.journal.calls
 
     async def _living_page(self) -> Page:
         """The page as it is, or a new one that has gone the same way."""
         if self._page is not None and self._page.failure is None:
             return self._page
         if self._page is not None and (failure := self._page.failure) is not None:
-            await self._lose(failure.kind, str(failure))
+            await self.lose(failure.kind, str(failure))
         page = await self._take(
             await replay(self.journal, lambda spec: self._open_page(spec, self.events.append), heard=self._remember)
         )
@@ -261,7 +290,8 @@ class Session:
             self.under_way -= 1
             self.renew()
 
-    async def _lose(self, kind: str, text: str) -> None:
+    async def lose(self, kind: str, text: str) -> None:
+        """Gives up the page, if there is one: the next call brings another to where it was."""
         page, self._page = self._page, None
         self.events.append("failure", {"kind": kind, "text": text})
         if page is not None:
@@ -294,14 +324,24 @@ class Session:
         """The lease begins again, with another length where one is given."""
         if seconds is not None:
             self.lease = dataclasses.replace(self.lease, seconds=seconds)
-        self.until = time.time() + self.lease.seconds
+        self._lease_ends = time.monotonic() + self.lease.seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the lease is over; below 0 behind its end."""
+        return self._lease_ends - time.monotonic()
+
+    @property
+    def until(self) -> float:
+        """When the lease is over by the clock as it is now, Unix seconds."""
+        return time.time() + self.seconds_left
 
     def is_idle(self) -> bool:
         """Whether nobody holds it: the lease is over, no call is under way and no person at work."""
-        return not self.under_way and not self.held_by_person and time.time() > self.until
+        return not self.under_way and not self.held_by_person and self.seconds_left < 0
 
     def let_go_of_absent_person(self) -> None:
-        if time.time() > self._person_until:
+        if time.monotonic() > self._person_ends:
             self.give_back()
 
     @property
@@ -310,7 +350,7 @@ class Session:
 
     def hold(self) -> None:
         """A person takes the page over: other calls wait until it is given back, or a minute long left alone."""
-        self._person_until = time.time() + PERSON_S
+        self._person_ends = time.monotonic() + PERSON_S
         if self._given_back.is_set():
             self._given_back.clear()
             self.events.append("person", {"holds": True})
@@ -333,7 +373,8 @@ class Session:
         return {
             "id": self.id, "owner": self.lease.owner, "index": spec.site.index, "width": spec.width,
             "height": spec.height, "network": list(spec.network), "created": self.created, "until": self.until,
-            "lease_seconds": self.lease.seconds, "calls": self.calls, "under_way": self.under_way,
+            "lease_seconds": self.lease.seconds, "seconds_left": self.seconds_left, "calls": self.calls,
+            "under_way": self.under_way,
             "recoveries": self.recoveries, "person": self.held_by_person, "live": self._page is not None,
             "recording": self.recording is not None,
             "downloads": len(self.downloads.kept) if self.downloads is not None else 0, "event": self.events.last,

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import hmac
 import logging
 import secrets
 from collections.abc import Coroutine, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.failures import QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.manager import BrowserManager
-from tars_jax.sandbox.browser.sessions.config import SessionsConfig
-from tars_jax.sandbox.browser.sessions.journal import Journal
+from tars_jax.sandbox.browser.page import Page
+from tars_jax.sandbox.browser.page_events import Report
+from tars_jax.sandbox.browser.sessions.config import Lease, SessionsConfig
+from tars_jax.sandbox.browser.sessions.journal import Journal, stored
 from tars_jax.sandbox.browser.sessions.recording import Recording
-from tars_jax.sandbox.browser.sessions.session import Lease, Session
+from tars_jax.sandbox.browser.sessions.session import Session
 from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.sessions.store import Store
 from tars_jax.sandbox.browser.site import PageSpec, Site
@@ -55,13 +58,17 @@ class Sessions:
             run = self.manager.run
             assert run is not None, "the manager is started first"
             self.reaped = await asyncio.to_thread(self._store.take_over, run)
-            for stored in list(self._store.find()):
+            for found in list(self._store.find()):
                 try:
-                    session = self._session(stored.id, stored.lease, stored.journal)
+                    downloads = self._downloads(found.id)
                 except OSError as error:  # its files stay as they are
-                    log.warning("session %s cannot be adopted: %s", stored.id, error)
+                    log.warning("session %s cannot be adopted now: %s", found.id, error)
                     continue
-                session.recording = stored.recording
+                session = self._session(found.id, found.lease, found.journal)
+                session.downloads, session.recording = downloads, found.recording
+                if found.lost:
+                    log.warning("session %s has lost its last %d calls: its journal was damaged", found.id, found.lost)
+                    session.events.append("lost", {"calls": session.calls, "lost": found.lost})
                 self.adopted += 1
                 self._begin(self._bring_up(session))
         self._begin(self._collect())
@@ -102,8 +109,8 @@ class Sessions:
         from this one's there.
 
         Raises QuotaExceeded when the owner or all together have too many, InputError for a site without index, a size
-        or a storage that no page can be given, SandboxFailure when no browser could be brought up, or the journal leads
-        elsewhere.
+        or a storage that no page can be given, SandboxFailure when no browser could be brought up, the journal leads
+        elsewhere, or the disk does not take the session.
         """
         own = len(self.all_of(owner))
         most = self.config.per_owner if quota is None else quota
@@ -117,8 +124,11 @@ class Sessions:
         lease = Lease(owner, self._seconds(seconds), _digest(token))
         session = self._session(secrets.token_hex(8), lease, journal)
         try:
+            with stored("no session has been opened"):
+                session.downloads = self._downloads(session.id)
             await session.bring_up()
-            self._save(session, new_journal=True)
+            with stored("no session has been opened"):
+                self._save(session, session.journal)
         except BaseException as error:
             await self._release(session)
             if isinstance(error, SandboxFailure) and error.kind == "storage":
@@ -138,11 +148,18 @@ class Sessions:
         return [session for session in self._sessions.values() if owner in (None, session.lease.owner)]
 
     def renew(self, id: str, seconds: float | None = None) -> Session:
-        """The lease begins again; with `seconds`, its length changes. Raises SessionEnded, InputError."""
+        """The lease begins again; with `seconds`, its length changes.
+
+        Raises SessionEnded, InputError, SandboxFailure("disk") where another length cannot be kept.
+        """
         session = self.get(id)
-        session.renew(None if seconds is None else self._seconds(seconds))
+        session.renew()
         if seconds is not None:
-            self._save(session, new_journal=False)
+            lease = dataclasses.replace(session.lease, seconds=self._seconds(seconds))
+            with stored("the lease has its length as before"):
+                if self._store is not None:
+                    self._store.save_lease(id, lease, session.journal)
+            session.renew(seconds)
         return session
 
     async def release(self, id: str) -> None:
@@ -154,29 +171,34 @@ class Sessions:
         return hmac.compare_digest(_digest(token), session.lease.token_sha256)
 
     def record(self, session: Session) -> None:
-        """From now on every call and frame is kept, until the session ends. Raises InputError without a folder."""
+        """From now on every call and frame is kept, until the session ends.
+
+        Raises InputError without a folder, SandboxFailure("disk") where that does not take it.
+        """
         if self._store is None:
-            raise InputError("recordings take a folder: Sessions(manager, config, folder)")
+            raise InputError("recordings need a folder: Sessions(manager, config, folder)")
         if session.recording is None:
-            session.recording = Recording(self._store.recording_folder(session), session.journal)
+            with stored("the session is not recorded"):
+                session.recording = Recording(self._store.recording_folder(session.id), session.journal)
 
     # ---- how they live ----
 
     def _session(self, id: str, lease: Lease, journal: Journal) -> Session:
-        downloads = None
-        if self._store is not None and self.config.download_mb:
-            downloads = self._store.downloads(id, self.config.download_mb << 20)
-        session = Session(
-            id, lease, journal, partial(self.manager.open, downloads=downloads),
-            began=lambda session: self._save(session, new_journal=True), released=self._release,
-        )  # fmt: skip
-        session.downloads = downloads
+        async def open_page(spec: PageSpec, report: Report) -> Page:
+            return await self.manager.open(spec, report, downloads=session.downloads)
+
+        session = Session(id, lease, journal, open_page, began=self._save, released=self._release)
         self._sessions[id] = session
         return session
 
-    def _save(self, session: Session, *, new_journal: bool) -> None:
+    def _downloads(self, id: str) -> Downloads | None:
+        if self._store is None or not self.config.download_mb:
+            return None
+        return self._store.downloads(id, self.config.download_mb << 20)
+
+    def _save(self, session: Session, journal: Journal) -> None:
         if self._store is not None and session.id in self._sessions:
-            self._store.save(session, new_journal=new_journal)
+            self._store.save(session.id, session.lease, journal)
 
     async def _release(self, session: Session) -> None:
         if self._sessions.pop(session.id, None) is None:
@@ -199,11 +221,8 @@ class Sessions:
     async def _bring_up(self, session: Session) -> None:
         try:
             await session.bring_up()
-        except InputError as error:
-            log.warning("session %s cannot be adopted: %s", session.id, error)
-            await self._release(session)
-        except SandboxFailure as failure:
-            log.warning("session %s: %s", session.id, failure)  # its next call tries again, and hears of it
+        except (InputError, SandboxFailure) as error:  # its next call tries again, and hears of it
+            log.warning("session %s has no page yet: %s", session.id, error)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -213,7 +232,7 @@ class Sessions:
     def _seconds(self, seconds: float | None) -> float:
         seconds = self.config.lease_s if seconds is None else seconds
         if not 0 < seconds <= self.config.max_lease_s:
-            raise InputError(f"lease_seconds is {seconds!r}; it takes more than 0, at most {self.config.max_lease_s:g}")
+            raise InputError(f"lease_seconds must be more than 0, at most {self.config.max_lease_s:g}; got {seconds!r}")
         return seconds
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.json_fields import is_text
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.sessions.places import CLOCK
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
-from tars_jax.web.protocol import Fields, RequestError, is_text
+from tars_jax.web.protocol import Fields, RequestError
 
-MOST_MS = 2.0**53
+MOST_MS = MOST_SECONDS = 2.0**53
 COOKIE: dict[str, tuple[type, ...]] = {
     **{name: (str,) for name in ("name", "value", "domain", "path", "sameSite")},
     **{name: (bool,) for name in ("httpOnly", "secure")},
@@ -98,4 +99,6 @@ def _is_origin(value: dict[str, Any]) -> bool:
 
 
 def _is_cookie(value: dict[str, Any]) -> bool:
-    return all(type(value.get(name)) in kinds for name, kinds in COOKIE.items()) and value["sameSite"] in SAME_SITE
+    if not all(type(value.get(name)) in kinds for name, kinds in COOKIE.items()):
+        return False
+    return value["sameSite"] in SAME_SITE and abs(value["expires"]) <= MOST_SECONDS

@@ -5,8 +5,11 @@
     ID/journal-12.jsonl             how the page was opened, and every call since call 12 (journal.py)
     ID/recording/                   where a recording was asked for (recording.py)
     ID/downloads/                   what the page has downloaded (downloads.py)
+    ID.unreadable/                  a session that the disk has damaged: its downloads are for somebody to look at
 
-A session.json names its journal, so that a new journal takes the place of an old one in one rename.
+A session.json names its journal, so that a new journal takes the place of an old one in one rename. It is the last file
+of a session that is written and the first that goes: a folder without one is of a session that was not leased yet, or
+was released.
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.reaper import end_run
-from tars_jax.sandbox.browser.sessions.journal import Journal, read_journal, replace
+from tars_jax.sandbox.browser.sessions.config import Lease
+from tars_jax.sandbox.browser.sessions.journal import Journal, recover_journal, replace
 from tars_jax.sandbox.browser.sessions.recording import Recording
-from tars_jax.sandbox.browser.sessions.session import Lease, Session
 
 log = logging.getLogger(__name__)
 MANAGER, SESSION, RECORDING, DOWNLOADS = "manager.json", "session.json", "recording", "downloads"
@@ -43,6 +46,7 @@ class Stored:
     lease: Lease
     journal: Journal
     recording: Recording | None
+    lost: int  # calls behind a line of the journal that was unreadable
 
 
 class Store:
@@ -50,13 +54,18 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / ".lock").open("w")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / ".lock").open("w")
+        except OSError as error:
+            raise InputError(f"{folder} cannot hold sessions: {error.strerror}; it must be writable") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._lock.close()
-            raise InputError(f"{folder} is in use by another process; sessions take a folder of their own") from error
+            raise InputError(
+                f"sessions must have a folder of their own; got {folder}, which another process uses"
+            ) from error
 
     def close(self) -> None:
         self._lock.close()
@@ -64,10 +73,18 @@ class Store:
     def take_over(self, run: SandboxRun) -> int:
         """Ends the processes that the last run left, and removes its files; returns how many processes they were.
 
-        The next one will find `run` in its place.
+        The next one will find `run` in its place. Raises InputError where the disk does not take that.
         """
         ended = self._reap(run.token)
-        replace(self.folder / MANAGER, _json({"token": run.token, "folder": str(run.folder), "pid": os.getpid()}))
+        file = self.folder / MANAGER
+        data = _json({"token": run.token, "folder": str(run.folder), "pid": os.getpid()})
+        try:
+            try:
+                replace(file, data)
+            except OSError:
+                _overwrite(file, data)
+        except OSError as error:
+            raise InputError(f"{file} cannot be written: {error.strerror}") from error
         return ended
 
     def _reap(self, own: str) -> int:
@@ -81,50 +98,87 @@ class Store:
             return 0  # not a folder of ours
         return end_run(token, str(folder), os.getpgrp())
 
-    def save(self, session: Session, *, new_journal: bool) -> None:
-        """Writes the lease, and a journal of its own if it has begun anew."""
-        folder = self.folder / session.id
+    def save(self, id: str, lease: Lease, journal: Journal) -> None:
+        """Writes a journal that has begun anew, and the lease. Raises OSError; the files are then as they were."""
+        folder = self.folder / id
         folder.mkdir(exist_ok=True)  # its downloads may be there before it
-        name = f"journal-{session.journal.before}.jsonl"
-        if new_journal:
-            session.journal.write_to(folder / name)
-        replace(folder / SESSION, _json({"lease": dataclasses.asdict(session.lease), "journal": name}))
+        file = folder / _name(journal)
+        try:
+            journal.write_to(file)
+            self.save_lease(id, lease, journal)
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
         for old in folder.glob("journal-*.jsonl"):
-            if old.name != name:
+            if old != file:
                 old.unlink()
+
+    def save_lease(self, id: str, lease: Lease, journal: Journal) -> None:
+        """Writes the lease beside the journal that is there. Raises OSError; the file is then as it was."""
+        replace(self.folder / id / SESSION, _json({"lease": dataclasses.asdict(lease), "journal": _name(journal)}))
 
     def downloads(self, id: str, limit: int) -> Downloads:
         """Those of a session, new or adopted. Raises OSError, ValueError, TypeError when they cannot be read."""
         return Downloads(self.folder / id / DOWNLOADS, limit)
 
-    def recording_folder(self, session: Session) -> Path:
-        return self.folder / session.id / RECORDING
+    def recording_folder(self, id: str) -> Path:
+        return self.folder / id / RECORDING
 
     def find(self) -> Iterator[Stored]:
-        """The sessions of the folder; what cannot be read is removed, with a word in the log."""
+        """The sessions of the folder. What was damaged is set aside, what the disk does not give now stays as it is."""
         for folder in sorted(self.folder.iterdir()):
             if not folder.is_dir() or not ID.fullmatch(folder.name):
                 continue
-            try:
-                value: dict[str, Any] = json.loads((folder / SESSION).read_bytes())
-                lease = Lease(**{**value["lease"], "seconds": float(value["lease"]["seconds"])})
-                file = folder / value["journal"]
-                journal = read_journal(file)
-                journal.write_to(file)  # without the line that a kill may have cut off
-                recorded = (folder / RECORDING).is_dir()
-                yield Stored(folder.name, lease, journal, Recording.resume(folder / RECORDING) if recorded else None)
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                log.warning("session %s cannot be adopted: %s", folder.name, error)
+            if not (folder / SESSION).exists():
                 self.remove(folder.name)
+                continue
+            try:
+                yield _found(folder)
+            except OSError as error:
+                log.warning("session %s cannot be adopted now: %s", folder.name, error)
+            except (ValueError, KeyError, TypeError) as error:
+                log.warning("session %s cannot be adopted, and is set aside: %s", folder.name, error)
+                self._set_aside(folder)
+
+    def _set_aside(self, folder: Path) -> None:
+        aside = folder.with_name(f"{folder.name}.unreadable")
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
 
     def remove(self, id: str) -> None:
+        (self.folder / id / SESSION).unlink(missing_ok=True)
         shutil.rmtree(self.folder / id, ignore_errors=True)
+
+
+def _found(folder: Path) -> Stored:
+    """A session from its files. Raises ValueError, KeyError, TypeError for damaged ones, OSError as reading does."""
+    value: dict[str, Any] = json.loads((folder / SESSION).read_bytes())
+    lease = Lease(**{**value["lease"], "seconds": float(value["lease"]["seconds"])})
+    journal, lost = recover_journal(folder / value["journal"])
+    recording = None
+    if Recording.is_in(folder / RECORDING):
+        try:
+            recording = Recording.resume(folder / RECORDING, journal)
+        except OSError as error:
+            log.warning("session %s goes on without its recording: %s", folder.name, error)
+    return Stored(folder.name, lease, journal, recording, lost)
 
 
 def read_run(sessions: Path) -> tuple[str, Path]:
     """Mark and folder of the run that holds a sessions folder, or held it last. Raises OSError, ValueError."""
     run = json.loads((sessions / MANAGER).read_bytes())
     return str(run["token"]), Path(run["folder"])
+
+
+def _overwrite(file: Path, data: bytes) -> None:
+    """Where a full disk takes no file beside another, it still takes one of the same length in its place."""
+    with file.open("r+b") as opened:
+        opened.write(data)
+        opened.truncate()
+
+
+def _name(journal: Journal) -> str:
+    return f"journal-{journal.before}.jsonl"
 
 
 def _json(value: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-// A person's hand: pointer, wheel and keys on the picture of a page become calls on the page, one under way at a time.
+// A person's hand: pointer, wheel and keys on the screenshot of a page become calls on the page, one under way at a time.
 "use strict";
 
 const KEY_NAMES = new Set(["Alt", "Control", "Meta", "Shift", "Enter", "Tab", "Escape", "Backspace", "Delete", "Insert",

@@ -3,7 +3,7 @@
 
 const POLL_MS = 300;
 const byId = (id) => document.getElementById(id);
-const cards = new Map(); // session id -> {card, shown: number of calls of the picture, session}
+const cards = new Map(); // session id -> {card, shown: number of calls of the screenshot, session}
 let key = "", open = null, following = null, lastCalls = 0, lastTime = 0;
 
 // ---- the service ----
@@ -105,16 +105,16 @@ function update(entry, session) {
   entry.calls.textContent = session.calls;
   entry.last.textContent = described(session.last_call);
   entry.chips.replaceChildren(...results(session.data).map(chip));
-  const left = Math.max(0, Math.min(1, (session.until - Date.now() / 1000) / session.lease_seconds));
+  const left = Math.max(0, Math.min(1, session.seconds_left / session.lease_seconds));
   entry.lease.style.width = `${100 * left}%`;
   const words = `${title(session)} ${session.owner} ${session.id}`.toLowerCase();
   entry.card.hidden = !words.includes(byId("filter").value.trim().toLowerCase());
 }
-async function picture(entry) {
+async function showScreenshot(entry) {
   const { session } = entry;
   if (entry.shown === session.calls || session.calls === 0) return;
   entry.shown = session.calls;
-  const blob = await (await request(`/v1/sessions/${session.id}/picture`)).blob();
+  const blob = await (await request(`/v1/sessions/${session.id}/screenshot`)).blob();
   const old = entry.image.src;
   entry.image.src = URL.createObjectURL(blob);
   await entry.image.decode().catch(() => {});
@@ -168,7 +168,7 @@ async function poll() {
       byId("empty").hidden = sessions.length > 0;
       count(sessions, stats);
       if (open) facts(cards.get(open).session);
-      await Promise.all([...cards.values()].map((entry) => picture(entry).catch(() => {})));
+      await Promise.all([...cards.values()].map((entry) => showScreenshot(entry).catch(() => {})));
     } catch (error) {
       byId("counts").textContent = key ? `The service does not answer: ${error.message}` : "";
     }
@@ -206,7 +206,7 @@ function facts(session) {
     ...results(session.data).map(([words]) => { const [name, value] = words.split(" "); return [value ? name : "game", value ?? name]; }),
     ["recoveries", session.recoveries], ["viewport", `${session.width} × ${session.height}`],
     ["network", session.network.join(", ") || "closed"],
-    ["lease", `${Math.max(0, Math.round(session.until - Date.now() / 1000))} s left`],
+    ["lease", `${Math.max(0, Math.round(session.seconds_left))} s left`],
   ];
   byId("facts").replaceChildren(...rows.flatMap(([name, value]) => {
     const [term, words] = [document.createElement("dt"), document.createElement("dd")];

@@ -1,0 +1,23 @@
+"""Episodes of a run as fine-tuning data: JSONL of chat messages with image files, or Parquet; seconds.
+
+Command:  ./launch/local.sh export_trajectories RUN [--config.format=parquet] [--config.verdict=solved]
+
+Expected result: messages.jsonl and images/ (or trajectories.parquet) in the run directory of the export, or in
+config.output, and one line that says how many episodes they hold.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return ConfigDict(
+        {
+            "source": "",  # a run directory, or a folder of trajectories such as RUN/trajectories/ppo
+            "format": "jsonl",  # or parquet: one file, pictures in it; takes the extra parquet
+            "style": "qwen",  # of jsonl: pictures as files; openai: as data URLs in the lines
+            "verdict": "any",  # solved or failed: only such episodes
+            "output": "",  # a folder; "" for the run directory
+            "seed": 0,
+            "run": "",
+        }
+    )

@@ -1,0 +1,82 @@
+"""One agent on any environment, from flags alone: demonstrations where it has a reference player, then PPO.
+
+Command:  ./launch/local.sh train --config.environment=NAME [--config.environment_options=JSON] [--config.seed=SEED]
+
+NAME is a game or a task of a benchmark (maze_path_of_light, miniwob/click-button, lmgame/sokoban), a whole benchmark
+(games15, miniwob, lmgame), gymnasium:ID (the extra `gymnasium`), package.module:attribute of your own, an entry point
+of the group tars_jax.environments, or several of these, separated by commas. Options are a JSON object, or a list of
+objects, each of them a kind of task.
+
+Two stages need a reference player and are left out where there is none: the policy then begins as it is (random, or
+the weights of `model.preset`), and `agent.constrained` lets it sample nothing but calls that the environment has.
+
+Expected result: RUN/policy, result.json with success and mean return on held-out tasks before and after, report.html.
+Where rewards are dense, the verdict is of mean returns.
+The first page's environment (a digit as text, one function; python mine.py), seed 0, from random weights: 44% of 100
+held-out episodes before, 100% after 24 updates, in 2.9 minutes, with --config.ppo.updates=24 --config.ppo.min_batch=192
+--config.ppo.minibatch_rows=64 --config.ppo.learning_rate=1e-3 --config.value.episodes=200 --config.value.max_updates=40
+--config.task.evaluation_episodes=100 --config.agent.list_actions=False --config.agent.thought=never
+--config.agent.max_observation_tokens=4 --config.engine.max_new_tokens=20 --config.browser.pages=16
+
+Two tasks of MiniWoB++ in Chromium from random weights (--config.environment=miniwob/click-test,miniwob/focus-text), in
+three updates of 32 episodes of at most three steps, on a machine that was busy with other things: 0 of 32 held-out
+episodes before, 4 after (+12.5 points [-1, 28]), in 15 minutes. That shows the way, and no learning.
+"""
+
+import ml_collections
+
+from configs import quickstart
+
+
+def get_config() -> ml_collections.ConfigDict:
+    base = quickstart.get_config()
+    config = ml_collections.ConfigDict()
+    config.seed = 0  # of weights, tasks and sampling
+    config.run = ""  # run directory; empty: a new one under runs/
+    config.environment = ""  # which one is to be learned, or which ones, separated by commas
+    config.environment_options = "{}"  # its options as JSON
+    for section in ("model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "supervised", "value"):
+        config[section] = base[section]
+    config.loggers = base.loggers
+    config.ppo = base.ppo
+    config.task = ml_collections.ConfigDict(
+        {
+            "max_steps": 16,  # of an episode, where its environment does not say less
+            "instruction": "",  # where the environment has none of its own
+            "success_threshold": "",  # a return that is success; empty: as the environment says
+            # What tells reward and success: package.module:attribute, or an entry point of the group tars_jax.judges;
+            # empty: the environment, or the reference answer of its tasks.
+            "judge": "",
+            "evaluation_episodes": 200,  # before PPO and after, on the same tasks
+        }
+    )
+    config.demonstrations = ml_collections.ConfigDict(
+        {
+            "episodes": 1000,  # 0: none are played
+            "skill": 0.8,
+            # Who shows: package.module:attribute, or an entry point of tars_jax.players; empty: the reference player.
+            "player": "",
+            # Recorded ones besides: RUN/trajectories/ppo, .jsonl, .parquet, package.module:attribute; see
+            # tars_jax/data/datasets.py.
+            "datasets": (),
+        }
+    )
+    config.server = ml_collections.ConfigDict(
+        {
+            "address": "",  # of a vLLM or SGLang server that samples for this run; empty: the engine here does
+            "form": "sglang",  # or vllm: without screenshots
+            "model": "",  # its name there; vLLM takes one
+            "api_key_file": "",  # a file that holds the key alone
+            "weights_folder": "",  # where the server finds new weights, under the same path; empty: RUN/served
+            "answer_seconds": 120.0,  # that it may take for one answer, or to load weights
+            "patience": 3600.0,  # seconds that it may be away; then the run ends, to be resumed
+        }
+    )
+    config.agent.constrained = True
+    config.agent.thought = "optional"  # with constrained: required, or never
+    config.agent.list_actions = True  # the prompt says what can be called
+    config.agent.max_observation_tokens = 64
+    config.packing.row_length, config.packing.images_per_row = 0, 0  # what windows take
+    config.engine.max_length, config.engine.length_buckets = 0, (64,)
+    config.engine.max_new_tokens = 40
+    return config

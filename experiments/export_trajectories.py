@@ -1,0 +1,30 @@
+"""Recorded episodes become fine-tuning data for other trainers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.data.exporters import FORMATS, STYLES, recorded, trajectory_files, write_jsonl, write_parquet
+from tars_jax.data.recorded import VERDICTS
+from tars_jax.rules import one_of
+from tars_jax.training.run_directory import RunDirectory
+
+POSITIONAL = "source"
+RULES = {"format": one_of(*FORMATS), "style": one_of(*STYLES), "verdict": one_of(*VERDICTS)}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    if not config.source:
+        raise InputError("config.source must be a run directory or a folder of trajectories; got nothing.")
+    files = trajectory_files(Path(config.source))
+    folder = Path(config.output) if config.output else run_directory.path
+    found = recorded(files, config.verdict)
+    if config.format == "parquet":
+        written = folder / "trajectories.parquet"
+        count = write_parquet(written, found)
+    else:
+        written = folder / "messages.jsonl"
+        count = write_jsonl(folder, found, config.style)
+    print(f"{written}: {count} of {len(files)} episodes")

@@ -1,0 +1,57 @@
+"""Any environment is learned from flags alone; then report.html."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tars_jax.pipelines.agent import finish, train_agent
+from tars_jax.pipelines.datasets import recorded_for
+from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.pipelines.rollout_server import SERVER_RULES
+from tars_jax.pipelines.rules import JOB_RULES, PPO_EXTENSIONS, check, is_number
+from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.windows import holding
+from tars_jax.rules import Rule, at_least, one_of
+from tars_jax.training.run_directory import RunDirectory
+
+PROCESSES = "many"
+EXTENSIONS = PPO_EXTENSIONS
+RULES = (
+    JOB_RULES
+    | SERVER_RULES
+    | {
+        "environment": Rule(
+            bool,
+            "a game, a benchmark or one of its tasks, gymnasium:ID, package.module:attribute or an entry point's name, "
+            "or several, separated by commas",
+        ),
+        "task.max_steps": at_least(1),
+        "task.success_threshold": Rule(lambda text: not text or is_number(text), "a number, or nothing"),
+        "demonstrations.episodes": at_least(0),
+        "agent.thought": one_of("optional", "required", "never"),
+        "agent.max_observation_tokens": at_least(0),
+        "engine.max_new_tokens": at_least(1),
+    }
+)
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    check(config)
+    spec = RunSpec(config)
+    recorded = recorded_for(spec, config.demonstrations.datasets)
+    config = holding(config, spec.writer, spec.shapes, recorded)
+    with RunContext(config, run_directory, shapes=spec.shapes) as context:
+        tasks = EnvironmentTasks(context.config)
+        evaluated = train_agent(context, tasks, recorded)
+        if run_directory.is_main_process:
+            names = dict.fromkeys(kind.environment for kind in tasks.kinds)
+            finish(
+                context,
+                evaluated,
+                "train",
+                title=config.environment,
+                subtitle=f"options {config.environment_options}",
+                parts={name: name for name in names} if len(names) > 1 else {},
+            )
+            if all(episode.success is None for episode in evaluated.after):
+                print(f"{config.environment} says nothing of success, and task.success_threshold is not set")

@@ -1,0 +1,126 @@
+"""Recorded data by name, as trajectories to imitate.
+
+    RUN/trajectories/ppo        a folder of our trajectories
+    mine/messages.jsonl         a chat with pictures a line (conversations.py), or a task of AgentNet (agentnet.py);
+                                the folder of an export, too
+    mine.parquet, mine/         the same as Parquet, and as Hugging Face's datasets saves it to disk
+    package.module:attribute    a function that gives trajectories, as does an entry point of `tars_jax.datasets`
+
+Episodes of others hold no tokens: `retokenized.py` writes them for the policy that learns.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.data.agentnet import is_agentnet, trajectory_of_agentnet
+from tars_jax.data.conversations import trajectory_of_messages
+from tars_jax.data.pictures import read_picture
+from tars_jax.data.pyautogui_calls import NoSuchAction
+from tars_jax.data.recorded import recorded_trajectories
+from tars_jax.data.tables import rows_of, table_files
+from tars_jax.plugins import Plugins
+from tars_jax.trajectory import Trajectory
+
+_PLUGINS = Plugins("dataset", "tars_jax.datasets")
+_MESSAGES = "messages.jsonl"
+_TABLES = (".parquet", ".arrow")
+log = logging.getLogger(__name__)
+
+
+def read_dataset(name: str) -> Iterator[Trajectory]:
+    """The episodes of that name that carry a reward, one at a time.
+
+    Records that do what none of our actions can say are left out, and counted in the log. Raises InputError where there
+    is no such dataset, and for a malformed record, by file, line (or row) and field.
+    """
+    path = Path(name)
+    if path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
+        yield from recorded_trajectories([name])
+    elif path.is_dir() and (files := table_files(path)):
+        yield from _trajectories(files)
+    elif path.is_dir() and (path / _MESSAGES).is_file():
+        yield from _trajectories([path / _MESSAGES])
+    elif path.is_file() and path.suffix in (".jsonl", *_TABLES):
+        yield from _trajectories([path])
+    elif not path.exists() and (":" in name or name in _PLUGINS.entry_points()):
+        yield from _brought(name)
+    else:
+        raise InputError(
+            "dataset must be a folder of trajectories such as RUN/trajectories/ppo, a .jsonl file of messages or of "
+            f"AgentNet, .parquet, a folder that datasets saved, package.module:attribute, or an entry point of "
+            f"{_PLUGINS.group}; got {name!r}"
+        )
+
+
+def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:
+    left_out: collections.Counter[str] = collections.Counter()
+    kept = 0
+    for file in files:
+        records = rows_of(file) if file.suffix in _TABLES else _lines(file)
+        find = _picture_finder(file.parent)
+        for number, record in enumerate(records, 1):
+            if record is None:
+                continue
+            where, id = f"{file}:{number}", f"{file.stem}-{number}"
+            try:
+                if is_agentnet(record):
+                    yield trajectory_of_agentnet(record, where, id, find)
+                else:
+                    yield trajectory_of_messages(record, where, id, find)
+                kept += 1
+            except NoSuchAction as action:
+                left_out[str(action)] += 1
+    if left_out:
+        reasons = ", ".join(f"{action} ({count})" for action, count in left_out.most_common())
+        log.warning("%d of %d records are left out, as no action of ours says: %s", left_out.total(),
+                    kept + left_out.total(), reasons)  # fmt: skip
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any] | None]:
+    """The object of each line; None for an empty line."""
+    with open(file, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                yield None
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError as error:  # of UTF-8, too
+                raise InputError(f"{file}:{number} must be an object of JSON; {error}") from error
+            if not isinstance(record, dict):
+                raise InputError(f"{file}:{number} must be an object of JSON; got {type(record).__name__}")
+            yield record
+
+
+def _picture_finder(folder: Path) -> Callable[[Any, str], bytes]:
+    """Pictures lie beside a file, or in a folder beside it, wherever an archive of them was unpacked."""
+    places = [folder, folder / "images", *sorted(each for each in folder.iterdir() if each.is_dir())]
+
+    def find(given: Any, where: str) -> bytes:
+        place = folder
+        if isinstance(given, str) and not given.startswith(("data:", "/")):
+            place = next((each for each in places if (each / given).is_file()), folder)
+        return read_picture(given, place, where)
+
+    return find
+
+
+def _brought(name: str) -> Iterator[Trajectory]:
+    made_by = _PLUGINS.load(name)
+    if not callable(made_by):
+        raise InputError(f"dataset {name!r} must be a function; got an object of type {type(made_by).__name__}")
+    found = made_by()
+    if not isinstance(found, Iterable):
+        raise InputError(f"dataset {name!r} must give trajectories one after the other; got {type(found).__name__}")
+    for trajectory in found:
+        if not isinstance(trajectory, Trajectory):
+            raise InputError(f"dataset {name!r} must give trajectories; got {type(trajectory).__name__}")
+        if trajectory.outcome.carries_reward:
+            yield trajectory

@@ -1,0 +1,172 @@
+"""Trajectories as others take them: JSONL of chat messages with image files, and Parquet.
+
+An episode becomes one conversation: the instruction and what was seen in the user's turns, what the policy wrote in the
+assistant's. It is the text of the steps that is written, not their tokens: what a learner of ours needs, to the last
+token, are the trajectory files themselves.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.data.recorded import instruction_of, with_verdict
+from tars_jax.files import write_atomic
+from tars_jax.trajectory import Step, Trajectory
+from tars_jax.trajectory.files import load_trajectory
+
+STYLES = ("qwen", "openai")
+FORMATS = ("jsonl", "parquet")
+ROWS = 64  # episodes of a row group of Parquet; their pictures are in memory together
+
+Content = list[dict[str, Any]]
+Picture = Callable[[bytes], dict[str, Any]]  # a PNG to the part of a message that shows it
+
+
+def trajectory_files(source: Path) -> list[Path]:
+    """Of a run directory, of its `trajectories`, or of one folder; by folder and number.
+
+    Raises InputError where there are none.
+    """
+    top = source / "trajectories" if (source / "trajectories").is_dir() else source
+    files = sorted(top.rglob("*.trajectory"))
+    if not files:
+        raise InputError(
+            f"config.source must be a run directory or a folder of trajectories such as RUN/trajectories/ppo; "
+            f"got {str(source)!r}."
+        )
+    return files
+
+
+def recorded(files: Iterable[Path], verdict: str) -> Iterator[Trajectory]:
+    """One at a time, those that carry a reward and have the verdict ("any", "solved", "failed")."""
+    for file in files:
+        trajectory = load_trajectory(file)
+        if trajectory.outcome.carries_reward:
+            yield from with_verdict([trajectory], verdict)
+
+
+def conversation(trajectory: Trajectory, picture: Picture) -> list[dict[str, Any]]:
+    """The episode as chat messages: {"role", "content"}, a content being parts of text and pictures.
+
+    Raises InputError where the task is of no environment that is known here.
+    """
+    messages: list[dict[str, Any]] = []
+    for number, step in enumerate(trajectory.steps):
+        told: Content = [] if number else [{"type": "text", "text": instruction_of(trajectory)}]
+        messages.append({"role": "user", "content": [*told, *_observation(step, picture)]})
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": _writable(step.response)}]})
+    return messages
+
+
+def _observation(step: Step, picture: Picture) -> Content:
+    text: Content = [{"type": "text", "text": _writable(step.text)}] if step.text else []
+    return [*text, *([picture(step.screenshot)] if step.screenshot else [])]
+
+
+def _writable(text: str) -> str:
+    """A policy may write half a surrogate pair, which is no UTF-8."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def about(trajectory: Trajectory) -> dict[str, Any]:
+    """What stands beside the messages."""
+    return {
+        "id": trajectory.id,
+        "task": trajectory.task,
+        "outcome": trajectory.outcome.value,
+        "reward": trajectory.reward,
+        "success": trajectory.success,
+        "actions": [_writable(step.action) for step in trajectory.steps],
+    }
+
+
+def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "qwen") -> int:
+    """FOLDER/messages.jsonl, a conversation a line; returns how many.
+
+    Args:
+      style: "qwen" names image files of FOLDER/images, each picture once; "openai" has them in the lines, as data URLs.
+    """
+    images = folder / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    if style == "qwen":
+        images.mkdir(exist_ok=True)
+
+    def as_file(png: bytes) -> dict[str, Any]:
+        file = images / f"{hashlib.sha256(png).hexdigest()[:32]}.png"
+        if not file.exists():
+            write_atomic(file, png)
+        return {"type": "image", "image": f"images/{file.name}"}
+
+    count = 0
+    partial = folder / ".messages.jsonl.partial"
+    with open(partial, "w", encoding="utf-8") as lines:
+        for trajectory in trajectories:
+            messages = conversation(trajectory, as_file if style == "qwen" else _as_url)
+            lines.write(json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False) + "\n")
+            count += 1
+        lines.flush()
+        os.fsync(lines.fileno())
+    os.replace(partial, folder / "messages.jsonl")
+    return count
+
+
+def _as_url(png: bytes) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(png).decode()}"}}
+
+
+def write_parquet(file: Path, trajectories: Iterable[Trajectory]) -> int:
+    """One row an episode; returns how many. `messages` have a part {"type": "image"} for each of `images`, in their
+    order, which are {"bytes", "path"} as Hugging Face's `datasets` has pictures; `task` is JSON.
+
+    Raises InputError where pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise InputError(
+            "config.format=parquet needs pyarrow: install the extra parquet, tars_jax[parquet]."
+        ) from error
+    part = pa.struct([("type", pa.string()), ("text", pa.string())])
+    schema = pa.schema(
+        [
+            ("id", pa.string()),
+            ("messages", pa.list_(pa.struct([("role", pa.string()), ("content", pa.list_(part))]))),
+            ("images", pa.list_(pa.struct([("bytes", pa.binary()), ("path", pa.string())]))),
+            ("actions", pa.list_(pa.string())),
+            ("task", pa.string()),
+            ("outcome", pa.string()),
+            ("reward", pa.float64()),
+            ("success", pa.bool_()),
+        ]
+    )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f".{file.name}.partial")
+    count = 0
+    with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        rest = iter(trajectories)
+        while rows := [_row(trajectory) for trajectory in islice(rest, ROWS)]:
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            count += len(rows)
+    os.replace(partial, file)
+    return count
+
+
+def _row(trajectory: Trajectory) -> dict[str, Any]:
+    images: list[dict[str, Any]] = []
+
+    def counted(png: bytes) -> dict[str, Any]:
+        images.append({"bytes": png, "path": None})
+        return {"type": "image", "text": None}
+
+    messages = conversation(trajectory, counted)
+    row = about(trajectory)
+    return {**row, "messages": messages, "images": images, "task": json.dumps(row["task"])}

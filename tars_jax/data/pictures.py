@@ -1,0 +1,60 @@
+"""Pictures of recorded data as the PNG that a step has: files, data URLs, bytes. Nothing is fetched from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from tars_jax import InputError
+from tars_jax.model.preprocessing import opaque, upright
+
+
+def read_picture(given: Any, folder: Path, where: str) -> bytes:
+    """The PNG of a path (from `folder`), a data URL, bytes, or Hugging Face's {"bytes", "path"}.
+
+    Raises InputError that begins with `where` for what is none of these, is not there, or is damaged.
+    """
+    if isinstance(given, dict) and ("bytes" in given or "path" in given):
+        given = given.get("bytes") or given.get("path")
+    if isinstance(given, bytes):
+        return as_png(given, where)
+    if not isinstance(given, str) or not given:
+        raise InputError(f"{where} must be a file of an image, a data URL or bytes; got {given!r:.80}")
+    if given.startswith("data:"):
+        return as_png(_of_data_url(given, where), where)
+    if given.startswith(("http://", "https://")):
+        raise InputError(f"{where} must be a file of an image or a data URL, as nothing is fetched; got {given:.80}")
+    try:
+        data = (folder / given.removeprefix("file://")).read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError(f"{where} must be a file of an image; got {given:.200}: {error}") from error
+    return as_png(data, where)
+
+
+def as_png(data: bytes, where: str) -> bytes:
+    """An image of any common form; one that is a PNG stays as it is."""
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            picture.load()
+            if picture.format == "PNG":
+                return data
+            png = io.BytesIO()
+            opaque(upright(picture)).save(png, "PNG", compress_level=1)
+            return png.getvalue()
+    except Exception as error:  # Pillow's decoders raise what they like
+        raise InputError(f"{where} must be an image; got {len(data)} bytes: {error}") from error
+
+
+def _of_data_url(url: str, where: str) -> bytes:
+    head, comma, data = url.partition(",")
+    try:
+        if not comma or not head.endswith(";base64"):
+            raise ValueError("it has no ;base64,")
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InputError(f"{where} must be a data URL in base64; got {url[:40]!r}: {error}") from error

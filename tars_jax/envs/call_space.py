@@ -1,0 +1,35 @@
+"""The calls of an action space as a gymnasium space of texts: `Action: say(word='red')`."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from gymnasium import spaces
+
+from tars_jax.agent import Response, format_response
+from tars_jax.agent.chance import random_action
+from tars_jax.environment import ActionSpace
+
+
+class AnyText(spaces.Text):
+    """Texts of any length and in any script; samples are short."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(max_length=64, min_length=0, seed=seed)
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str)
+
+
+class CallSpace(AnyText):
+    """Responses in the text grammar. Every text is one, as a policy may write anything; samples can be read."""
+
+    def __init__(self, calls: ActionSpace, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.calls = calls
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        """A call with arguments, drawn at random."""
+        rng = random.Random(int(self.np_random.integers(2**32)))
+        return format_response(Response("", (random_action(self.calls, rng),)), grammar="text")

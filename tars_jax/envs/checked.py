@@ -1,0 +1,255 @@
+"""A guard around any environment: what the agent loop drives.
+
+Whatever an environment does wrong is an `EnvironmentFailure` of a kind, which is retried and never a reward. What
+comes out of the guard can be trusted: observations can be read and written down, rewards are finite floats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+import inspect
+import math
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, cast
+
+from tars_jax import InputError
+from tars_jax.environment import ActionSpace, Environment, EnvironmentFailure, Observation, Task, Transition
+from tars_jax.envs import checks
+from tars_jax.envs.own_thread import Outcome, OwnLoop, OwnThread, awaited
+from tars_jax.sandbox.browser import PageError, SandboxFailure
+
+DEFAULT_TIME_LIMIT_S = 60.0
+_CLEAN_UP_S = 10.0  # at most, for an environment that failed to end what it does
+_LONGEST_MESSAGE = 500
+
+
+@dataclasses.dataclass(frozen=True)
+class _Begun:
+    """A call that goes on."""
+
+    outcome: asyncio.Future[Outcome]
+    cancel: Callable[[], Any]  # asks it to end
+
+
+class CheckedEnvironment:
+    """Makes an environment when it is first needed, and makes it again after a failure.
+
+    Coroutine methods run on an event loop in a thread that belongs to the environment, plain methods and `make` in
+    another; one that does not come back at the time limit is left to itself with its thread.
+
+    Args:
+      make: gives a new environment; it may raise InputError.
+      time_limit_s: seconds for one `reset`, `step` or `close`, and for `make`; infinity: none.
+      name: of the environment, for messages.
+      on_callers_loop: coroutine methods run on the caller's event loop, which they must never block.
+
+    The kinds of its failures: "exception", "timeout", "observation", "reward", "protocol" (something else that the
+    contract of environments forbids), and those of `SandboxFailure`, `PageError` and the environment's own
+    `EnvironmentFailure`, which are kept. After a failure the environment is `broken`: the next `reset` begins with
+    another, and the failed one is closed in the background.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Environment],
+        time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+        name: str = "environment",
+        *,
+        on_callers_loop: bool = False,
+    ) -> None:
+        if not time_limit_s > 0:
+            raise InputError(f"time limit of {name} must be more than 0 seconds; got {time_limit_s!r}")
+        self._make, self._limit, self._name = make, time_limit_s, name
+        self._clean_up = min(time_limit_s, _CLEAN_UP_S)
+        self._environment: Environment | None = None
+        self._on_callers_loop = on_callers_loop
+        self._thread: OwnThread | None = None
+        self._loop: OwnLoop | None = None
+        self._described: tuple[ActionSpace, str] | None = None
+        self._playing = False
+        self._failure: EnvironmentFailure | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def broken(self) -> bool:
+        """Whether the last call failed, so that only `reset` and `close` are left."""
+        return self._failure is not None
+
+    @property
+    def action_space(self) -> ActionSpace:
+        return self._description()[0]
+
+    @property
+    def instruction(self) -> str:
+        return self._description()[1]
+
+    async def reset(self, task: Task) -> Observation:
+        """Raises InputError for a task that the environment refuses, EnvironmentFailure where it failed."""
+        self._failure, self._playing = None, False
+        with self._broken_on_failure():
+            if self._environment is None:
+                self._environment = self._whole(await self._call("make", self._make, may_refuse=True))
+            reset = functools.partial(self._environment.reset, task)
+            observation = checks.observation(
+                f"reset of {self._name}", await self._call("reset", reset, may_refuse=True)
+            )
+            self._described = await self._call("reset", functools.partial(_describe, self._environment))
+            self._check_description()
+        self._playing = True
+        return observation
+
+    async def step(self, actions: Sequence[Any]) -> Transition:
+        """Raises InputError before a reset and after the end of an episode, EnvironmentFailure where it failed."""
+        if self._environment is None or not self._playing:
+            why = f"the environment failed ({self._failure.kind})" if self._failure else "no episode is running"
+            raise InputError(f"step of {self._name} must follow a reset; got a step while {why}")
+        with self._broken_on_failure():
+            step = functools.partial(self._environment.step, actions)
+            transition = checks.transition(f"step of {self._name}", await self._call("step", step))
+        self._playing = not (transition.terminated or transition.truncated)
+        return transition
+
+    async def close(self) -> None:
+        """Closes the environment, and waits, within bounds, for those that failed. May be called again.
+
+        Raises EnvironmentFailure where closing failed; the environment is given up all the same.
+        """
+        environment, self._environment, self._playing = self._environment, None, False
+        try:
+            if environment is not None:
+                await self._call("close", environment.close)
+        finally:
+            self._end_threads()
+            if self._closing:
+                await asyncio.wait(self._closing, timeout=self._clean_up)
+
+    # ---- calls
+
+    async def _call(self, what: str, function: Callable[[], Any], *, may_refuse: bool = False) -> Any:
+        """What `function` gives, or what the awaitable does that it gives, if it comes in time."""
+        begun = self._begin(function)
+        try:
+            await asyncio.wait({begun.outcome}, timeout=None if math.isinf(self._limit) else self._limit)
+        except asyncio.CancelledError:
+            begun.cancel()
+            await asyncio.wait({begun.outcome}, timeout=self._clean_up)  # what it cleans up when it is cancelled
+            raise
+        if not begun.outcome.done():
+            begun.cancel()  # and is not waited for: it may ignore it
+            raise EnvironmentFailure("timeout", f"{what} of {self._name} took more than {self._limit:g} s")
+        outcome = (None, asyncio.CancelledError()) if begun.outcome.cancelled() else begun.outcome.result()
+        value = self._result(what, outcome, may_refuse)
+        if inspect.isawaitable(value):
+            return await self._call(what, functools.partial(_given, value), may_refuse=may_refuse)
+        return value
+
+    def _begin(self, function: Callable[[], Any]) -> _Begun:
+        """A plain function in the thread for these, a coroutine on the loop for those."""
+        if not _is_coroutine(function):
+            self._thread = self._thread or OwnThread(f"environment {self._name}")
+            outcome = asyncio.wrap_future(self._thread.submit(function))
+            return _Begun(outcome, outcome.cancel)
+        if self._on_callers_loop:
+            task = asyncio.ensure_future(awaited(function))
+            return _Begun(task, task.cancel)
+        self._loop = self._loop or OwnLoop(f"environment {self._name}")
+        future = self._loop.submit(function)
+        return _Begun(asyncio.wrap_future(future), functools.partial(self._loop.cancel, future))
+
+    def _result(self, what: str, outcome: Outcome, may_refuse: bool) -> Any:
+        value, error = outcome
+        if error is None:
+            return value
+        if isinstance(error, EnvironmentFailure) or (may_refuse and isinstance(error, InputError)):
+            raise error
+        kind = error.kind if isinstance(error, SandboxFailure | PageError) else "exception"
+        said = f"{type(error).__name__}: {error}" if kind == "exception" else str(error)
+        raise EnvironmentFailure(kind, f"{what} of {self._name} raised {said}"[:_LONGEST_MESSAGE]) from error
+
+    @contextlib.contextmanager
+    def _broken_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except EnvironmentFailure as failure:
+            self._give_up(failure)
+            raise
+        except asyncio.CancelledError:
+            self._give_up(EnvironmentFailure("cancelled", f"a call of {self._name} was cancelled"))
+            raise
+
+    def _give_up(self, failure: EnvironmentFailure) -> None:
+        environment, self._environment = self._environment, None
+        self._failure, self._playing, self._described = failure, False, None
+        if environment is not None and callable(close := getattr(environment, "close", None)):
+            # Begun at once, as the threads are ended next: behind what hangs, it is done when that comes back.
+            closing = asyncio.ensure_future(_done_within(self._clean_up, self._begin(close).outcome))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+        self._end_threads()
+
+    def _end_threads(self) -> None:
+        for thread in (self._thread, self._loop):
+            if thread is not None:
+                thread.end()
+        self._thread = self._loop = None
+
+    # ---- checks
+
+    def _whole(self, environment: Any) -> Environment:
+        missing = [name for name in ("reset", "step", "close") if not callable(getattr(environment, name, None))]
+        if missing:
+            about = f"{self._name} must have the methods reset, step and close"
+            raise EnvironmentFailure("protocol", f"{about}; got {type(environment).__name__} without {missing[0]}")
+        return cast(Environment, environment)
+
+    def _description(self) -> tuple[ActionSpace, str]:
+        """Of the running episode; before the first, of an environment that is made for it."""
+        if self._described is None:
+            self._thread = self._thread or OwnThread(f"environment {self._name}")
+            try:
+                if self._environment is None:
+                    self._environment = self._whole(self._wait("make", self._make))
+                self._described = self._wait("action_space", functools.partial(_describe, self._environment))
+                self._check_description()
+            except EnvironmentFailure as failure:
+                self._environment, self._failure, self._described = None, failure, None
+                self._end_threads()
+                raise
+        return self._described
+
+    def _wait(self, what: str, function: Callable[[], Any]) -> Any:
+        assert self._thread is not None
+        try:
+            outcome = self._thread.submit(function).result(None if math.isinf(self._limit) else self._limit)
+        except TimeoutError:
+            message = f"{what} of {self._name} took more than {self._limit:g} s"
+            raise EnvironmentFailure("timeout", message) from None
+        return self._result(what, outcome, may_refuse=True)
+
+    def _check_description(self) -> None:
+        assert self._described is not None
+        for name, value, kind in zip(("action_space", "instruction"), self._described, (ActionSpace, str), strict=True):
+            if not isinstance(value, kind):
+                message = f"{name} of {self._name} must be of type {kind.__name__}; got {type(value).__name__}"
+                raise EnvironmentFailure("protocol", message)
+
+
+def _describe(environment: Environment) -> tuple[ActionSpace, str]:
+    return environment.action_space, environment.instruction
+
+
+def _is_coroutine(function: Callable[..., Any]) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function)
+
+
+async def _given(value: Awaitable[Any]) -> Any:
+    return await value
+
+
+async def _done_within(seconds: float, work: asyncio.Future[Outcome]) -> None:
+    await asyncio.wait({work}, timeout=seconds)

@@ -1,0 +1,156 @@
+"""What is known of an environment before it is made, and how a class or a function says it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from tars_jax import InputError
+from tars_jax.environment import Environment, Task, Verification
+from tars_jax.envs.checked import DEFAULT_TIME_LIMIT_S, CheckedEnvironment
+from tars_jax.envs.pages_of_another_loop import PagesOfAnotherLoop
+from tars_jax.sandbox.browser import OpensPages
+from tars_jax.tasks.games.catalog import ReferencePlayer
+
+DEFAULT_MAX_STEPS = 16
+_METHODS = ("reset", "step", "close")
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentResources:
+    """What an environment may need from whoever runs it."""
+
+    open_pages: Callable[[], OpensPages] | None = None  # access to browsers; None: there are none
+
+    def pages(self, name: str) -> OpensPages:
+        """Raises InputError where there are no browsers."""
+        if self.open_pages is None:
+            raise InputError(f"{name} must be run where there are browsers; got resources without any")
+        return self.open_pages()
+
+    def of_another_loop(self, loop: asyncio.AbstractEventLoop) -> EnvironmentResources:
+        """The same for whoever has an event loop of its own, while the browsers run on `loop`."""
+        return EnvironmentResources(lambda: PagesOfAnotherLoop(self.pages("an environment"), loop))
+
+
+def _any_options(options: Mapping[str, Any]) -> None:
+    """Takes them all."""
+
+
+def _default_steps(options: Mapping[str, Any]) -> int:
+    return DEFAULT_MAX_STEPS
+
+
+def _own_verifier(task: Task) -> Verification:
+    return task.verification
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvironmentSpec:
+    """How an environment is made, and what is known of it before it is.
+
+    What one spec makes plays the tasks of every other with the same `name` and `made_with`.
+    """
+
+    name: str  # in the ids of tasks, and in what their seeds are drawn from
+    make: Callable[[EnvironmentResources], Environment]
+    needs_browser: bool = False
+    check_options: Callable[[Mapping[str, Any]], None] = _any_options  # InputError for a task's that it cannot have
+    default_max_steps: Callable[[Mapping[str, Any]], int] = _default_steps  # the agent's step budget, by the options
+    reference: ReferencePlayer | None = None  # plays from what an observation's info holds as "state"
+    time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds of one reset or step; infinity: it has limits of its own
+    verification: Callable[[Task], Verification] = _own_verifier  # how a task's success is told, such as its reference
+    made_with: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # options that `make` has; others: `reset`'s
+    on_callers_loop: bool = False  # its coroutines run on the loop of whoever calls them, and never block it
+
+    def __post_init__(self) -> None:
+        if isinstance(self.time_limit, bool) or not isinstance(self.time_limit, int | float) or not self.time_limit > 0:
+            raise InputError(f"{self.name}: time_limit must be more than 0 seconds; got {self.time_limit!r}")
+
+    def checked(self, resources: EnvironmentResources) -> CheckedEnvironment:
+        """What an agent loop drives. The environment is made when it is first needed.
+
+        Call it on the event loop that the browsers of `resources` run on, where there are any.
+        """
+        if resources.open_pages is not None and not self.on_callers_loop:
+            resources = resources.of_another_loop(asyncio.get_running_loop())
+        return CheckedEnvironment(
+            lambda: self.make(resources), self.time_limit, self.name, on_callers_loop=self.on_callers_loop
+        )
+
+
+def spec_of(name: str, made_by: Any, options: Mapping[str, Any]) -> EnvironmentSpec:
+    """The spec of a class, or of a function that makes environments; a spec is its own.
+
+    `made_by` is called with those options that are its parameters (and with the `EnvironmentResources`, where it has a
+    parameter `resources`). Raises InputError for anything else, and for a class that is no environment.
+    """
+    if isinstance(made_by, EnvironmentSpec):
+        return made_by
+    if not callable(made_by):
+        about = f"environment {name!r} must be a class, a function that makes an environment, or an EnvironmentSpec"
+        raise InputError(f"{about}; got an object of type {type(made_by).__name__}")
+    if isinstance(made_by, type):
+        _check_attributes(name, made_by, _METHODS)
+    signature = inspect.signature(made_by)
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+    parameters = [
+        each.name
+        for each in signature.parameters.values()
+        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) and each.name != "resources"
+    ]
+    arguments = {option: value for option, value in options.items() if takes_all or option in parameters}
+    own_check = getattr(made_by, "check_options", None)
+
+    def check_options(options: Mapping[str, Any]) -> None:
+        if own_check is not None:
+            own_check(options)
+        elif unknown := [option for option in options if not takes_all and option not in parameters]:
+            wanted = f"one of {', '.join(parameters)}" if parameters else "left out, as it has none"
+            raise InputError(f"{name}: an option must be {wanted}; got {unknown[0]!r}")
+
+    def make(resources: EnvironmentResources) -> Environment:
+        further = {"resources": resources} if "resources" in signature.parameters else {}
+        try:
+            signature.bind(**arguments, **further)
+        except TypeError as error:
+            raise InputError(f"{name} must be made with other options; got {dict(arguments)}: {error}") from None
+        environment = made_by(**arguments, **further)
+        _check_attributes(name, environment, (*_METHODS, "action_space", "instruction"))
+        return cast(Environment, environment)
+
+    return EnvironmentSpec(
+        name=name,
+        make=make,
+        needs_browser=bool(getattr(made_by, "needs_browser", False)),
+        check_options=check_options,
+        default_max_steps=functools.partial(_own_steps, name, getattr(made_by, "max_steps", DEFAULT_MAX_STEPS)),
+        reference=getattr(made_by, "reference_player", None),
+        time_limit=getattr(made_by, "time_limit", DEFAULT_TIME_LIMIT_S),
+        verification=functools.partial(_said_verification, name, getattr(made_by, "verification", _own_verifier)),
+        made_with=arguments,
+    )
+
+
+def _own_steps(name: str, max_steps: Any, options: Mapping[str, Any]) -> int:
+    steps = max_steps(options) if callable(max_steps) else max_steps
+    if type(steps) is not int or steps < 1:
+        raise InputError(f"{name}: max_steps must be a whole number of 1 or more; got {steps!r}")
+    return steps
+
+
+def _said_verification(name: str, verification: Callable[[Task], Verification], task: Task) -> Verification:
+    if not isinstance(said := verification(task), Verification):
+        raise InputError(f"{name}: verification must return a Verification of the task; got {type(said).__name__}")
+    return said
+
+
+def _check_attributes(name: str, made: Any, attributes: tuple[str, ...]) -> None:
+    for attribute in attributes:
+        if not hasattr(made, attribute):
+            kind = made.__name__ if isinstance(made, type) else type(made).__name__
+            raise InputError(f"environment {name!r} must have {attribute}; got {kind} without it")

@@ -1,0 +1,76 @@
+"""What a client of a policy is, wherever the policy runs: its sessions, its answers, and the ways in which it fails."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.inference.chat_template import Message, TurnFormat
+from tars_jax.inference.sampling import Refused, Sampled, Sampling
+
+
+class PolicyUnavailable(RuntimeError):
+    """The policy cannot be reached, or has lost the session: a failure of the infrastructure, never a reward."""
+
+
+class Declined(Refused):
+    """The policy takes no further turn of this conversation, though it does of others. `reason` is
+    context_length_exceeded, body_too_large or content_filter."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message, "messages")
+        self.reason = reason
+
+
+@dataclasses.dataclass(frozen=True)
+class Reply:
+    """An answer to messages."""
+
+    text: str
+    finish: str  # stop, or length: the budget ran out
+
+
+class ClientSession(Protocol):
+    """A live context: the agent loop's `PolicySession`, and how to sample if not as the policy's owner has set."""
+
+    async def respond(
+        self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool, sampling: Sampling | None = None
+    ) -> Sampled:
+        """Reads tokens and images (uint8 [height, width, 3]), after what the context holds or in a new one; answers.
+
+        Raises InputError for what the policy refuses, which is Declined where it is a matter of this conversation
+        alone; PolicyUnavailable when it does not answer. After an error, or when waiting was given up, the session
+        goes on with restart=True.
+        """
+        ...
+
+
+class PolicyClient(Protocol):
+    """A policy. `exact`: what sessions return is what the policy sampled, with its own log-probabilities."""
+
+    @property
+    def exact(self) -> bool: ...
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """What our server says of its policy (GET /v1/rl/policy); empty at any other."""
+        ...
+
+    def session(self, seed: int) -> AbstractAsyncContextManager[ClientSession]:
+        """A live context with a random stream of its own, closed at the end of the block."""
+        ...
+
+    async def chat(self, messages: Sequence[Message], sampling: Sampling | None = None) -> Reply:
+        """One answer to a conversation. Raises as `ClientSession.respond` does."""
+        ...
+
+
+def require_turns(turns: TurnFormat | None, what: str) -> TurnFormat:
+    if turns is None:
+        raise InputError(f"client.turns must be a chat template for {what}; got None")
+    return turns

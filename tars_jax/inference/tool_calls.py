@@ -1,0 +1,178 @@
+"""Tools of a chat, as Qwen's open weights read and write them: listed in the system message, called in tags of JSON.
+
+The wording of the list is that of the chat template that Qwen3 is published with: the weights were trained on it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from tars_jax.json_fields import is_text
+from tars_jax.web.protocol import Fields
+
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def parse_tools(fields: Fields) -> tuple[dict[str, Any], ...]:
+    """The field `tools` of a request, each as it was sent. Raises RequestError that names what is wrong."""
+    tools = fields.array("tools")
+    for index, tool in enumerate(tools):
+        outer = Fields(tool, fields.param(f"tools[{index}]"))
+        if outer.text("type") != "function":
+            raise outer.error("type", "function")
+        inner = Fields(outer.value("function"), outer.param("function"))
+        if not _NAME.fullmatch(inner.text("name")):
+            raise inner.error("name", "1 to 64 letters, digits and . _ -")
+        inner.optional_text("description")
+        if not isinstance(inner.value("parameters"), dict | None):
+            raise inner.error("parameters", "a JSON schema of an object")
+        inner.flag("strict")
+        inner.done()
+        outer.done()
+        if not _is_written(tool):
+            raise fields.error("tools", "functions of plain text that are not nested so deeply")
+    return tuple(tools)
+
+
+def parse_tool_choice(fields: Fields, tools: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The field `tool_choice`: the tools of which an answer has to call one; none where it need not.
+
+    Raises RequestError for another form, and for a tool that is not among `tools`.
+    """
+    choice = fields.value("tool_choice")
+    if choice in (None, "none", "auto"):
+        return ()
+    if fields.value("constraint") is not None:
+        raise fields.error("tool_choice", "auto or none beside a constraint")
+    if choice == "required" and tools:
+        return tuple(tools)
+    names = [tool["function"]["name"] for tool in tools]
+    if isinstance(choice, dict) and choice.get("type") == "function":
+        outer = Fields(choice, fields.param("tool_choice"))
+        inner = Fields(outer.value("function"), outer.param("function"))
+        if (name := inner.text("name")) not in names:
+            raise inner.error("name", "one of tools")
+        inner.done()
+        outer.ignore(("type",))
+        outer.done()
+        return tuple(tool for tool in tools if tool["function"]["name"] == name)
+    raise fields.error("tool_choice", "none, auto, required with tools, or a function of tools by its name")
+
+
+def parse_calls(fields: Fields) -> str:
+    """The field `tool_calls` of a message of the assistant, as the text that the model wrote them in."""
+    calls = []
+    for index, call in enumerate(fields.array("tool_calls")):
+        outer = Fields(call, fields.param(f"tool_calls[{index}]"))
+        outer.ignore(("id", "index"))
+        if outer.text("type", "function") != "function":
+            raise outer.error("type", "function")
+        inner = Fields(outer.value("function"), outer.param("function"))
+        name, arguments = inner.text("name"), inner.text("arguments", "{}")
+        calls.append(f'<tool_call>\n{{"name": {_json(name)}, "arguments": {arguments}}}\n</tool_call>')
+        inner.done()
+        outer.done()
+    return "\n".join(calls)
+
+
+def list_tools(tools: Sequence[dict[str, Any]]) -> str:
+    """What a system message says of tools, behind its own words."""
+    signatures = "\n".join(map(_json, tools))
+    return (
+        "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n"
+        "You are provided with function signatures within <tools></tools> XML tags:\n"
+        f"<tools>\n{signatures}\n</tools>\n\n"
+        "For each function call, return a json object with function name and arguments within <tool_call></tool_call> "
+        'XML tags:\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
+    )
+
+
+def split_calls(text: str) -> tuple[str, list[dict[str, Any]]]:
+    """An answer as its words and its calls as OpenAI has them. What is no whole call stays words."""
+    stream = CallStream()
+    parts = [*stream.feed(text), *stream.finish()]
+    words = "".join(part for part in parts if isinstance(part, str))
+    return words, [part for part in parts if not isinstance(part, str)]
+
+
+class CallStream:
+    """Takes the calls out of an answer while it comes: nothing of what may become one is said as words.
+
+    White space beside a call is no part of the words.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._said, self.called = False, False
+
+    def feed(self, text: str) -> list[str | dict[str, Any]]:
+        """Words and calls, in order, that have become certain."""
+        self._held += text
+        found: list[str | dict[str, Any]] = []
+        while (end := self._held.find(_CLOSE)) >= 0:
+            end += len(_CLOSE)
+            begin = self._held.rfind(_OPEN, 0, end)
+            call = None if begin < 0 else _called(self._held[begin:end])
+            if call is None:
+                found += self._words(self._held[:end])
+            else:
+                found += self._words(self._held[:begin].rstrip())
+                found.append(call)
+                self.called = True
+            self._held = self._held[end:]
+        certain = self._certain()
+        found += self._words(self._held[:certain])
+        self._held = self._held[certain:]
+        return found
+
+    def finish(self) -> list[str | dict[str, Any]]:
+        """What was held back; nothing comes after it."""
+        rest, self._held = self._held, ""
+        return self._words(rest.rstrip() if self.called else rest)
+
+    def _certain(self) -> int:
+        """How much of what is held is words, whatever comes: not a call that has begun, nor what may begin one, nor
+        white space before it."""
+        begin = self._held.find(_OPEN)
+        if begin < 0:
+            sizes = range(min(len(_OPEN) - 1, len(self._held)), 0, -1)
+            begin = len(self._held) - next((size for size in sizes if self._held.endswith(_OPEN[:size])), 0)
+        return len(self._held[:begin].rstrip())
+
+    def _words(self, text: str) -> list[str | dict[str, Any]]:
+        if self.called and not self._said:
+            text = text.lstrip()
+        self._said = self._said or bool(text)
+        return [text] if text else []
+
+
+def _called(text: str) -> dict[str, Any] | None:
+    """The call that a tagged text is, as OpenAI has it."""
+    found = _CALL.fullmatch(text)
+    try:
+        call = json.loads(found[1]) if found else None
+    except (ValueError, RecursionError):
+        return None
+    if not (isinstance(call, dict) and isinstance(call.get("name"), str)):
+        return None
+    if not isinstance(arguments := call.get("arguments", {}), dict):
+        return None
+    function = {"name": call["name"], "arguments": _json(arguments)}
+    return {"id": f"call_{secrets.token_hex(12)}", "type": "function", "function": function}
+
+
+def _is_written(tool: dict[str, Any]) -> bool:
+    try:
+        return is_text(_json(tool))
+    except RecursionError:
+        return False
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,139 @@
+"""JSON objects read field by field: what one lacks or has wrong is said with the name of the field."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pathlib
+import reprlib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tars_jax import InputError
+
+
+class Fields:
+    """A JSON object. A field that is null counts as absent; `prefix` stands before each name in an error.
+
+    Methods raise what `error` gives, an InputError, for a field that is not as they say.
+    """
+
+    def __init__(self, values: Mapping[str, Any], prefix: str = "") -> None:
+        self.values, self.prefix, self._read = values, prefix, set[str]()
+
+    def error(self, name: str, wanted: str) -> Exception:
+        got = shown(self.values[name]) if self.values.get(name) is not None else "nothing"
+        return InputError(f"{self.prefix}{name} must be {wanted}; got {got}")
+
+    def names(self) -> list[str]:
+        return list(self.values)
+
+    def value(self, name: str) -> Any:
+        self._read.add(name)
+        return self.values.get(name)
+
+    def ignore(self, names: Collection[str]) -> None:
+        self._read.update(names)
+
+    def unread(self) -> list[str]:
+        """Fields that nobody asked for."""
+        return [name for name in self.values if name not in self._read]
+
+    def number(self, name: str, default: float, low: float, high: float) -> float:
+        value = self.value(name)
+        if value is None:
+            return default
+        if not is_number(value) or not low <= value <= high:
+            raise self.error(name, f"a number from {low:g} to {high:g}")
+        return float(value)
+
+    def integer(self, name: str, default: int | None, low: int, high: int) -> int | None:
+        value = self.value(name)
+        if value is None:
+            return default
+        if type(value) is not int or not low <= value <= high:
+            raise self.error(name, f"a whole number from {low} to {high}")
+        return value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self.value(name)
+        if value is not None and type(value) is not bool:
+            raise self.error(name, "true or false")
+        return default if value is None else value
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string that has a UTF-8 form; required when there is no default."""
+        value = self.value(name)
+        if value is None and default is not None:
+            return default
+        if not is_text(value):
+            raise self.error(name, "text")
+        return value
+
+    def optional_text(self, name: str, most: int | None = None) -> str | None:
+        """None, or a string of at most so many characters."""
+        text = None if self.value(name) is None else self.text(name)
+        if text is not None and most is not None and len(text) > most:
+            raise self.error(name, f"at most {most} characters")
+        return text
+
+    def array(self, name: str, *, required: bool = False) -> list[Any]:
+        value = self.value(name)
+        if value is None and not required:
+            return []
+        if not isinstance(value, list):
+            raise self.error(name, "an array")
+        return value
+
+    def of_type(self, name: str, kind: type) -> Any:
+        """Of exactly this type of Python's."""
+        if type(value := self.value(name)) is not kind:
+            raise self.error(name, f"a value of type {kind.__name__}")
+        return value
+
+
+def shown(value: Any) -> str:
+    """A value in an error message, cut to a readable length."""
+    return reprlib.repr(value)
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a string without halves of surrogate pairs, which no tokenizer reads."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def is_number(value: Any) -> bool:
+    """One that a float can hold, as JSON may have integers that none can."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """The value in a JSON file; raises InputError that names the file if it is missing, cut short or no JSON."""
+    try:
+        return json.loads(pathlib.Path(path).read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist") from error
+    except OSError as error:
+        raise InputError(f"{path} must be a JSON file; got {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # json.JSONDecodeError, or bytes that are no UTF-8; and depth
+        raise InputError(f"{path} must be a whole JSON file; got {error}") from error
+
+
+def read_object(path: str | os.PathLike[str], *fields: str) -> dict[str, Any]:
+    """The JSON object in a file, as `read_json`; raises InputError also if it is no object or lacks one of `fields`."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise InputError(f"{path} must hold a JSON object; got {type(value).__name__}")
+    for field in fields:
+        if field not in value:
+            raise InputError(f"{path} must have the fields {', '.join(fields)}; got none named {field}")
+    return value

@@ -1,0 +1,97 @@
+"""A judge around any function from a finished episode and its task to a reward and a verdict.
+
+Whatever it is that judges may be away: it is asked again a few times, and an episode that nobody could judge has
+failed, which is no reward of 0. What it says takes the place of the environment's own rewards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from tars_jax import InputError
+from tars_jax.environment import Task
+from tars_jax.trajectory import Trajectory
+
+ATTEMPTS = 3
+DEFAULT_TIME_LIMIT_S = 120.0
+
+
+class Judgement(NamedTuple):
+    """What a judge says of an episode; a plain pair of these says the same."""
+
+    reward: float  # the return of the whole episode; (step rewards of the environment are in `trajectory.steps`)
+    success: bool | None = None  # None: nobody says
+
+
+class JudgeFailure(Exception):
+    """The judge failed, not the policy."""
+
+
+JudgeFunction = Callable[[Trajectory, Task], Judgement | Awaitable[Judgement]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Judge:
+    """Asks `function`, which is called in a thread; what it gives may be awaited."""
+
+    name: str
+    function: JudgeFunction
+    time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds for one episode
+    pause: float = 1.0  # seconds before the second attempt; twice as many before the third
+
+    async def judged(self, trajectory: Trajectory, task: Task) -> Trajectory:
+        """The episode with the judge's reward, all of it at the last step, and its verdict, or that of the task's
+        threshold; what the environment's rewards came to stays in `metadata["environment_reward"]`.
+
+        Raises JudgeFailure where the judge raised an exception, or took too long, `ATTEMPTS` times; InputError for what
+        is no judgement.
+        """
+        reward, success = await self._asked(trajectory, task)
+        threshold = task.verification.threshold
+        *before, last = trajectory.steps
+        steps = (*(dataclasses.replace(step, reward=0.0) for step in before), dataclasses.replace(last, reward=reward))
+        about = {"judge": self.name, "environment_reward": trajectory.reward}
+        return dataclasses.replace(
+            trajectory,
+            steps=steps,
+            reward=reward,
+            success=success if threshold is None else reward >= threshold,
+            metadata={**trajectory.metadata, **about},
+        )
+
+    async def _asked(self, trajectory: Trajectory, task: Task) -> tuple[float, bool | None]:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(self.pause * 2 ** (attempt - 1))
+            try:
+                said = await asyncio.wait_for(self._call(trajectory, task), self.time_limit)
+            except InputError:
+                raise
+            except TimeoutError:
+                failure = f"took more than {self.time_limit:g} s"
+            except Exception as error:
+                failure = f"raised {type(error).__name__}: {error}"
+            else:
+                return _checked(self.name, said)
+        raise JudgeFailure(f"judge {self.name} {failure}, the last of {ATTEMPTS} times"[:500])
+
+    async def _call(self, trajectory: Trajectory, task: Task) -> Any:
+        said = await asyncio.to_thread(self.function, trajectory, task)
+        return await said if inspect.isawaitable(said) else said
+
+
+def _checked(name: str, said: Any) -> tuple[float, bool | None]:
+    """Raises InputError for anything but a finite number and a verdict."""
+    if isinstance(said, tuple) and len(said) == 2:
+        reward, success = said
+        is_number = hasattr(reward, "__float__") and math.isfinite(reward)
+        if is_number and (success is None or type(success).__name__ in ("bool", "bool_")):
+            return float(reward), None if success is None else bool(success)
+    raise InputError(
+        f"judge {name} must return a finite reward, and True, False or None for success; got {said!r:.100}"
+    )

@@ -1,0 +1,102 @@
+"""An agent from nothing to reinforcement learning, whatever it is to learn.
+
+1. demonstrations: scripted reference players, or a player of one's own, their thoughts kept;
+2. supervised: the policy on these and on recorded data; without any it begins as it is;
+3. before: the supervised policy on held-out levels;
+4. value: the value model on Monte-Carlo returns of the fixed policy; not where advantages come from groups (GRPO);
+5. ppo: asynchronous rollouts, multi-turn PPO or GRPO, tasks picked by recent success;
+6. after: the same held-out levels.
+
+Every stage goes on where a killed run stopped.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax.evaluation import DEFAULT_CURVES, Curve, ReportData, Score
+from tars_jax.evaluation.ending import compared, end_run
+from tars_jax.pipelines.config import command_of
+from tars_jax.pipelines.infrastructure import together
+from tars_jax.pipelines.rules import ppo_config
+from tars_jax.pipelines.run_context import RunContext
+from tars_jax.pipelines.stages import collect, evaluate, improve, initial_policy, pretrain, supervise
+from tars_jax.pipelines.task_provider import TaskProvider
+from tars_jax.trajectory import Trajectory
+
+STAGES = ("demonstrations", "supervised", "before", "value", "ppo", "after")
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluated:
+    """The same held-out levels, played before and after PPO."""
+
+    before: list[Trajectory]
+    after: list[Trajectory]
+
+
+def train_agent(context: RunContext, provider: TaskProvider, recorded: Sequence[Trajectory] = ()) -> Evaluated:
+    """All stages, into the run directory: RUN/supervised, RUN/value and RUN/policy hold the weights. `recorded`: what
+    is imitated besides the demonstrations."""
+    start, value = context.path / "supervised", context.path / "value"
+    shown = provider.has_reference and context.config.demonstrations.episodes > 0
+    imitated = [*(collect(context, provider) if shown else ()), *recorded]
+    if imitated:
+        supervise(context, "supervised", imitated, context.config.supervised)
+    else:
+        start = initial_policy(context)
+    before = evaluate(context, provider, "before", start)
+    if ppo_config(context.config.ppo).uses_values:
+        pretrain(context, provider, start)
+    improve(context, provider, start, value)
+    return Evaluated(before, evaluate(context, provider, "after", context.path / "policy"))
+
+
+def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
+    """What every job's result.json holds."""
+    stages = {name: found for name in STAGES if (found := context.run.finished(name)) is not None}
+    valued = ("explained_variance", "simulator_explained_variance") if "value" in stages else ()
+    return {
+        **compared(evaluated.before, evaluated.after),
+        "minutes": sum(stage["seconds"] for stage in stages.values()) / 60,
+        "seed": context.config.seed,
+        "training_episodes": stages["ppo"]["consumed"],
+        **{name: stages["value"][name] for name in valued},
+        "infrastructure": together(stage.get("infrastructure", {}) for stage in stages.values()),
+    }
+
+
+def finish(
+    context: RunContext,
+    evaluated: Evaluated,
+    experiment: str,
+    title: str,
+    subtitle: str,
+    parts: Mapping[str, str] = {},
+    curves: Sequence[Curve] = DEFAULT_CURVES,
+) -> None:
+    """The end of the job that `experiment` names: result.json, report.html and the verdict.
+
+    `parts`: what environments with a score of their own are called, by the names that tasks have for them.
+    """
+    sides = (evaluated.before, evaluated.after)
+    scores = [
+        Score.of_episodes(called, *([each for each in side if each.task["environment"] == name] for side in sides))
+        for name, called in parts.items()
+    ]
+    end_run(
+        context.path,
+        ReportData(
+            title=title,
+            subtitle=subtitle,
+            result=summary(context, evaluated),
+            scores=scores,
+            before=evaluated.before,
+            after=evaluated.after,
+            curves=curves,
+            config=context.config.to_dict(),
+            command=command_of(experiment, context.config),
+        ),
+    )

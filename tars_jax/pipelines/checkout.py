@@ -1,0 +1,21 @@
+"""Where the experiments lie: in the checkout that this package stands in, or, installed, in what the wheel has of it.
+
+A wheel holds `experiments/`, `configs/` and the lock below `tars_jax/checkout/` (setup.py puts them there), as two
+packages of such names must not lie among everybody else's.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+
+_SHIPPED = pathlib.Path(__file__).resolve().parents[1] / "checkout"
+INSTALLED = _SHIPPED.is_dir()
+ROOT = _SHIPPED if INSTALLED else _SHIPPED.parents[1]
+LAUNCHER = "tars-jax" if INSTALLED else "./launch/local.sh"  # as a command that a user may type
+
+
+def make_importable(root: pathlib.Path) -> None:
+    """Lets experiments import what lies beside them, and configs each other."""
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))

@@ -1,0 +1,239 @@
+"""The command line of every experiment: tars-jax NAME [VALUE] [--config=FILE] [--config.FIELD=VALUE ...].
+
+The command comes with the wheel; in a checkout `./launch/local.sh` sets up first and then does the same.
+
+NAME is a module experiments/NAME.py with `run(config, run_directory)` and, optionally, `RULES`, dotted field -> Rule,
+`POSITIONAL`, the field that a VALUE without a flag is for, `EXTENSIONS`, the fields that may grow when a run is resumed
+(`tars_jax.training.extension`), and `PROCESSES = "many"` where several processes can share a run
+(`tars_jax.training.processes`); its default config is configs/NAME.py. Two fields belong to this file: `seed`, and
+`run`, the run directory ("" for runs/NAME-TIME-seedSEED, in the checkout, or else where the user stands; one that
+exists is resumed).
+
+Exit codes: 0 done, 1 done, and what was to be shown is not so (`run` returns it), 2 something given cannot be used, or
+what was waited for did not come (one sentence says what; a run that was refused leaves no directory), 130 interrupted
+by Ctrl-C or SIGTERM.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import importlib.util
+import itertools
+import os
+import pathlib
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from types import ModuleType
+from typing import NoReturn
+
+import ml_collections
+
+from tars_jax import GaveUp, InputError
+from tars_jax.files import FULL_DISK
+from tars_jax.pipelines.checkout import INSTALLED, LAUNCHER, ROOT, make_importable
+from tars_jax.pipelines.command_help import list_experiments, list_fields
+from tars_jax.pipelines.config import load_config
+from tars_jax.training.run_directory import RunDirectory
+
+# Of a file or folder that the user gave, or that lies where the user said: another place, or other rights, mend it.
+PLACE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.ENOTDIR,
+    errno.EISDIR,
+)
+POD = "TARS_JAX_POD"  # set by launch/pod.sh: this process is one of several of a run
+INTERRUPTED = 130  # as shells have it
+HELP = ("--help", "-h")
+
+
+def main(arguments: list[str], root: pathlib.Path = ROOT) -> int:
+    """Run one experiment of the repository at `root`; returns the exit code."""
+    make_importable(root)
+    _let_signals_interrupt()
+    resume, run_directory = "", None
+    try:
+        name, flags = _experiment(arguments, root)
+        if not name:
+            print(list_experiments(root, experiment_names(root)))
+            return 0 if arguments else 2
+        if any(flag in HELP for flag in flags):
+            flags = [flag for flag in flags if flag.startswith("--config")]
+            print(list_fields(name, flags, root, getattr(_load(name, root), "RULES", {})))
+            return 0
+        module = _load(name, root)
+        flags = _with_positional(flags, getattr(module, "POSITIONAL", ""))
+        config = load_config(name, flags, root=root, rules=getattr(module, "RULES", {}))
+        with contextlib.ExitStack() as stack:
+            run_directory = stack.enter_context(_run_directory(name, config, root, module))
+            resume = _resume_command(name, run_directory.path, root)
+            if not run_directory.is_main_process:
+                output = stack.enter_context(open(run_directory.own / "output.log", "a", buffering=1, encoding="utf-8"))
+                stack.enter_context(contextlib.redirect_stdout(output))
+            print(
+                f"{name}: {'resuming' if run_directory.resumed else 'run directory'} {_shown(run_directory.path)}",
+                flush=True,
+            )
+            return module.run(config, run_directory) or 0
+    except KeyboardInterrupt:
+        print(f"\nInterrupted. Resume with: {resume}" if resume else "\nInterrupted.", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        sentence = _sentence(error, resume)
+        if sentence is None:
+            raise
+        if run_directory is not None and _is_refusal(error):
+            run_directory.withdraw()
+        print(sentence, file=sys.stderr)
+        return 2
+
+
+def _experiment(arguments: list[str], root: pathlib.Path) -> tuple[str, list[str]]:
+    if not arguments or arguments[0] in HELP:
+        return "", []
+    name, *flags = arguments
+    if name not in experiment_names(root):
+        raise InputError(
+            f"the first argument must be an experiment, one of {', '.join(experiment_names(root))}; got {name!r}"
+        )
+    return name, flags
+
+
+def _with_positional(flags: list[str], field: str) -> list[str]:
+    """A value without a flag becomes the flag of the experiment's field for it."""
+    values = [flag for flag in flags if not flag.startswith("-")]
+    if not field or not values:
+        return flags
+    if len(values) > 1:
+        raise InputError(f"config.{field} must be one value; got {' '.join(values)}")
+    return [f"--config.{field}={flag}" if flag in values else flag for flag in flags]
+
+
+def experiment_names(root: pathlib.Path) -> list[str]:
+    """An experiment is a module that has a default config."""
+    modules = (file for file in (root / "experiments").glob("*.py") if not file.stem.startswith("_"))
+    return sorted(file.stem for file in modules if (root / "configs" / file.name).exists())
+
+
+def _load(name: str, root: pathlib.Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"experiments.{name}", root / "experiments" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look their module up by name
+    spec.loader.exec_module(module)
+    return module
+
+
+def _run_path(name: str, config: ml_collections.ConfigDict, root: pathlib.Path) -> pathlib.Path:
+    if config.run:
+        return pathlib.Path(config.run)
+    home = pathlib.Path.cwd() if INSTALLED else root
+    path = home / "runs" / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-seed{config.seed}"
+    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    return next(free for free in itertools.chain([path], numbered) if not free.exists())
+
+
+def _run_directory(
+    name: str, config: ml_collections.ConfigDict, root: pathlib.Path, module: ModuleType
+) -> RunDirectory:
+    path, extensions = _run_path(name, config, root), getattr(module, "EXTENSIONS", {})
+    if not os.environ.get(POD):
+        return RunDirectory.create(path, config.to_dict(), name, extensions)
+    from tars_jax.pipelines.pod import shared_run_directory  # imports jax, for which most commands need not wait
+
+    return shared_run_directory(name, config, path, getattr(module, "PROCESSES", "one"), extensions)
+
+
+def _resume_command(name: str, run: pathlib.Path, root: pathlib.Path) -> str:
+    folder = _shown(run)
+    launcher = LAUNCHER
+    if not INSTALLED:
+        launcher = _shown(root / "launch" / ("pod.sh" if os.environ.get(POD) else "local.sh"))
+        launcher = launcher if os.path.isabs(launcher) else f"./{launcher}"
+    return shlex.join([launcher, name, f"--config={folder}/config.json", f"--config.run={folder}"])
+
+
+def _shown(path: pathlib.Path) -> str:
+    """Relative to where the user stands, if it lies below."""
+    absolute = path.absolute()
+    return (
+        str(absolute.relative_to(pathlib.Path.cwd())) if absolute.is_relative_to(pathlib.Path.cwd()) else str(absolute)
+    )
+
+
+def _let_signals_interrupt() -> None:
+    """SIGTERM ends a run as Ctrl-C does; both also in a background job, which a shell starts with SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the process. One that was interrupted leaves out what C++ tidies up at an exit: XLA may still compile in
+    threads of its own, and crashes when that is taken from under it."""
+    if code == INTERRUPTED:
+        atexit._run_exitfuncs()
+        with contextlib.suppress(OSError):  # whoever read them may be gone
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _sentence(error: BaseException, resume: str) -> str | None:
+    """What the user is told about an error that is not the program's fault; None for one that is."""
+    for one in _flat(error):
+        if isinstance(one, GaveUp):
+            return f"{one} Resume with: {resume}"
+        if isinstance(one, InputError):
+            return str(one)
+    for one in _flat(error):
+        if _is_full_disk(one):
+            advice = f"resume with: {resume}" if resume else "try again."
+            return f"The disk is full ({one}); free some space, then {advice}"
+        if isinstance(one, OSError) and one.errno in PLACE and one.filename is not None:
+            return f"{_shown(pathlib.Path(os.fsdecode(one.filename)))} cannot be used: {one.strerror}."
+    return None
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Something given cannot be used; not so where what was waited for did not come, or where the disk is full."""
+    errors = list(_flat(error))
+    return any(isinstance(one, InputError) for one in errors) and not any(isinstance(one, GaveUp) for one in errors)
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    """Libraries written in C++ wrap the OSError and leave only its words."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in FULL_DISK:
+            return True
+        if os.strerror(errno.ENOSPC) in str(cause):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _flat(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group, as asyncio's TaskGroup raises them; otherwise the error alone."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _flat(inner)
+    else:
+        yield error
+
+
+def command() -> NoReturn:
+    """What `tars-jax` and `python -m experiments` run."""
+    if os.environ.get(POD):
+        from tars_jax.pipelines.pod import end_with
+
+        end_with(main)
+    leave(main(sys.argv[1:]))

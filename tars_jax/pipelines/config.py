@@ -1,0 +1,258 @@
+"""Configs: a file gives the values, flags override them, rules say what is possible.
+
+    --config=FILE            a .py file with get_config(), a bare name for configs/NAME.py, or the config.json of a run
+    --config.a.b=value       one field, read by the type that it has in the config
+
+An experiment's fields and their types are those of its default config, configs/EXPERIMENT.py; every other config of it
+has the same ones. Values are bool, int, float, str and tuples of these. Whatever cannot be used stops with an
+`InputError` that names the field, what it must be and what it got.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+import pathlib
+import runpy
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import ml_collections
+
+from tars_jax import InputError
+from tars_jax.json_fields import read_json
+from tars_jax.pipelines.checkout import LAUNCHER, ROOT
+from tars_jax.rules import Rule
+
+# Fields that had another name in earlier versions, wherever they stand, and values that had.
+RENAMED = {
+    "balance": "router_aux_loss_weight",
+    "normalise_advantages": "normalize_advantages",
+    "optimiser": "optimizer",
+    "trajectories": "datasets",
+    "travel": "expert_communication",
+}
+RENAMED_VALUES = {
+    "expert_communication": {"tokens": "all_to_all", "kernels": "weight_gather"},
+    "products": {"turned": "transposed"},
+}
+# Fields that came later, and what stands for them in the config of a run from before.
+ADDED: Mapping[str, Any] = {
+    "loggers": (),
+    "agent.max_observation_tokens": 0,
+    "task.judge": "",
+    "demonstrations.player": "",
+    "demonstrations.datasets": (),
+    "server.address": "",
+    "server.form": "sglang",
+    "server.model": "",
+    "server.api_key_file": "",
+    "server.weights_folder": "",
+    "server.answer_seconds": 120.0,
+    "server.patience": 3600.0,
+}
+RENAMED_EXPERIMENTS = {"quantise": "quantize", "synthesise_games": "synthesize_games"}
+
+
+def load_config(
+    experiment: str,
+    arguments: Sequence[str],
+    *,
+    root: pathlib.Path,
+    rules: Mapping[str, Rule],
+) -> ml_collections.ConfigDict:
+    """The locked config of `experiment` under the flags in `arguments`; raises InputError."""
+    schema = _read_python(root / "configs" / f"{experiment}.py")
+    files = [argument.removeprefix("--config=") for argument in arguments if argument.startswith("--config=")]
+    if len(files) > 1:
+        raise InputError(f"--config must be given once; got {', '.join(files)}")
+    values = flatten(schema)
+    if files:
+        path = _find(files[0], root)
+        given = _read_run(path, experiment) if path.suffix == ".json" else flatten(_read_python(path))
+        given = dict(up_to_date(field, value, values) for field, value in given.items())
+        given = {field: value for field, value in ADDED.items() if field in values} | given
+        for field in given:
+            require_known(field, values, where=f" in {path}")
+        for field, value in values.items():
+            if field not in given:
+                raise InputError(
+                    f"{path}: field {field} must be {_type_name(value)}, for example {value!r}; got nothing"
+                )
+        values = {field: _coerce(given[field], value, f"{field} in {path}") for field, value in values.items()}
+    for argument in arguments:
+        if not argument.startswith("--config="):
+            field, text = up_to_date(*_split_flag(argument), values)
+            require_known(field, values, where="")
+            values[field] = parse(text, values[field], field)
+    for field, rule in rules.items():
+        if not rule.accepts(values[field]):
+            raise InputError(f"{_flag(field)} must be {rule.allowed}; got {values[field]!r}")
+    return unflatten(values)
+
+
+def up_to_date(field: str, value: Any, values: Mapping[str, Any]) -> tuple[str, Any]:
+    """A field of an earlier version, and its value, as they are called now; said on stderr."""
+    section, dot, name = field.rpartition(".")
+    renamed = f"{section}{dot}{RENAMED.get(name, name)}"
+    if field not in values and renamed in values:
+        print(f"config.{field} is config.{renamed} now", file=sys.stderr)
+        field = renamed
+    now = RENAMED_VALUES.get(field.rpartition(".")[2], {}).get(value) if isinstance(value, str) else None
+    if now is not None:
+        print(f"config.{field} is {now} now where it was {value}", file=sys.stderr)
+    return field, value if now is None else now
+
+
+def command_of(experiment: str, config: Mapping[str, Any], root: pathlib.Path = ROOT) -> str:
+    """The command that repeats a run of `config` in another clone: what differs from the defaults, and the seed."""
+    usual = flatten(_read_python(root / "configs" / f"{experiment}.py"))
+    given = {field: value for field, value in flatten(config).items() if field != "run"}
+    flags = [f"--config.{field}={value}" for field, value in given.items() if field == "seed" or value != usual[field]]
+    return shlex.join([LAUNCHER, experiment, *flags])
+
+
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted field -> value, in the config's order; lists become tuples."""
+    return dict(_fields(config, prefix))
+
+
+def unflatten(values: Mapping[str, Any]) -> ml_collections.ConfigDict:
+    """The locked ConfigDict with these dotted fields."""
+    tree: dict[str, Any] = {}
+    for field, value in values.items():
+        *sections, name = field.split(".")
+        node = tree
+        for section in sections:
+            node = node.setdefault(section, {})
+        node[name] = value
+    return ml_collections.ConfigDict(tree).lock()
+
+
+def _fields(config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in config.items():
+        if isinstance(value, Mapping | ml_collections.ConfigDict):
+            yield from _fields(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", _as_tuple(value)
+
+
+def _as_tuple(value: Any) -> Any:
+    """JSON has no tuples: a config has no lists."""
+    return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
+
+
+def _find(name: str, root: pathlib.Path) -> pathlib.Path:
+    path = pathlib.Path(name)
+    if path.suffix not in {".py", ".json"}:
+        path = root / "configs" / f"{name}.py"
+    if not path.is_file():
+        known = sorted(file.stem for file in (root / "configs").glob("*.py") if not file.stem.startswith("_"))
+        raise InputError(
+            f"--config must be a .py config file, the config.json of a run, or one of {', '.join(known)}; "
+            f"got {name!r}, and there is no file {path}"
+        )
+    return path
+
+
+def _read_python(path: pathlib.Path) -> ml_collections.ConfigDict:
+    try:
+        return runpy.run_path(str(path))["get_config"]()
+    except Exception as error:
+        raise InputError(
+            f"{path} must be a Python file with a function get_config() that returns an ml_collections.ConfigDict; "
+            f"got {type(error).__name__}: {error}"
+        ) from error
+
+
+def _read_run(path: pathlib.Path, experiment: str) -> dict[str, Any]:
+    stored = read_json(path)
+    if not isinstance(stored, dict) or not isinstance(stored.get("config"), dict):
+        raise InputError(f"{path} must be a run's config, an object with the fields experiment and config; got another")
+    of = str(stored.get("experiment"))
+    if RENAMED_EXPERIMENTS.get(of, of) != experiment:
+        raise InputError(
+            f"{path} must be a config of the experiment {experiment!r}; got one of {stored.get('experiment')!r}"
+        )
+    return flatten(stored["config"])
+
+
+def _split_flag(argument: str) -> tuple[str, str]:
+    flag, equals, text = argument.partition("=")
+    if not flag.startswith("--config.") or not equals:
+        raise InputError(f"an argument must be --config=FILE or --config.FIELD=VALUE; got {argument!r}")
+    return flag.removeprefix("--config."), text
+
+
+def require_known(field: str, values: Mapping[str, Any], where: str) -> None:
+    """Raises InputError that guesses which field was meant; `where` follows its name, as in " in FILE"."""
+    if field in values:
+        return
+    inside = [name for name in values if name.startswith(f"{field}.")]
+    if inside:
+        raise InputError(
+            f"a field{where} must be one of {', '.join(map(_flag, inside))}; got {_flag(field)}, a group of fields"
+        )
+    near = difflib.get_close_matches(field, values, n=1, cutoff=0.5)
+    by_last_name = [name for name in values if name.rpartition(".")[2] == field.rpartition(".")[2]]
+    guess = (by_last_name or near)[:1]
+    if guess:
+        raise InputError(
+            f"a field{where} must be one of this config; got {_flag(field)} (did you mean {_flag(guess[0])}?)"
+        )
+    raise InputError(f"a field{where} must be one of {', '.join(values)}; got {_flag(field)}")
+
+
+def parse(text: str, current: Any, field: str) -> Any:
+    """The value that `text` on the command line means for a field of the type of `current`."""
+    if isinstance(current, str):
+        return text
+    if isinstance(current, bool):
+        return _coerce({"true": True, "false": False}.get(text.lower(), text), current, field)
+    if isinstance(current, tuple):
+        return _coerce(_parse_tuple(text), current, field)
+    for read in (int, float):
+        try:
+            return _coerce(read(text), current, field)
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+    return _coerce(text, current, field)
+
+
+def _parse_tuple(text: str) -> Any:
+    """(1, 2), [1, 2] or 1,2 as Python reads them; words need no quotes: left,right."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = tuple(word.strip() for word in text.strip("()[] ").split(",") if word.strip())
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _coerce(value: Any, like: Any, field: str) -> Any:
+    """`value` in the type of `like`: a whole number serves as a number, nothing else changes its type."""
+    if isinstance(like, tuple) and isinstance(value, list | tuple):
+        if not like:
+            return _as_tuple(value)
+        try:
+            return tuple(_coerce(element, like[0], field) for element in value)
+        except InputError:
+            pass
+    elif isinstance(like, float) and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    elif type(value) is type(like) and not isinstance(like, float | tuple):
+        return value
+    raise InputError(f"{_flag(field)} must be {_type_name(like)}, for example {like!r}; got {value!r}")
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "a tuple" if not value else f"a tuple, each element {_type_name(value[0])}"
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}[type(value)]
+
+
+def _flag(field: str) -> str:
+    return f"config.{field}"

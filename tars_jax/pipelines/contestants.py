@@ -1,0 +1,160 @@
+"""Who an evaluation lets play: exported weights, a policy behind an address, a reference player, or chance."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+from PIL import Image
+
+from tars_jax import InputError
+from tars_jax.agent.coordinates import pixel_size
+from tars_jax.agent.guide import action_guide
+from tars_jax.agent.loop import AgentConfig, PolicySession
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Task
+from tars_jax.inference import Engine
+from tars_jax.inference.chat_template import Message, TurnFormat
+from tars_jax.inference.client import open_client
+from tars_jax.inference.http_client import ChatSession
+from tars_jax.inference.policy_client import PolicyClient, PolicyUnavailable
+from tars_jax.model.sharding import make_mesh
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines.sections import agent_config, chat_format, engine_config
+from tars_jax.pipelines.serving import fit_to, read_key
+from tars_jax.pipelines.starts import run_config, starting_point
+from tars_jax.rollout.players import (
+    Player,
+    PrivilegedEnvironment,
+    engine_player,
+    random_player,
+    reference_player,
+    resized_player,
+)
+from tars_jax.rollout.remote_policy import declining_player, waiting_player
+from tars_jax.training.quantized import load_for_engine
+from tars_jax.training.state import abstract_parameters
+
+# What the client calls its arguments, by the fields that they come from.
+FIELDS = {
+    "client.target": "config.checkpoint",
+    "client.model": "config.model",
+    "client.api_key": "config.api_key_file",
+}
+AWAY_SECONDS = 5.0  # until a policy that was away is asked again
+SCREEN = 320  # pixels on a side of a game for whoever has no size of its own
+
+
+@dataclasses.dataclass(frozen=True)
+class Contestant:
+    """A player with what the agent loop needs to know of it."""
+
+    player: Player
+    writer: PromptWriter
+    agent: AgentConfig
+    screen: int  # pixels on a side of a game
+    compiles: bool = False  # its first answer takes longer than others
+
+
+@contextlib.contextmanager
+def open_contestant(config: Any) -> Iterator[Contestant]:
+    """What `config.checkpoint` names, open while the block runs.
+
+    Raises InputError where it is neither a folder of exported weights, nor an address, nor "reference", nor "random".
+    """
+    given = config.checkpoint
+    if given in ("reference", "random"):
+        yield scripted(given, config)
+    elif given.startswith(("http://", "https://")):
+        yield remote(config)
+    elif (Path(given) / "checkpoint.json").is_file():
+        with exported(Path(given), config) as contestant:
+            yield contestant
+    else:
+        raise InputError(
+            f"config.checkpoint must be a folder of exported weights such as RUN/policy, the address of a server "
+            f"(http://...), 'reference' or 'random'; got {given!r}"
+        )
+
+
+def scripted(name: str, config: Any) -> Contestant:
+    writer = PromptWriter(load_tokenizer(), image_tokens=1)
+    agent = agent_config(config.agent, None)
+    skilled = name == "reference"
+    player = reference_player(writer, agent.grammar, 1.0) if skilled else random_player(writer, agent.grammar)
+    return Contestant(player, writer, agent, config.screen or SCREEN)
+
+
+def remote(config: Any) -> Contestant:
+    """A policy that is asked by chat messages: our server, or any OpenAI-compatible one.
+
+    One whose server does not say how it was trained to act is told how to. Raises InputError where nobody answers, and
+    for a model or a key that the address lacks or does not take. One that is away later is waited for, for
+    `config.patience` seconds, and the episode played again.
+    """
+    tokenizer = load_tokenizer()
+    turns = TurnFormat(tokenizer, lambda height, width: 1)
+    key = read_key(config.api_key_file)
+
+    def reach() -> contextlib.AbstractAsyncContextManager[PolicyClient]:
+        return open_client(
+            config.checkpoint, turns=turns, model=config.model, api_key=key, patience=config.answer_seconds
+        )
+
+    async def knock() -> Mapping[str, Any]:
+        async with reach() as client:
+            return client.told
+
+    try:
+        told = asyncio.run(knock())
+    except PolicyUnavailable as error:
+        raise InputError(
+            f"config.checkpoint must be where a policy answers; got {config.checkpoint!r}: {error}"
+        ) from error
+    except InputError as error:
+        argument, _, rest = str(error).partition(" ")
+        raise InputError(f"{FIELDS.get(argument, argument)} {rest}") from None
+    known = told.get("agent")
+    section = known or config.agent
+    agent = agent_config(section, None, pixel_size)
+    words = action_guide(agent.grammar, pixels=agent.image_size is not None)
+    guide = [Message("system", (words,))] if config.guide and not known else []
+    screen = config.screen or (told.get("screenshot") or [SCREEN])[0]
+
+    @contextlib.asynccontextmanager
+    async def player(watched: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        async with reach() as client:
+            yield ChatSession(client, turns, task.seed + config.seed, guide)
+
+    writer = PromptWriter(tokenizer, 1, section["show_budget"])
+    waiting = waiting_player(declining_player(player), PolicyUnavailable, AWAY_SECONDS, config.patience)
+    return Contestant(waiting, writer, agent, screen)
+
+
+@contextlib.contextmanager
+def exported(folder: Path, config: Any) -> Iterator[Contestant]:
+    """Exported weights in an engine, in the precision that they record; agent and screen are those of the run that they
+    come from, where there is one. How the model runs (`Execution`) is this machine's affair."""
+    stored = run_config(folder)
+    sections = {name: stored.get(name) or {} for name in ("agent", "browser")}
+    model, tokenizer, _ = starting_point(str(folder))
+    model = dataclasses.replace(model, scalar_head=False)
+    agent = sections["agent"] or config.agent
+    screen = config.screen or sections["browser"].get("size") or SCREEN
+    rows, columns = model.vision.token_grid(screen, screen)
+    writer = PromptWriter(tokenizer, rows * columns, agent["show_budget"], chat_format(tokenizer))
+    mesh = make_mesh(config.mesh.to_dict())
+    with jax.set_mesh(mesh):
+        parameters = load_for_engine(folder, model, abstract_parameters(model, mesh), config.engine.weights)
+        with Engine(
+            model, parameters, engine_config(config), image=tokenizer.image, stop=tokenizer.end, seed=config.seed
+        ) as engine:
+            fit = fit_to(model, (screen, screen))  # a benchmark's pages have sizes of their own
+            player = resized_player(engine_player(engine, config.seed), lambda pixels: fit(Image.fromarray(pixels)))
+            loop = agent_config(agent, engine.config, lambda *_: (screen, screen))
+            yield Contestant(player, writer, loop, screen, compiles=True)

@@ -1,0 +1,52 @@
+"""Recorded data as a run imitates it: read by name, and written for the policy that learns where others wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tars_jax.data.datasets import read_dataset
+from tars_jax.data.recorded import instruction_of
+from tars_jax.data.retokenized import MARK, Reader, is_foreign, retokenize
+from tars_jax.pipelines.run_context import RunSpec
+from tars_jax.pipelines.sections import agent_config, fitting_size
+from tars_jax.trajectory import Trajectory
+
+
+def recorded_for(spec: RunSpec, names: Sequence[str]) -> list[Trajectory]:
+    """The episodes of all datasets, in windows of the run's policy. Raises InputError as `read_dataset` does."""
+    spaces = [shape.space for shape in spec.shapes] or [None]
+    reader = Reader(
+        spec.writer,
+        agent_config(spec.config.agent, None),
+        spec.tokenizer.image,
+        spec.tokenizer.vocabulary,
+        _seen_size(spec),
+        spaces[0],
+    )
+    found = [_written(trajectory, reader) for name in names for trajectory in read_dataset(name)]
+    if again := sum(MARK in trajectory.metadata for trajectory in found):
+        print(
+            f"demonstrations.datasets: {again} of {len(found)} episodes were not written for this policy; "
+            "they are tokenized again for it, and marked as such"
+        )
+    return found
+
+
+def _written(trajectory: Trajectory, reader: Reader) -> Trajectory:
+    foreign = is_foreign(trajectory, reader)
+    return retokenize(trajectory, instruction_of(trajectory), reader) if foreign else trajectory
+
+
+def _seen_size(spec: RunSpec) -> Callable[[int, int], tuple[int, int]]:
+    """Screenshots at a size that the run's tasks have: their own, else the largest; where these have none, at the
+    nearest that the policy takes."""
+    vision = spec.model.vision
+    unit = vision.patch * vision.merge
+    known = [fitting_size(unit, *shape.screenshot) for shape in spec.shapes if shape.screenshot is not None]
+    largest = max(known, key=lambda size: size[0] * size[1], default=None)
+
+    def size(height: int, width: int) -> tuple[int, int]:
+        fitted = fitting_size(unit, height, width)
+        return fitted if largest is None or fitted in known else largest
+
+    return size

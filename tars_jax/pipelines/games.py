@@ -1,0 +1,124 @@
+"""Several games at once, benchmarks' among them, as tasks for the stages; those with levels have the same ones.
+
+Levels of every game are drawn from `config.levels`: evenly for demonstrations and evaluation, by recent success while
+PPO trains (`FrontierCurriculum`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tars_jax.environment import Task
+from tars_jax.envs.registry import load_environment
+from tars_jax.pipelines.task_provider import TRAINING, VALUE, EvenSets
+from tars_jax.rollout.curriculum import FrontierCurriculum
+from tars_jax.tasks.games.catalog import game_names
+from tars_jax.tasks.library import COLLECTIONS, SUITES, has_levels, load_playable, members, playable_names
+from tars_jax.tasks.sampling import sample_task
+from tars_jax.trajectory import Step, Trajectory
+
+
+def is_game(name: str) -> bool:
+    """Whether it is one of ours, or the folder of one: with levels, a reference player and an instruction for all."""
+    return name in game_names() or Path(name, "game.json").is_file()
+
+
+def game_members(names: Sequence[str]) -> tuple[str, ...]:
+    """Games and tasks of benchmarks that names stand for, of which some may be collections."""
+    return tuple(each for name in names for each in members(name))
+
+
+def can_be_trained_on(names: Sequence[str]) -> bool:
+    """Whether they are known, and told apart by the names under which a run keeps what it measures: two folders may
+    hold games of one name."""
+    found = game_members(names)
+    known = {name for collection in COLLECTIONS for name in playable_names(collection)}
+    if not all(name in known or is_game(name) for name in found):
+        return False
+    return len({load_playable(name).name for name in found}) == len(found)
+
+
+TRAINED_ON = (
+    f"different ones of {', '.join(game_names())}, folders of synthesized games, tasks of benchmarks such as "
+    f"miniwob/click-button and lmgame/sokoban, and whole ones, {', '.join(SUITES)}, no two of one name"
+)
+
+
+class Games(EvenSets):
+    """Several games, each with the same levels; tasks take turns between the games."""
+
+    def __init__(self, config: Any) -> None:
+        self._config, self.names = config, game_members(config.games)
+
+    @property
+    def has_reference(self) -> bool:
+        return all(load_environment(name, {}).reference is not None for name in self.names)
+
+    def training(self, state: Mapping[str, Any] | None) -> FrontierGames:
+        return FrontierGames(self._config, self.names, state)
+
+    def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
+        return task["environment"], task["options"].get("level"), step.info["verdict"]["score"]
+
+    def probes(self, name: str, count: int) -> list[Task]:
+        """Some tasks of one of the names."""
+        options = kinds_of(name, self._config.levels)[-1]
+        return [draw(self._config, name, "train", VALUE, index, options) for index in range(count)]
+
+    def _even(self, split: str, stream: int, count: int) -> list[Task]:
+        config = self._config
+        levels = np.random.default_rng((config.seed, stream)).choice(config.levels, count)
+        turns = [self.names[index % len(self.names)] for index in range(count)]
+        return [
+            draw(config, game, split, stream, index, kinds_of(game, [int(level)])[0])
+            for index, (game, level) in enumerate(zip(turns, levels, strict=True))
+        ]
+
+
+class FrontierGames:
+    """Games in turn; of each game more often the levels whose outcome is uncertain."""
+
+    def __init__(self, config: Any, names: Sequence[str], state: Mapping[str, Any] | None) -> None:
+        self._config, self._names = config, names
+        self._curricula = {
+            game: FrontierCurriculum(kinds_of(game, config.levels), config.seed, state[game] if state else None)
+            for game in names
+        }
+
+    def task(self, index: int) -> Task:
+        game = self._names[index % len(self._names)]
+        return draw(self._config, game, "train", TRAINING, index, self._curricula[game].options(index))
+
+    def update(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
+        """The success in each game, and the mean level of its next tasks."""
+        metrics: dict[str, float] = {}
+        for game, curriculum in self._curricula.items():
+            name, played = load_playable(game).name, of_game(trajectories, game)
+            curriculum.update(played)
+            if played:
+                metrics[f"{name}_success"] = float(np.mean([trajectory.succeeded for trajectory in played]))
+            if has_levels(game):
+                metrics[f"{name}_level"] = float(curriculum.shares @ np.array(self._config.levels))
+        return metrics
+
+    def state(self) -> dict[str, Any]:
+        return {game: curriculum.state() for game, curriculum in self._curricula.items()}
+
+
+def kinds_of(game: str, levels: Sequence[int]) -> list[dict[str, Any]]:
+    """The options of its tasks: one for each level, where it has levels."""
+    return [{"level": level} for level in levels] if has_levels(game) else [{}]
+
+
+def draw(config: Any, game: str, split: str, stream: int, index: int, options: dict[str, Any]) -> Task:
+    """A task whose budget is its level's, at most `config.task.max_steps`."""
+    steps = min(config.task.max_steps, load_playable(game).steps_of_level(options.get("level", 1)))
+    return sample_task(game, split, index, 10 * config.seed + stream, options, steps)
+
+
+def of_game(trajectories: Sequence[Trajectory], game: str) -> list[Trajectory]:
+    return [trajectory for trajectory in trajectories if trajectory.task["environment"] == game]

@@ -1,0 +1,294 @@
+"""Agents that are trained inside programs, many seeds side by side: what trends and notebooks call.
+
+    setup = OnDevice(config)                  # a config of configs/on_device.py
+    start = setup.supervised(seeds)           # stacked parameters, every leaf [seeds, ...]
+    value = setup.pretrain_value(start, seeds)
+    curves, policy = setup.train(start, value, seeds)
+    found = setup.evaluate(policy, seeds, 200)
+
+`seeds` is a sequence of whole numbers. Curves are dicts of numpy arrays [seeds, updates], evaluations of
+[seeds, episodes]. Programs are kept over calls and over setups that differ in numbers only: learning rates, lambdas,
+clip bounds, penalties, the verifier's error rates and the like are arguments of a program, as long as they are not 0.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.envs.on_device import make_game
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.model.presets import preset
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.pipelines import on_device_programs as programs
+from tars_jax.pipelines.on_device_programs import Actors, Design, Floats, without
+from tars_jax.pipelines.rules import check_update, ppo_config
+from tars_jax.pipelines.sections import decaying, rewards_of, run_as
+from tars_jax.rollout.device_action_parser import compile_action_parser
+from tars_jax.rollout.device_prompts import make_prompts, make_sayings
+from tars_jax.rollout.on_device import PlayConfig, Scene
+from tars_jax.training.optimizers import OptimizerConfig
+from tars_jax.training.state import TrainState
+
+Curves = dict[str, np.ndarray]  # name -> [seeds, updates]
+OnPart = Callable[[int, Any, Curves], None]  # updates done, the stage's state, the curves since the last call
+SIDE_BY_SIDE = ("map", "vmap", "turns")
+LAST = 5  # updates whose mean stands for the end of a curve
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """A function of `on_device_programs`, and what its arguments are once it has its design and its sizes."""
+
+    function: Callable[..., Any]
+    shared: int = 0  # so many at the end are the same for all seeds; those before are stacked
+    donates: bool = False  # the first one is used up
+
+
+START_SUPERVISED = Stage(programs.start_supervised)
+SUPERVISE = Stage(programs.supervise, shared=3, donates=True)
+START_VALUE = Stage(programs.start_value)
+PRETRAIN_VALUE = Stage(programs.pretrain_value, shared=3, donates=True)
+START_TRAINING = Stage(programs.start_training)
+TRAIN = Stage(programs.train, shared=3, donates=True)
+EVALUATE = Stage(programs.evaluate, shared=2)
+
+
+class Pretrained(NamedTuple):
+    """Value models, and how good they were on episodes that they had not seen."""
+
+    parameters: Parameters  # stacked
+    curves: Curves
+    explained_variance: np.ndarray  # [seeds], over the last updates
+    correlation: np.ndarray  # [seeds], of value and return, over the last updates
+
+
+class OnDevice:
+    """One config, ready to train; nothing of it changes. Raises InputError where fields do not go together."""
+
+    def __init__(self, config: Any) -> None:
+        check_update(config.ppo, config.rollout.episodes, "rollout.episodes")
+        self._config = config
+        tokenizer = load_tokenizer()
+        self.game = make_game(config.game.name, game_options(config.game.options))
+        self.model = run_as(preset(config.model.preset, tokenizer.vocabulary), config.model)
+        self._grid = self.model.vision.token_grid(*self.game.size)
+        self._writer = PromptWriter(tokenizer, math.prod(self._grid), config.rollout.show_budget)
+        self._image = tokenizer.image
+        self._sayings = make_sayings(self._writer, self.game)
+        self._parser = compile_action_parser(self.game.functions, self.game.keys, tokenizer.token_bytes())
+        self._stop = tokenizer.end
+        self._scene = self._scene_of(PlayConfig(config.game.steps, config.rollout.max_new_tokens))
+        self.design, self._floats = _split(config, self.model)
+
+    @property
+    def steps(self) -> int:
+        """The step budget of an episode."""
+        return self._scene.config.steps
+
+    def shapes(self, seeds: Sequence[int]) -> tuple[Parameters, Parameters]:
+        """Stacked policy and value parameters without the arrays."""
+        policy = jax.eval_shape(self._program(START_SUPERVISED), _array(seeds)).parameters
+        value = jax.eval_shape(self._program(START_VALUE), policy, _array(seeds)).parameters
+        return policy, value
+
+    def supervised(self, seeds: Sequence[int], on_part: OnPart | None = None) -> Parameters:
+        """Policies from scratch on the expert's episodes: stacked parameters."""
+        config = self._config.supervised
+        state, _ = self._run(SUPERVISE, self.learning(seeds), (), seeds, config.updates, config.part, on_part)
+        return state.parameters
+
+    def learning(self, seeds: Sequence[int]) -> TrainState:
+        """Where `learn` begins: fresh policies."""
+        state: TrainState = self._program(START_SUPERVISED)(_array(seeds))
+        return state
+
+    def learn(self, state: TrainState, seeds: Sequence[int], done: int, updates: int) -> TrainState:
+        """So many supervised updates of the expert's episodes, from number `done` on; the state is donated."""
+        state, _ = self._run(SUPERVISE, state, (), seeds, done + updates, 0, None, done)
+        return state
+
+    def pretrain_value(self, start: Parameters, seeds: Sequence[int], on_part: OnPart | None = None) -> Pretrained:
+        """Value models of the fixed policies `start`."""
+        config = self._config.value
+        state = self._program(START_VALUE)(start, _array(seeds))
+        state, curves = self._run(PRETRAIN_VALUE, state, (start,), seeds, config.updates, config.part, on_part)
+        last = {name: curve[:, -LAST:].mean(1) for name, curve in curves.items()}
+        return Pretrained(state.parameters, curves, last["heldout_explained_variance"], last["heldout_correlation"])
+
+    def train(
+        self, start: Parameters, value: Pretrained | None, seeds: Sequence[int], on_part: OnPart | None = None
+    ) -> tuple[Curves, Parameters]:
+        """Reinforcement learning from `start`: curves and stacked parameters.
+
+        Without `value`, value models begin with the policies' trunks and heads that say 0.
+        """
+        values = None if value is None else value.parameters
+        actors, curves = self.improve(self.actors(start, values, seeds), seeds, on_part)
+        return curves, actors.policy.parameters
+
+    def actors(self, start: Parameters, values: Parameters | None, seeds: Sequence[int]) -> Actors:
+        """What `improve` begins with."""
+        if values is None:
+            values = self._program(START_VALUE)(start, _array(seeds)).parameters
+        return self._program(START_TRAINING)(start, values)
+
+    def improve(
+        self, actors: Actors, seeds: Sequence[int], on_part: OnPart | None = None, done: int = 0
+    ) -> tuple[Actors, Curves]:
+        """The updates of the config from number `done` on; `actors` are those of that moment, and are donated."""
+        config = self._config.ppo
+        return self._run(TRAIN, actors, (), seeds, config.updates, config.part, on_part, done)
+
+    def evaluate(
+        self,
+        policy: Parameters,
+        seeds: Sequence[int],
+        episodes: int,
+        max_steps: int | None = None,
+        weights: str = "float",
+    ) -> dict[str, np.ndarray]:
+        """Held-out levels, the same for all seeds: success, reward, steps, think_tokens, valid, each [seeds, episodes].
+
+        `max_steps` is another step budget than the config's; `weights` "w4a8" quantizes the policy.
+        """
+        steps = self.steps if max_steps is None else max_steps
+        scene = self._scene_of(dataclasses.replace(self._scene.config, steps=steps, quantized=weights == "w4a8"))
+        return jax.device_get(self._program(EVALUATE, episodes)(policy, _array(seeds), scene, self._floats))
+
+    def reference(self, episodes: int) -> float:
+        """Success of the player that demonstrations are made with, without its mistakes, on held-out levels."""
+        play = jax.jit(functools.partial(programs.reference, episodes))
+        return float(play(self._scene).mean())
+
+    def _run(
+        self,
+        stage: Stage,
+        state: Any,
+        fixed: tuple[Any, ...],
+        seeds: Sequence[int],
+        updates: int,
+        part: int,
+        on_part: OnPart | None,
+        done: int = 0,
+    ) -> tuple[Any, Curves]:
+        """A stage in programs of `part` updates, or of all at once where it is 0."""
+        parts: list[Curves] = []
+        while done < updates:
+            size = min(part or updates, updates - done)
+            program = self._program(stage, size)
+            state, metrics = program(state, *fixed, _array(seeds), jnp.int32(done), self._scene, self._floats)
+            parts.append(jax.device_get(metrics))
+            done += size
+            if on_part is not None:
+                on_part(done, state, parts[-1])
+        names = parts[0] if parts else {}
+        return state, {each: np.concatenate([found[each] for found in parts], axis=1) for each in names}
+
+    def _program(self, stage: Stage, *sizes: int) -> Any:
+        return program_of(self.design, self._config.seeds_by, stage, *sizes)
+
+    def _scene_of(self, play: PlayConfig) -> Scene:
+        prompts = make_prompts(self._writer, self.game.instruction, play.steps, image=self._image, grid=self._grid)
+        scene = Scene(self.game, play, self._stop, prompts, self._sayings, self._parser)
+        return jax.tree.map(jnp.asarray, scene)
+
+
+def game_options(written: Sequence[str]) -> dict[str, Any]:
+    """("side=6", "skill=.5") as options; raises InputError for anything else."""
+    options = {}
+    for each in written:
+        name, _, value = each.partition("=")
+        try:
+            options[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            raise InputError(f"game.options must be name=number; got {each!r}") from None
+    return options
+
+
+def _array(seeds: Sequence[int]) -> jax.Array:
+    return jnp.asarray(seeds, jnp.int32)
+
+
+def _split(config: Any, model: ModelConfig) -> tuple[Design, Floats]:
+    """What programs depend on, and the numbers that they take."""
+    # Without a lag, episodes are learned from by the policy that sampled them: nothing is stale.
+    stale = config.ppo.lag > 0
+    ppo, ppo_floats = without(dataclasses.replace(ppo_config(config.ppo), decoupled=config.ppo.decoupled and stale))
+    reward, reward_floats = without(rewards_of(config.reward, config.rollout.max_new_tokens))
+    numbers: dict[str, dict[str, float]] = {"ppo": ppo_floats, "reward": reward_floats}
+    # optax looks at the rate of a decaying schedule when it is made, so this one belongs to the program.
+    optimizers = {"supervised": decaying(config.supervised, config.supervised.updates)}
+    for name, of in (
+        ("value", OptimizerConfig(config.value.learning_rate, weight_decay=config.value.weight_decay)),
+        ("policy_optimizer", OptimizerConfig(config.ppo.learning_rate)),
+        ("value_optimizer", OptimizerConfig(config.ppo.value_learning_rate)),
+    ):
+        optimizers[name], numbers[name] = without(of, ("learning_rate",))
+    numbers |= {
+        "demonstrations": {"skill": config.demonstrations.skill},
+        "sampling": {"temperature": config.rollout.temperature},
+        "verifier": config.verifier.to_dict(),
+    }
+    design = Design(
+        model=model,
+        demonstrations=config.demonstrations.episodes,
+        supervised_episodes=config.supervised.episodes,
+        supervised_rows=config.supervised.batch_rows,
+        router_aux_loss_weight=config.supervised.router_aux_loss_weight,
+        value_episodes=config.value.episodes,
+        value_rows=config.value.minibatch_rows,
+        value_epochs=config.value.epochs,
+        episodes=config.rollout.episodes,
+        group_size=config.ppo.group_size,
+        lag=config.ppo.lag,
+        dynamic_sampling=config.ppo.dynamic_sampling,
+        ppo=ppo,
+        reward=reward,
+        **optimizers,
+    )
+    return design, jax.tree.map(jnp.float32, numbers)
+
+
+@functools.cache
+def program_of(design: Design, seeds_by: str, stage: Stage, *sizes: int) -> Any:
+    """A stage for stacked seeds. "map" and "vmap" are one program for all of them; "turns" is one for each, compiled
+    once for any number of seeds.
+    """
+    function = functools.partial(stage.function, design, *sizes)
+    donated = 0 if stage.donates else ()
+    alone = jax.jit(function, donate_argnums=donated)
+
+    def apart(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What is stacked, and what all seeds share."""
+        count = len(arguments) - stage.shared
+        return arguments[:count], arguments[count:]
+
+    def mapped(*arguments: Any) -> Any:
+        stacked, rest = apart(arguments)
+        return jax.lax.map(lambda one: function(*one, *rest), stacked)
+
+    def in_turns(*arguments: Any) -> Any:
+        stacked, rest = apart(arguments)
+        seeds = range(jax.tree.leaves(stacked)[0].shape[0])
+        found = [alone(*jax.tree.map(lambda leaf, seed=seed: leaf[seed], stacked), *rest) for seed in seeds]
+        return jax.tree.map(lambda *leaves: jnp.stack(leaves), *found)
+
+    def side_by_side(*arguments: Any) -> Any:
+        stacked, rest = apart(arguments)
+        return jax.vmap(function, (*[0] * len(stacked), *[None] * len(rest)))(*arguments)
+
+    if seeds_by == "turns":
+        return in_turns
+    return jax.jit({"map": mapped, "vmap": side_by_side}[seeds_by], donate_argnums=donated)

@@ -1,0 +1,142 @@
+"""The fields of an agent's job: what each must be, what goes with what, and the update that they ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.inference import EngineConfig
+from tars_jax.pipelines.starts import FROM_NANO
+from tars_jax.rollout.pool_config import PoolConfig, check_groups
+from tars_jax.rules import Rule, at_least, between, one_of, zero_or
+from tars_jax.training import processes
+from tars_jax.training.extension import Extension
+from tars_jax.training.loggers import LOGGERS
+from tars_jax.training.optimizers import OptimizerConfig
+from tars_jax.training.ppo_config import PPOConfig
+from tars_jax.training.rewards import RewardConfig
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def fitting(low: int) -> Rule:
+    """Tokens, 0 for as many as the windows of the tasks take (`tars_jax.pipelines.windows`)."""
+    return Rule(lambda value: value == 0 or value >= low, f"0 for what windows take, or a value of at least {low}")
+
+
+def section_rules(section: str, fields: Iterable[str], rules: Mapping[str, Rule]) -> dict[str, Rule]:
+    """What a dataclass says of these fields, for those of the same names in a config's section."""
+    return {f"{section}.{name}": rules[name] for name in fields}
+
+
+# Of the update, wherever episodes are played. A clip of 0 is off.
+UPDATE_RULES: dict[str, Rule] = {
+    **section_rules("ppo", [name for name in PPOConfig.RULES if name != "value_weight"], PPOConfig.RULES),
+    **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
+    "ppo.group_size": PoolConfig.RULES["group_size"],
+    **{f"ppo.{name}": OptimizerConfig.RULES["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
+    **section_rules("reward", ("format_penalty", "length_penalty"), RewardConfig.RULES),
+}
+
+
+def fit_rules(section: str) -> dict[str, Rule]:
+    """Of a section that says how a model is fitted: `make_optimizer`'s numbers and the size of a batch."""
+    return {
+        f"{section}.batch_rows": at_least(1),
+        f"{section}.optimizer": OptimizerConfig.RULES["algorithm"],
+        **section_rules(section, ("learning_rate", "weight_decay"), OptimizerConfig.RULES),
+    }
+
+
+def imitation_rules(section: str) -> dict[str, Rule]:
+    """Of a section that says how a policy is fitted to texts."""
+    own = {**section_rules(section, ("router_aux_loss_weight",), PPOConfig.RULES), f"{section}.save_every": at_least(1)}
+    return {**fit_rules(section), **own}
+
+
+LOGGER_RULE = Rule(lambda names: set(names) <= set(LOGGERS), f"nothing, or some of {', '.join(LOGGERS)}")
+FLEET_RULES: dict[str, Rule] = {
+    "fleet.hosts": at_least(0),
+    "fleet.cpus": at_least(0),
+    "fleet.policy_gpus": at_least(0),
+}
+JOB_RULES: dict[str, Rule] = {
+    **UPDATE_RULES,
+    **FLEET_RULES,
+    "seed": at_least(0),
+    "loggers": LOGGER_RULE,
+    "model.preset": FROM_NANO,
+    "task.evaluation_episodes": at_least(1),
+    "agent.grammar": one_of("text", "tool"),
+    "agent.min_steps": at_least(0),
+    "agent.max_steps": at_least(0),
+    "agent.max_summaries": at_least(0),
+    "browser.browsers": at_least(1),
+    "browser.pages": at_least(1),
+    "browser.size": at_least(32),
+    "packing.row_length": fitting(32),
+    "packing.images_per_row": at_least(0),
+    **section_rules("engine", ("chunk", "weights"), EngineConfig.RULES),
+    "engine.max_length": fitting(32),
+    "engine.max_new_tokens": at_least(0),
+    "demonstrations.episodes": at_least(1),
+    "demonstrations.skill": between(0, 1),
+    "supervised.updates": at_least(1),
+    **imitation_rules("supervised"),
+    "value.episodes": at_least(10),
+    "value.max_updates": at_least(1),
+    "value.evaluate_every": at_least(1),
+    "value.patience": at_least(1),
+    **fit_rules("value"),
+    "ppo.updates": at_least(0),
+    **section_rules("ppo", ("min_batch", "max_staleness"), PoolConfig.RULES),
+    **section_rules("ppo", ("value_weight",), PPOConfig.RULES),
+}
+
+
+# A finished run that is given more updates goes on, and is evaluated again.
+PPO_EXTENSIONS = {"ppo.updates": Extension("ppo", again=("after",))}
+
+
+def check_update(ppo: Any, episodes: int, of: str) -> None:
+    """Raises `InputError` unless the episodes of an update (the field `of`) are groups that it can compare."""
+    grouped = "ppo.advantages=group" if ppo.advantages == "group" else ""
+    check_groups(ppo.group_size, episodes, of, grouped or ("ppo.dynamic_sampling" if ppo.dynamic_sampling else ""))
+
+
+def check(config: Any) -> None:
+    """Raises `InputError` for fields that do not go together."""
+    if config.ppo.replay_routes and not config.engine.record_routes:
+        raise InputError("engine.record_routes must be True with ppo.replay_routes; got False")
+    ppo, grouped = config.ppo, config.ppo.advantages == "group"
+    check_update(ppo, ppo.min_batch, "ppo.min_batch")
+    if ppo.min_batch % (ppo.group_size * processes.count()):
+        raise InputError(
+            f"ppo.min_batch must be a multiple of {ppo.group_size * processes.count()}, as each of {processes.count()} "
+            f"processes takes whole groups of {ppo.group_size}; got {ppo.min_batch}"
+        )
+    if config.agent.constrained and not ppo.decoupled:
+        raise InputError(
+            "ppo.decoupled must be True with agent.constrained, as log-probabilities are recorded among well-formed "
+            "answers and the update's are among all; got False"
+        )
+    if grouped and config.model.shared_value:
+        raise InputError(
+            "model.shared_value must be False with ppo.advantages=group, which has no value model; got True"
+        )
+
+
+def ppo_config(config: Any) -> PPOConfig:
+    """The fields of a config that belong to the update, which has defaults for others; a clip of 0 is off."""
+    given = {field.name: config[field.name] for field in dataclasses.fields(PPOConfig) if field.name in config}
+    off = {name: None for name in ("dual_clip", "value_clip") if not given.get(name)}
+    return PPOConfig(**{**given, **off, "lambda_policy": None if config.length_adaptive else config.lambda_policy})

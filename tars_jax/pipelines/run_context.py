@@ -1,0 +1,238 @@
+"""What the stages of an experiment share: the model, the engine, the browser and the run directory."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import jax
+
+from tars_jax import InputError
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Task
+from tars_jax.inference import Engine
+from tars_jax.inference.constraint import Constraints
+from tars_jax.judges import load_judge
+from tars_jax.model.config import VisionConfig
+from tars_jax.model.policy import Parameters
+from tars_jax.model.sharding import make_mesh
+from tars_jax.pipelines.environments import TaskShape, browser_config
+from tars_jax.pipelines.fleet import open_fleet, open_policy
+from tars_jax.pipelines.infrastructure import since, together
+from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
+from tars_jax.pipelines.sections import (
+    agent_config,
+    chat_format,
+    configured,
+    engine_config,
+    fitting_size,
+    num_hosts,
+    rewards_of,
+    well_formed,
+)
+from tars_jax.pipelines.starts import starting_point
+from tars_jax.pipelines.windows import require_room, shapes_of, with_room
+from tars_jax.rollout.activity import Activity
+from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rollout.fleet import Fleet
+from tars_jax.rollout.players import Player, Sessions, engine_player
+from tars_jax.rollout.pool_config import WHOLE, Share
+from tars_jax.rollout.stream_metrics import EngineCounts
+from tars_jax.rollout.timeline import Part, Timeline
+from tars_jax.training import processes
+from tars_jax.training.metrics import MetricsWriter, Progress
+from tars_jax.training.packing import Packer, PackingConfig
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.training.state import fresh_parameters
+from tars_jax.training.weight_sync import to_local_devices
+from tars_jax.trajectory import Trajectory
+
+
+class RunSpec:
+    """What a config says of the model, its prompts and its rows; nothing stays open.
+
+    `shapes`: of its tasks, where that is known already; looking for them may open a browser.
+    """
+
+    def __init__(self, config: Any, shapes: Sequence[TaskShape] | None = None) -> None:
+        model, tokenizer, self.parent = starting_point(config.model.preset)
+        self.model, self.tokenizer = configured(model, config.model), tokenizer
+        self.mesh = make_mesh(config.mesh.to_dict())
+        image_tokens = functools.partial(_image_tokens, self.model.vision)
+        text = config.agent.max_observation_tokens
+        self.writer = PromptWriter(tokenizer, image_tokens, config.agent.show_budget, chat_format(tokenizer), text)
+        self.shapes = shapes_of(config, self.writer) if shapes is None else shapes
+        self.config = config = with_room(config, self.writer, self.shapes)
+        self.packer = Packer(self.model, PackingConfig(**config.packing.to_dict()), image=tokenizer.image)
+        self.rewards = rewards_of(config.reward, config.engine.max_new_tokens)
+
+    @functools.cached_property
+    def constraints(self) -> Constraints | None:
+        """Under which answers are sampled; None where any may be.
+
+        Raises InputError where tasks differ in what can be called, or no answer is as short as it has to be.
+        """
+        agent, spaces = self.config.agent, [shape.space for shape in self.shapes]
+        if not agent.constrained:
+            return None
+        if any(space != spaces[0] for space in spaces):
+            raise InputError("agent.constrained must be False where kinds of tasks have other actions; got True")
+        thought, longest = agent.get("thought", "optional"), self.config.engine.max_new_tokens
+        found = well_formed([agent.grammar], self.tokenizer, self.model.vocabulary, spaces[0], thought)
+        if found is not None and (shortest := found.shortest(agent.grammar)) > longest:
+            raise InputError(
+                f"engine.max_new_tokens must be at least {shortest}, which the shortest answer takes that can be read "
+                f"(agent.constrained); got {longest}"
+            )
+        return found
+
+    @functools.cached_property
+    def parameters(self) -> Parameters:
+        """Weights of the right shapes and shardings: what is loaded from files is laid out like them."""
+        return fresh_parameters(self.model, jax.random.key(self.config.seed), self.mesh)
+
+
+def _image_tokens(vision: VisionConfig, height: int, width: int) -> int:
+    """Decoder tokens of a screenshot; a function with a name, as it goes to hosts of a fleet."""
+    return math.prod(vision.token_grid(*fitting_size(vision.patch * vision.merge, height, width)))
+
+
+class Policy(Protocol):
+    """Samples with the weights that it was handed last: an engine here, or one in an actor."""
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def sessions(self) -> Sessions: ...
+
+    def set_weights(self, parameters: Parameters, version: int) -> None: ...
+
+    def statistics(self) -> EngineCounts: ...
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class RunContext(RunSpec):
+    """Everything that is opened once and closed at the end, whatever happens. Use as a context manager.
+
+    `plays`: it opens browsers; a stage that learns from recorded trajectories alone needs none.
+    """
+
+    def __init__(
+        self, config: Any, run: RunDirectory, *, plays: bool = True, shapes: Sequence[TaskShape] | None = None
+    ) -> None:
+        super().__init__(config, shapes)
+        config = self.config
+        if plays:
+            require_room(config, self.writer, self.shapes)
+        self.run, self.path, self._plays = run, run.path, plays
+        self.share = Share(processes.number(), processes.count())
+        tokenizer, agent = self.tokenizer, config.agent
+        constraints, constraint = self.constraints, agent.grammar if agent.constrained else None
+        self._timeline = Timeline(run.own)
+        self.activity = Activity(self._timeline)
+        engine = engine_config(config, constraint)
+        pages = -(-2 * config.browser.pages // config.browser.browsers)  # half of them between two episodes
+        needs_browser = any(shape.needs_browser for shape in self.shapes)
+        browser = browser_config(config, config.browser.browsers, pages) if needs_browser else None
+        loop = agent_config(agent, engine, vision=self.model.vision)
+        judge = load_judge(config.task.judge) if "task" in config and config.task.get("judge") else None
+        self.rollouts: Rollouts | Fleet
+        self.policy: Policy
+        if has_server(config):
+            if self.share != WHOLE or num_hosts(config):
+                raise InputError("server.address must be '' for a run of several processes or hosts, which each sample")
+            self.policy = open_server(config, self.model, tokenizer, self.parent, run.path)
+            self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge)
+        elif num_hosts(config):
+            if self.share != WHOLE:
+                raise InputError(
+                    f"fleet.hosts must be 0 in a run of several processes, each of which plays; got {num_hosts(config)}"
+                )
+            self.policy = open_policy(config, self.model, engine, tokenizer, constraints)
+            self.rollouts = open_fleet(config, browser, self.writer, loop, self.activity, judge)
+        else:
+            self.policy = self.engine = Engine(
+                self.model,
+                to_local_devices(self.parameters),
+                engine,
+                constraints=constraints,
+                image=tokenizer.image,
+                stop=tokenizer.end,
+                seed=config.seed,
+                span=functools.partial(self.activity.span, Part.ENGINE, 0),
+            )
+            self.rollouts = Rollouts(browser, self.writer, loop, config.browser.pages, self.activity, judge)
+        self.metrics = MetricsWriter(run.own, config.loggers if run.is_main_process else ())
+        self._open = contextlib.ExitStack()
+        self._last_record = time.monotonic()
+        self._last_counts: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(jax.set_mesh(self.mesh))
+            stack.enter_context(self.metrics)
+            stack.enter_context(self._timeline)
+            if self._plays:
+                stack.enter_context(self.rollouts)
+            stack.enter_context(self.policy)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def policy_player(self) -> Player:
+        """Plays by the policy's weights of the moment."""
+        player = engine_player(self.policy.sessions, self.config.seed)
+        return patient_player(self.config, player) if has_server(self.config) else player
+
+    def sync_weights(self, parameters: Parameters, version: int) -> None:
+        """Weights to what samples; on the devices of each process."""
+        self.policy.set_weights(to_local_devices(parameters), version)
+
+    def play(
+        self, stage: str, tasks: Sequence[Task], player: Player, samples: int = 1, *, compiles: bool = True
+    ) -> list[Trajectory]:
+        """Plays each task so often into the run directory, with a progress line; what was played is read back.
+        `compiles`: the player is a policy.
+
+        Of several processes each plays its share, and gets what all have played. Raises InputError where none is left.
+        """
+        own = sum(map(self.share.has, range(len(tasks))))
+        compiles = compiles and self.run.finished(stage) is None
+        progress = Progress(stage, own * samples, "episodes", compiles=compiles)
+        solved: list[bool] = []
+
+        def on_finish(done: int, trajectory: Trajectory) -> None:
+            solved.append(trajectory.succeeded)
+            progress.update(done, success=sum(solved) / len(solved))
+
+        folder = self.path / "trajectories" / stage
+        played = self.rollouts.play(tasks, player, folder, on_finish, samples, self.share)
+        if self.share != WHOLE:
+            processes.gather(stage)
+            played = self.rollouts.play(tasks, player, folder, samples=samples)
+        if tasks and not played:
+            raise InputError(f"All episodes of the stage {stage} were lost to the sandbox; see {folder}.")
+        return played
+
+    def record(self, stage: str, result: Mapping[str, Any]) -> None:
+        """Marks a stage as finished, once, with the time that it took and what the sandbox went through.
+
+        A stage that went on where an extended run had finished it counts with what it had cost before.
+        """
+        now, counts = time.monotonic(), self.rollouts.infrastructure
+        if self.run.finished(stage) is None:
+            earlier = self.run.earlier(stage)
+            seconds = now - self._last_record + earlier.get("seconds", 0.0)
+            added = together([earlier.get("infrastructure", {}), since(counts, self._last_counts)])
+            self.run.finish(stage, {**result, "seconds": seconds, "infrastructure": added})
+        self._last_record, self._last_counts = now, counts

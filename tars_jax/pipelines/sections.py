@@ -1,0 +1,118 @@
+"""Sections of a config to the settings of the rooms below."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tars_jax.agent.loop import AgentConfig
+from tars_jax.agent.memory import MemoryConfig
+from tars_jax.agent.pattern import response_pattern
+from tars_jax.environment import ActionSpace
+from tars_jax.inference import EngineConfig
+from tars_jax.inference.constraint import Constraints, compile_constraints
+from tars_jax.model.chat_tokens import OUR_CHAT, QWEN_CHAT, ChatTokens
+from tars_jax.model.config import ModelConfig, VisionConfig
+from tars_jax.model.execution import Execution
+from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.training.optimizers import OptimizerConfig
+from tars_jax.training.rewards import RewardConfig
+
+
+def configured(model: ModelConfig, section: Any) -> ModelConfig:
+    """A preset's model as a config's section `model` has it: how it runs, in which precision, with values or without.
+
+    Raises InputError for a precision or a way to run that there is not.
+    """
+    return dataclasses.replace(run_as(model, section), scalar_head=section.shared_value)
+
+
+def run_as(model: ModelConfig, section: Any) -> ModelConfig:
+    """The model as a section says that it runs: its `dtype` and its `execution`."""
+    execution = section.execution.to_dict()
+    execution["capacity"] = execution["capacity"] or None
+    return dataclasses.replace(model, dtype=section.dtype or model.dtype, execution=Execution(**execution))
+
+
+def well_formed(
+    grammars: Iterable[str],
+    tokenizer: Tokenizer,
+    vocabulary: int,
+    space: ActionSpace | None = None,
+    thought: str = "optional",
+) -> Constraints | None:
+    """For each grammar a constraint of its name, under which only responses that can be read are sampled.
+
+    `vocabulary` is the model's, which may be larger than the tokenizer's: open models are padded. With a `space`, what
+    it has can be called; without one, every GUI action.
+    """
+    patterns = {grammar: response_pattern(grammar, space=space, thought=thought) for grammar in grammars}
+    if not patterns:
+        return None
+    return compile_constraints(patterns, tokenizer.token_bytes(), stop=tokenizer.end, vocabulary=vocabulary)
+
+
+def chat_format(tokenizer: Tokenizer) -> ChatTokens:
+    """The special tokens around turns, by what the tokenizer has."""
+    return QWEN_CHAT if tokenizer.knows(QWEN_CHAT.end) else OUR_CHAT
+
+
+def decaying(config: Any, updates: int) -> OptimizerConfig:
+    """The optimizer of a stage that ends after so many updates; a short one warms up in half of them at most."""
+    return OptimizerConfig(
+        config.learning_rate,
+        algorithm=config.optimizer,
+        warmup=min(OptimizerConfig.warmup, updates // 2),
+        decay=updates,
+        weight_decay=config.weight_decay,
+    )
+
+
+def agent_config(
+    agent: Mapping[str, Any],
+    engine: EngineConfig | None,
+    image_size: Callable[[int, int], tuple[int, int]] | None = None,
+    vision: VisionConfig | None = None,
+) -> AgentConfig:
+    """The loop that a config's section `agent` describes; `engine` bounds its prompts. `image_size`: of the image that
+    a model sees, which may point in its pixels; others point on the grid of 0 to 1000. `vision`: of a policy that sees
+    no size but multiples of its patches."""
+    memory = MemoryConfig(agent["min_steps"], agent["max_steps"], agent["max_summaries"])
+    longest = None if engine is None else engine.max_length - engine.max_new_tokens
+    in_pixels = agent.get("coordinates") == "pixels"
+    return AgentConfig(
+        agent["grammar"],
+        memory,
+        max_prompt=longest,
+        list_actions=agent.get("list_actions", False),
+        screenshot_size=None if vision is None else functools.partial(fitting_size, vision.patch * vision.merge),
+        image_size=image_size if in_pixels else None,
+    )
+
+
+def fitting_size(unit: int, height: int, width: int) -> tuple[int, int]:
+    """The nearest sides that are multiples of `unit` pixels."""
+    return max(1, round(height / unit)) * unit, max(1, round(width / unit)) * unit
+
+
+def rewards_of(config: Any, longest: int) -> RewardConfig:
+    """Shaping as a section `reward` has it; responses longer than three quarters of `longest` tokens are overlong."""
+    return RewardConfig(max_length=longest, length_cache=max(1, longest // 4), **config.to_dict())
+
+
+def engine_config(config: Any, constraint: str | None = None) -> EngineConfig:
+    """A slot for each page of the browsers, on whatever machine."""
+    pages = num_pages(config)
+    return EngineConfig(slots=pages, row_buckets=(2, max(2, pages)), constraint=constraint, **config.engine.to_dict())
+
+
+def num_hosts(config: Any) -> int:
+    """Hosts of a Ray cluster that play; 0, also without a section `fleet`: this machine does."""
+    return int(config.fleet.hosts) if "fleet" in config else 0
+
+
+def num_pages(config: Any) -> int:
+    """Pages that play at the same time, of this machine or of all hosts."""
+    return int(config.browser.pages) * max(1, num_hosts(config))

@@ -1,0 +1,73 @@
+"""What a policy server needs besides the engine: screenshot sizes, the chat template, and secrets in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from tars_jax import InputError
+from tars_jax.inference.chat_template import RoleFormat, Template, TurnFormat
+from tars_jax.inference.data_urls import Fit
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.preprocessing import fit, opaque
+from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.pipelines.starts import run_config
+from tars_jax.web.certificate import Certificate
+
+
+def screenshot_size(checkpoint: Path) -> tuple[int, int] | None:
+    """(height, width) of the run's screenshots, where the checkpoint lies in a run; None: of any size."""
+    size = (run_config(checkpoint).get("browser") or {}).get("size")
+    return None if size is None else (size, size)
+
+
+def template(model: ModelConfig, tokenizer: Tokenizer) -> Template:
+    """How messages stand in tokens: as our agent's prompts do (tars_jax/agent/prompts.py), or as Qwen's."""
+
+    def image_tokens(height: int, width: int) -> int:
+        rows, columns = model.vision.token_grid(height, width)
+        return rows * columns
+
+    formats = RoleFormat if tokenizer.knows(RoleFormat.start) else TurnFormat
+    return formats(tokenizer, image_tokens)
+
+
+def fit_to(model: ModelConfig, size: tuple[int, int] | None) -> Fit:
+    """Images of chat messages to the one size that the policy knows, or each to its own smart size.
+
+    Raises InputError for a size that the model does not read.
+    """
+    if size is None:
+        return lambda image: fit(image, model.vision)
+    model.vision.token_grid(*size)
+    height, width = size
+
+    def resize(image: Image.Image) -> np.ndarray:
+        image = opaque(image)
+        same = image.size == (width, height)
+        return np.asarray(image if same else image.resize((width, height), Image.Resampling.BICUBIC))
+
+    return resize
+
+
+def read_key(file: str) -> str:
+    if not file:
+        return ""
+    try:
+        key = Path(file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"config.api_key_file must be a file that can be read; got {file!r}: {error}") from error
+    if not key:
+        raise InputError(f"config.api_key_file must be a file that holds the key; got {file!r}, which is empty")
+    return key
+
+
+def read_certificate(chain: str, key: str) -> Certificate | None:
+    if not chain and not key:
+        return None
+    if not chain or not key:
+        missing = "certificate_key_file" if chain else "certificate_file"
+        raise InputError(f"config.{missing} must be given, as TLS needs a certificate and its key; got ''")
+    return Certificate(Path(chain), Path(key))

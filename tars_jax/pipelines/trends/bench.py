@@ -1,0 +1,169 @@
+"""What a trend is, and what it measures with: agents trained on the device, over seeds, both sides tuned alike.
+
+Axes: N seeds, U updates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tars_jax.model.policy import Parameters
+from tars_jax.pipelines.config import flatten, unflatten
+from tars_jax.pipelines.on_device import Curves, OnDevice, Pretrained
+from tars_jax.pipelines.trends.kept import load, store
+from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late
+
+DISCOUNT = ("ppo.gamma", "ppo.advantages")  # which returns a value model learns: those of tokens or of turns
+Settings = Mapping[str, Any]  # dotted field of configs/on_device.py -> value
+
+
+class Trained(NamedTuple):
+    """One setting, trained with every seed."""
+
+    curves: Curves  # name -> [N, U]
+    policy: Parameters  # stacked over seeds
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What a trend found."""
+
+    judgements: tuple[Judgement, ...]  # one for each of its tests, in their order
+    curves: Mapping[str, Curves]  # side -> what the figure draws
+    chosen: Mapping[str, Settings] = dataclasses.field(default_factory=dict)  # side -> what the search chose
+    notes: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # further numbers, as JSON
+
+
+@dataclasses.dataclass(frozen=True)
+class Trend:
+    """A statement of the report, as tests that were put before anything was run."""
+
+    name: str
+    claim: str
+    source: str
+    tests: tuple[Test, ...]
+    measure: Callable[[Bench], Measured]
+    shown: tuple[str, ...] = ("success",)  # curves of its figure
+
+
+class Bench:
+    """Trains what a trend asks for, once: what stands in `folder`, made of the same settings and seeds, is read back.
+
+    Args:
+      base: a config of configs/on_device.py.
+      games: settings of each game, by its name in the trends.
+      seeds: of what counts.
+      tuning_seeds: of the search, none of which counts.
+      search: field -> values; every combination is tried for every side.
+      folder: where trainings are kept.
+      say: gets a line for everything that was made.
+    """
+
+    def __init__(
+        self,
+        base: Any,
+        games: Mapping[str, Settings],
+        seeds: Sequence[int],
+        tuning_seeds: Sequence[int],
+        search: Mapping[str, Sequence[Any]],
+        folder: Path,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._base, self._games, self._search, self._folder, self._say = flatten(base), games, search, folder, say
+        self.seeds, self.tuning_seeds = tuple(seeds), tuple(tuning_seeds)
+
+    def setup(self, game: str, settings: Settings | None = None) -> OnDevice:
+        """The agent of a game under further settings."""
+        return OnDevice(unflatten(self._all(game, settings)))
+
+    def start(self, game: str, seeds: Sequence[int] | None = None) -> Parameters:
+        """Supervised policies: what every side begins with."""
+        seeds = self._seeds(seeds)
+        return self._once("start", game, None, seeds, lambda: self.setup(game).supervised(seeds))
+
+    def value(self, game: str, seeds: Sequence[int] | None = None, settings: Settings | None = None) -> Pretrained:
+        """Value models of these policies; of all `settings` those count that say how returns are discounted."""
+        seeds = self._seeds(seeds)
+        discount = {name: each for name, each in (settings or {}).items() if name in DISCOUNT}
+        discount = discount if "ppo.gamma" in discount else {}
+
+        def make() -> dict[str, Any]:
+            return self.setup(game, discount).pretrain_value(self.start(game, seeds), seeds)._asdict()
+
+        return Pretrained(**self._once("value", game, discount, seeds, make))
+
+    def train(
+        self,
+        game: str,
+        settings: Settings | None = None,
+        *,
+        pretrained: bool = True,
+        seeds: Sequence[int] | None = None,
+    ) -> Trained:
+        """Reinforcement learning under `settings`; without `pretrained`, from a fresh value head."""
+        seeds = self._seeds(seeds)
+
+        def make() -> dict[str, Any]:
+            value = self.value(game, seeds, settings) if pretrained else None
+            curves, policy = self.setup(game, settings).train(self.start(game, seeds), value, seeds)
+            return {"curves": curves, "policy": policy}
+
+        return Trained(**self._once("train" if pretrained else "train without value", game, settings, seeds, make))
+
+    def tune(self, game: str, settings: Settings | None = None, *, pretrained: bool = True) -> Settings:
+        """`settings` with those values of the search that end best: mean success of the last fifth, tuning seeds."""
+        tried = [
+            {**(settings or {}), **dict(zip(self._search, values, strict=True))}
+            for values in itertools.product(*self._search.values())
+        ]
+
+        def score(one: Settings) -> float:
+            trained = self.train(game, one, pretrained=pretrained, seeds=self.tuning_seeds)
+            return float(late(trained.curves["success"]).mean())
+
+        return max(tried, key=score)
+
+    def tuned(
+        self, game: str, settings: Settings | None = None, *, pretrained: bool = True
+    ) -> tuple[Settings, Trained]:
+        """What `tune` chooses, and what the seeds that count make of it."""
+        chosen = self.tune(game, settings, pretrained=pretrained)
+        return chosen, self.train(game, chosen, pretrained=pretrained)
+
+    def _all(self, game: str, settings: Settings | None) -> dict[str, Any]:
+        return {**self._base, **self._games[game], **(settings or {})}
+
+    def _seeds(self, seeds: Sequence[int] | None) -> tuple[int, ...]:
+        return self.seeds if seeds is None else tuple(seeds)
+
+    def _once(
+        self, what: str, game: str, settings: Settings | None, seeds: Sequence[int], make: Callable[[], Any]
+    ) -> Any:
+        made_of = json.dumps([what, self._all(game, settings), list(seeds)], sort_keys=True)
+        path = self._folder / f"{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.npz"
+        if not path.exists():
+            began = time.monotonic()
+            store(path, make())
+            words = [what, game, *(f"{field}={value}" for field, value in (settings or {}).items())]
+            self._say(f"{' '.join(words)}: seeds {', '.join(map(str, seeds))}, {time.monotonic() - began:.0f} s")
+        return load(path)
+
+
+def apart(found: Mapping[str, tuple[Settings, Trained]]) -> tuple[dict[str, Settings], dict[str, Curves]]:
+    """What `tuned` found for each side: what was chosen, and the curves."""
+    chosen = {name: settings for name, (settings, _) in found.items()}
+    return chosen, {name: trained.curves for name, (_, trained) in found.items()}
+
+
+def judged(tests: Sequence[Test], effects: Sequence[Sequence[float] | np.ndarray]) -> tuple[Judgement, ...]:
+    """Each test with its effects over seeds."""
+    return tuple(judge(test, np.asarray(found).tolist()) for test, found in zip(tests, effects, strict=True))

@@ -1,0 +1,81 @@
+"""What a user brings is named in one way, whatever it is: package.module:attribute, or an installed entry point.
+
+JUDGES = Plugins("judge", "tars_jax.judges")
+judge = JUDGES.load("mine.rewards:exact")           # or the name of an entry point of that group
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from tars_jax import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugins:
+    """Things of one kind that anybody may bring."""
+
+    kind: str  # in messages
+    group: str  # of the entry points
+
+    def load(self, name: str, ours: Mapping[str, Any] | None = None) -> Any:
+        """What `name` stands for: one of `ours`, package.module:attribute, or an entry point of the group.
+
+        Raises InputError where there is nothing of that name.
+        """
+        ours = ours or {}
+        if name in ours:
+            return ours[name]
+        if ":" in name:
+            return self._attribute(name)
+        entry_points = self.entry_points()
+        if name in entry_points:
+            return self._attribute(entry_points[name].value)
+        known = [*ours, *entry_points]
+        listed = f"one of {', '.join(known)}, " if known else ""
+        raise InputError(
+            f"{self.kind} must be {listed}package.module:attribute, or an entry point of {self.group}; "
+            f"got {name!r}{_meant(name, known)}"
+        )
+
+    def entry_points(self) -> Mapping[str, importlib.metadata.EntryPoint]:
+        """Of all installed packages, by name."""
+        return _entry_points(self.group, tuple(sys.path))
+
+    def _attribute(self, name: str) -> Any:
+        module_name, _, path = name.partition(":")
+        try:
+            value: Any = importlib.import_module(module_name)
+        except (ImportError, ValueError) as error:  # ValueError: of an empty name
+            about = f"{self.kind} {name!r}: {module_name!r} must be a module that can be imported"
+            raise InputError(f"{about}; got {type(error).__name__}: {error}") from error
+        for part in path.split("."):
+            if not hasattr(value, part):
+                raise InputError(
+                    f"{self.kind} {name!r}: {part!r} must be an attribute of {module_name}{_instead(part, value)}"
+                )
+            value = getattr(value, part)
+        return value
+
+
+@functools.lru_cache(maxsize=32)
+def _entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, importlib.metadata.EntryPoint]:
+    """Looking through what is installed takes a while, and `path` says when that may have changed."""
+    return {each.name: each for each in importlib.metadata.entry_points(group=group)}
+
+
+def _meant(name: str, known: list[str]) -> str:
+    guess = difflib.get_close_matches(name, known, 1)
+    return f" (did you mean {guess[0]!r}?)" if guess else ""
+
+
+def _instead(part: str, owner: Any) -> str:
+    guess = difflib.get_close_matches(part, [each for each in dir(owner) if not each.startswith("_")], 1)
+    return f"; it has {guess[0]!r}" if guess else ""

@@ -1,0 +1,198 @@
+"""Runners on one machine: each plays one episode after another, of whatever environment its task names.
+
+A failure of the environment is retried from the task's beginning, a few times; then the episode is recorded as FAILED,
+which carries no reward.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tars_jax.agent.loop import Acts, AgentConfig, PolicySession, TurnDeclined, play_episode
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.window import Sampled
+from tars_jax.environment import EnvironmentFailure, Task, Transition
+from tars_jax.envs.checked import CheckedEnvironment
+from tars_jax.envs.kept_pages import KeptPages
+from tars_jax.envs.registry import EnvironmentResources, load_environment
+from tars_jax.judges import Judge, JudgeFailure, judge_of
+from tars_jax.rollout.activity import Activity, now
+from tars_jax.rollout.players import Player, PrivilegedEnvironment
+from tars_jax.rollout.rollout_workers import EpisodeRunner, Record, RolloutWorkers
+from tars_jax.rollout.sources import Assignment
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.sandbox.browser.service import BrowserClient, browsers
+from tars_jax.trajectory import Outcome, Trajectory
+
+ATTEMPTS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class _TimedEnvironment:
+    environment: Acts
+    record: Record
+
+    async def step(self, actions: Sequence[Any]) -> Transition:
+        start = now()
+        try:
+            return await self.environment.step(actions)
+        finally:
+            self.record("act", start, now())
+
+
+@dataclasses.dataclass(frozen=True)
+class _TimedSession:
+    session: PolicySession
+    record: Record
+
+    async def respond(self, tokens: Sequence[int], images: Sequence[np.ndarray], *, restart: bool) -> Sampled:
+        start = now()
+        try:
+            return await self.session.respond(tokens, images, restart=restart)
+        finally:
+            self.record("think", start, now())
+
+
+class EnvironmentRunner:
+    """Plays tasks of any environment, one at a time. It records `reset`, `think` and `act`.
+
+    An environment is kept over episodes; one of another kind takes its place.
+    """
+
+    def __init__(
+        self, resources: EnvironmentResources, writer: PromptWriter, agent: AgentConfig, judge: Judge | None = None
+    ) -> None:
+        self._resources, self._writer, self._agent, self._judge = resources, writer, agent, judge
+        self._environment: CheckedEnvironment | None = None
+        self._kind: tuple[str, str] | None = None
+
+    async def ready(self) -> None:
+        """Always: what an episode needs is made when it is needed."""
+
+    async def episode(self, assignment: Assignment, player: Player, record: Record) -> Trajectory:
+        """One episode, retried when the environment fails: the same task from its beginning."""
+        task, failures = assignment.task, list[str]()
+        id = f"{assignment.index:08d}-{task.id}"
+        while len(failures) < ATTEMPTS:
+            environment = await self._environment_of(task)
+            try:
+                start = now()
+                try:
+                    first = await environment.reset(task)
+                finally:
+                    record("reset", start, now())
+                timed = _TimedEnvironment(environment, record)
+                privileged = PrivilegedEnvironment(timed, first, environment.action_space, assignment.member)
+                async with player(privileged, task) as policy:
+                    trajectory = await play_episode(
+                        privileged,
+                        first,
+                        _TimedSession(policy, record),
+                        self._writer,
+                        self._agent,
+                        id=id,
+                        task=task,
+                        instruction=environment.instruction or task.instruction,
+                        space=environment.action_space,
+                    )
+                if judge := judge_of(task, self._judge):
+                    start = now()
+                    try:
+                        trajectory = await judge.judged(trajectory, task)
+                    finally:
+                        record("judge", start, now())
+                return dataclasses.replace(
+                    trajectory, metadata={**trajectory.metadata, "infrastructure_failures": failures}
+                )
+            except EnvironmentFailure as failure:  # what the environment did wrong is nobody's merit either
+                failures.append(f"{failure.kind}: {failure}")
+            except TurnDeclined as declined:  # of its first turn: nothing of the policy was seen
+                failures.append(f"policy: {declined}")
+                break
+            except JudgeFailure as failure:  # it was asked again; the episode would be another
+                failures.append(f"judge: {failure}")
+                break
+        return Trajectory(
+            id=id,
+            task=task.to_json(),
+            windows=(),
+            steps=(),
+            outcome=Outcome.FAILED,
+            reward=0.0,
+            metadata={"infrastructure_failures": failures},
+        )
+
+    async def close(self) -> None:
+        """Gives back what the environment holds. May be called again."""
+        environment, self._environment, self._kind = self._environment, None, None
+        if environment is not None:
+            with contextlib.suppress(EnvironmentFailure):
+                await environment.close()
+
+    async def _environment_of(self, task: Task) -> CheckedEnvironment:
+        spec = load_environment(task.environment, task.options)
+        kind = (spec.name, json.dumps(dict(spec.made_with), sort_keys=True, default=repr))
+        if self._environment is None or kind != self._kind:
+            await self.close()
+            self._environment, self._kind = spec.checked(self._resources), kind
+        return self._environment
+
+
+def page_resources(
+    manager: BrowserManager | BrowserClient, browser: BrowserConfig, runners: int
+) -> EnvironmentResources:
+    """Pages in the browsers of `browser`, which `manager` has started, for so many runners.
+
+    Where these have more places than there are runners, pages of tasks that are not played just now are kept there:
+    runners that change between games need not open one for every episode. A service's places are others' too: none is
+    kept.
+    """
+    own = isinstance(manager, BrowserManager)
+    pages = KeptPages(manager, max(runners, browser.browsers * browser.pages_per_browser) if own else runners)
+    return EnvironmentResources(lambda: pages)
+
+
+class Rollouts(RolloutWorkers):
+    """Runners in this process, with browsers of its own or of a service where their environments need any."""
+
+    def __init__(
+        self,
+        browser: BrowserConfig | None,
+        writer: PromptWriter,
+        agent: AgentConfig,
+        workers: int,
+        activity: Activity | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        """`browser`: None where no environment needs one. `judge`: of every episode; None: as its task says."""
+        super().__init__(activity)
+        self._browser, self._workers = browser, workers
+        self._arguments = writer, agent, judge
+        self._manager: BrowserManager | BrowserClient | None = None
+        self._opened: list[EnvironmentRunner] = []
+
+    async def _open(self) -> Sequence[EpisodeRunner]:
+        resources = EnvironmentResources()
+        if self._browser is not None:
+            self._manager = browsers(self._browser)
+            await self._manager.start()
+            resources = page_resources(self._manager, self._browser, self._workers)
+        self._opened = [EnvironmentRunner(resources, *self._arguments) for _ in range(self._workers)]
+        return self._opened
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(runner.close() for runner in self._opened))
+        if self._manager is not None:
+            await self._manager.close()
+
+    @property
+    def infrastructure(self) -> dict[str, Any]:
+        """Counts of launches and crashes of the sandbox."""
+        return {} if self._manager is None else self._manager.stats.to_json()

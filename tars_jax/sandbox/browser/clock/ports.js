@@ -1,0 +1,53 @@
+// Message ports that lead to a worker or to a frame of another origin, or come from there.
+//
+// What goes over them says when it was sent, and is counted at both ends: before time goes on, all that was sent has
+// come. A message to a port that nobody listens to never does, and is given up when nothing else moves.
+(() => {
+  'use strict';
+  const { timeline, realm, inWindow, listen } = self.__clock;
+  const AT = '__clock at';
+  const follows = !inWindow || (timeline.first === realm && self.parent !== self); // another timeline
+  timeline.ports ??= { far: new WeakSet(), sent: 0, received: 0, lost: 0 };
+  const { ports } = timeline;
+  const ends = new WeakMap(); // port that the page made -> the other one
+
+  function adopt(port) {
+    port.addEventListener('message', (event) => {
+      event.ports.forEach(arrived);
+      const at = event.data?.[AT];
+      if (at === undefined) return;
+      Object.defineProperty(event, 'data', { value: event.data.data });
+      ports.received += 1;
+      ports.far.add(port);
+      if (follows) timeline.now = timeline.until = Math.max(timeline.now, at);
+    });
+  }
+  function arrived(port) {
+    adopt(port);
+    ports.far.add(port);
+  }
+  function leaving(port) {
+    if (ends.has(port)) ports.far.add(ends.get(port));
+  }
+  function stamped(port, data) {
+    if (!ports.far.has(port)) return data;
+    ports.sent += 1;
+    return { [AT]: timeline.now, data };
+  }
+
+  // Of this timeline and of those that follow it.
+  const totals = () => [...timeline.children ?? []].reduce((sum, { ports: { sent, received } }) =>
+    ({ sent: sum.sent + sent, received: sum.received + received }), { sent: ports.sent, received: ports.received });
+
+  const Native = self.MessageChannel;
+  self.MessageChannel = new Proxy(Native, { construct(target, values, as) {
+    const channel = Reflect.construct(target, values, as), { port1, port2 } = channel;
+    ends.set(port1, port2);
+    ends.set(port2, port1);
+    [port1, port2].forEach(adopt);
+    return channel;
+  } });
+  Native.prototype.constructor = self.MessageChannel;
+  listen(self, 'message', (event) => event.ports.forEach(arrived), true);
+  self.__clock.ports = { arrived, leaving, stamped, totals };
+})();

@@ -1,0 +1,43 @@
+"""Whether a browser does its work: what of it hangs may be a helper process, while the browser itself answers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from playwright.async_api import Error as PlaywrightError
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.connection import ProtocolError
+from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
+from tars_jax.sandbox.browser.launch import Launched
+from tars_jax.sandbox.browser.site import PageSpec, Site
+
+PROBE = PageSpec(Site(Path(__file__).parent, index="probe.html"), width=16, height=16)
+
+
+async def answers(launched: Launched, timeout_s: float) -> bool:
+    """Whether the main process of a browser gives a sign of life."""
+    try:
+        await asyncio.wait_for(launched.connection.send("Browser.getVersion"), timeout_s)
+    except (ConnectionError, ProtocolError, TimeoutError):
+        return False
+    return True
+
+
+async def shows_a_page(launched: Launched, timeout_s: float) -> bool:
+    """Whether a browser loads a small page of ours and gives its screenshot: then it is another page that does not.
+
+    Processes for the network, for screenshots and for the start of renderers take part in that; 0.1 s at rest. A page
+    that hung is left open: its browser will be ended.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            context = await new_context(launched, PROBE)
+            tab = await new_tab(launched, context)
+            await show(tab, PROBE, timeout_s)
+            await (tab.frames.screenshot() if tab.frames else tab.session.send("Page.captureScreenshot"))
+            await context.close()
+    except (PlaywrightError, ConnectionError, ProtocolError, InputError, TimeoutError):
+        return False
+    return True

@@ -1,0 +1,115 @@
+"""Trajectories as other trainers take them, read back by what reads such files."""
+
+import base64
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from experiments.__main__ import main
+from tars_jax import InputError
+from tars_jax.data.exporters import trajectory_files, write_parquet
+from tars_jax.trajectory import ContextWindow, Outcome, Step, Trajectory
+from tars_jax.trajectory.files import save_trajectory
+
+
+def picture(shade: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), (shade, 0, 0)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def episode(name: str, reward: float, shades: tuple[int, ...], outcome: Outcome = Outcome.FINISHED) -> Trajectory:
+    answer = f"Thought: {name} \ud83d\nAction: wait()"  # half a surrogate pair
+    steps = tuple(
+        Step(picture(shade), answer, name, "wait()", None, 0.0, 1, True, {}, "ready" * (shade == 3)) for shade in shades
+    )
+    count = len(shades)
+    window = ContextWindow(
+        np.arange(1, count + 2, dtype=np.int32),
+        np.arange(count + 1) > 0,
+        np.where(np.arange(count + 1) > 0, -0.5, 0).astype(np.float32),
+        np.where(np.arange(count + 1) > 0, 0, -1).astype(np.int32),
+        np.arange(-1, count, dtype=np.int32),
+        tuple(range(count)),
+    )
+    task = {"environment": "maze_path_of_light", "options": {}, "seed": 1, "max_steps": 4}
+    return Trajectory(name, task, (window,), steps, outcome, reward, success=bool(reward))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Three episodes in two stages, one of which failed."""
+    given = {
+        "before/0": episode("lost", 0.0, (1, 2)),
+        "ppo/0": episode("won", 1.0, (1, 1, 3)),
+        "ppo/1": episode("broken", 0.0, (4,), Outcome.FAILED),
+    }
+    for name, trajectory in given.items():
+        file = tmp_path / "played" / "trajectories" / f"{name}.trajectory"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_trajectory(file, trajectory)
+    return tmp_path / "played"
+
+
+def export(run: Path, *flags: str) -> Path:
+    folder = run.parent / "exported"
+    assert (
+        main(["export_trajectories", str(run), f"--config.output={folder}", f"--config.run={run.parent}/e", *flags])
+        == 0
+    )
+    return folder
+
+
+def test_conversations_with_pictures_as_files(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = export(run)
+    assert "2 of 3 episodes" in capsys.readouterr().out
+    lost, won = (json.loads(line) for line in (folder / "messages.jsonl").read_text().splitlines())
+    assert [each["role"] for each in won["messages"]] == ["user", "assistant"] * 3
+    first, second = won["messages"][0]["content"], won["messages"][2]["content"]
+    assert [part["type"] for part in first] == ["text", "image"] and [part["type"] for part in second] == ["image"]
+    assert "exit" in first[0]["text"]  # the instruction of the game
+    assert [part["type"] for part in won["messages"][4]["content"]] == ["text", "image"]  # what the environment said
+    assert won["messages"][1]["content"] == [{"type": "text", "text": "Thought: won ?\nAction: wait()"}]
+    assert first[1] == second[0]  # the same picture, once
+    assert (folder / first[1]["image"]).read_bytes() == picture(1)
+    assert len(list((folder / "images").iterdir())) == 3  # of 1, 2 and 3
+    assert (won["success"], won["reward"], won["outcome"], lost["success"]) == (True, 1.0, "finished", False)
+    assert won["actions"] == ["wait()"] * 3 and won["task"]["environment"] == "maze_path_of_light"
+
+
+def test_only_episodes_of_a_verdict_and_pictures_within_the_lines(run: Path) -> None:
+    folder = export(run, "--config.verdict=solved", "--config.style=openai")
+    (won,) = (json.loads(line) for line in (folder / "messages.jsonl").read_text().splitlines())
+    url = won["messages"][0]["content"][1]["image_url"]["url"]
+    assert base64.b64decode(url.removeprefix("data:image/png;base64,")) == picture(1)
+    assert not (folder / "images").exists()
+
+
+def test_parquet_holds_the_same(run: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = parquet.read_table(export(run, "--config.format=parquet") / "trajectories.parquet").to_pylist()
+    lost, won = rows
+    parts = [part for message in won["messages"] for part in message["content"]]
+    assert [part["type"] for part in parts].count("image") == len(won["images"]) == 3
+    assert [image["bytes"] for image in won["images"]] == [picture(1), picture(1), picture(3)]
+    assert won["messages"][1]["content"][0]["text"].startswith("Thought: won")
+    assert (won["success"], lost["success"]) == (True, False) and json.loads(won["task"])["seed"] == 1
+
+
+def test_the_extra_is_named_where_pyarrow_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"needs pyarrow: install the extra parquet, tars_jax\[parquet\]"):
+        write_parquet(tmp_path / "a.parquet", [])
+
+
+@pytest.mark.parametrize("prepare", [lambda path: None, Path.mkdir])
+def test_where_nothing_was_recorded(tmp_path: Path, prepare: Callable[[Path], None]) -> None:
+    prepare(tmp_path / "empty")
+    with pytest.raises(InputError, match="config.source must be a run directory or a folder of trajectories"):
+        trajectory_files(tmp_path / "empty")

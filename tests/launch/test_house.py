@@ -1,0 +1,75 @@
+"""The house of floors, as the top README draws it: lower floors import no upper ones, and neighbors not each other."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tars_jax.pipelines.checkout import ROOT
+
+FLOORS = (
+    (
+        "web",
+        "files",
+        "json_fields",
+        "plugins",
+        "rules",
+        "trajectory",
+        "environment",
+        "episodes",
+        "model",
+        "rl",
+        "sandbox",
+    ),
+    ("agent", "tasks", "inference"),
+    ("envs", "training", "judges"),
+    ("rollout", "data", "annotation"),
+    ("pipelines", "evaluation"),
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+SHELF = {"web", "files", "json_fields", "plugins", "rules", "trajectory", "environment"}  # what everybody may take
+NEIGHBORS = {  # who may take from whom
+    ("rollout", "data"),
+    ("pipelines", "evaluation"),
+    ("annotation", "data"),
+    ("annotation", "rollout"),
+}
+
+
+def imported(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports by whole names"
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+
+
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "tars_jax" else ""
+
+
+@pytest.mark.parametrize("room", sorted(FLOOR))
+def test_a_room_imports_what_lies_below(room: str) -> None:
+    place = ROOT / "tars_jax" / room
+    for file in [*place.rglob("*.py"), *([place.with_suffix(".py")] if place.with_suffix(".py").exists() else [])]:
+        for module in imported(file):
+            other = room_of(module)
+            assert module.split(".")[0] not in ("experiments", "configs"), f"{file} imports {module}"
+            if other in FLOOR and other != room and other not in SHELF and (room, other) not in NEIGHBORS:
+                assert FLOOR[other] < FLOOR[room], f"{file} imports {module}"
+
+
+def test_every_room_has_its_floor() -> None:
+    rooms = {path.name for path in (ROOT / "tars_jax").iterdir() if (path / "__init__.py").exists()}
+    assert rooms <= set(FLOOR)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments").glob("*.py")), ids=lambda file: file.stem)
+def test_no_experiment_imports_another(file: Path) -> None:
+    others = {each.stem for each in (ROOT / "configs").glob("*.py")} - {"__init__"}
+    for module in imported(file):
+        parts = module.split(".")
+        assert parts[0] != "experiments" or parts[1] not in others, f"{file} imports {module}"
