@@ -266,3 +266,28 @@ def test_only_the_command_that_makes_a_page_is_changed() -> None:
     )
     said = b'{"id":8,"method":"Runtime.evaluate","params":{"expression":"\\"method\\":\\"Target.createTarget\\""}}\0'
     assert with_frames_on_request(said) is said
+
+
+def test_a_page_that_is_never_shown_is_opened_on_another_browser(
+    laboratory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chromium did so once in a loaded run of all tests, and not in thousands of pages that were opened for it."""
+    wakes: list[Page] = []
+    wake = Page.wake
+
+    async def first_never(page: Page) -> None:
+        wakes.append(page)
+        if len(wakes) == 1:
+            raise ProtocolError(screenshots.NOTHING_TO_SHOW)
+        await wake(page)
+
+    monkeypatch.setattr(Page, "wake", first_never)
+
+    async def opened() -> None:
+        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1)) as manager:
+            page = await manager.open_page(laboratory.site("<body style='background: #124'>"))
+            assert (await page.start("0", seed=0)).pixels[0, 0].tolist() == [17, 34, 68]
+            assert len(wakes) == 2 and manager.stats.pages_open == 1
+            assert manager.stats.launches == (2 if manager.browsers.places[0].alone else 1)
+
+    laboratory.run(opened())

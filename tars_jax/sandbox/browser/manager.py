@@ -205,6 +205,7 @@ class BrowserManager:
             with page.moving():
                 async with alive(tab.page):
                     await show(tab, spec, self.config.call_timeout_s / 2)
+            await self._wake(page, place, launched)
         except BaseException:
             if page is not None:
                 page.abandon()
@@ -216,6 +217,15 @@ class BrowserManager:
                     await asyncio.wait_for(context.close(), self._close_timeout_s)
             raise
         return page
+
+    async def _wake(self, page: Page, place: Place, launched: Launched) -> None:
+        """Chromium may open a page that it never shows, seen once in some thousand pages: another browser will."""
+        try:
+            await page.wake()
+        except ProtocolError:
+            if place.alone:
+                self.browsers.end(place, launched, "browser")
+            raise
 
     async def _release(self, place: Place, page: Page) -> None:
         """Closes the page's context; a browser that cannot do even that, and does not answer either, is ended."""
@@ -229,7 +239,7 @@ class BrowserManager:
                     await self.browsers.look_at(place)
                 except (PlaywrightError, ConnectionError):
                     pass  # it died meanwhile, which is news that arrives by itself
-                if page.failure and page.failure.kind == "timeout":  # what hung may be more than the page
+                if page.failure and page.failure.kind in ("timeout", "renderer"):  # it may be more than the page
                     if place.alone:
                         self.browsers.end(place, launched, "browser")
                     else:

@@ -69,6 +69,10 @@ class Page:
         """The path that the next screenshot comes by: canvas, frame, cdp or plain."""
         return self._camera.path
 
+    async def wake(self) -> None:
+        """Returns once the browser can show the page. Raises ProtocolError if it never does."""
+        await self._camera.wake()
+
     async def start(self, expression: str, *, seed: int, read: str | None = None) -> Observation:
         """Sets the clock to 0 and chance to `seed`, evaluates `expression` (it may give a promise), then observes.
 

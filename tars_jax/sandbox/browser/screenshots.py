@@ -92,6 +92,10 @@ class Camera:
             self._give_up()
         return await self._take("plain")
 
+    async def wake(self) -> None:
+        """Raises what a browser says of a page that it cannot show, also after some seconds."""
+        await self._take("cdp")
+
     async def _take(self, path: str) -> bytes:
         for wait_s in RETRIES_S:
             try:
