@@ -31,7 +31,7 @@ def get_config() -> ConfigDict:
                 "chunk": 8,
                 "row_buckets": (2, 16),
                 "length_buckets": (32, 256),
-                "picture_buckets": (1, 16),
+                "image_buckets": (1, 16),
                 "max_sessions": 1024,
                 "max_queue": 1024,
                 "weights": "float",

@@ -56,12 +56,12 @@ class PromptWriter:
         """A user turn; the first one of a window continues the preamble's turn."""
         budget = f"{steps_left} left" if self.show_budget else ""
         text = f"\n{_SPECIAL.sub(_as_text, shown.text)}\n" if shown.text else ""
-        image = self.chat.picture(shown.image_tokens)
+        image = self.chat.image_text(shown.image_tokens)
         return self.codec.encode(("" if first else self.chat.user) + budget + text + image + self.chat.agent)
 
     def question(self, text: str, images: Sequence[int]) -> list[int]:
         """A conversation in one user turn, with screenshots of so many tokens each, that the agent is to answer."""
-        shown = "".join(map(self.chat.picture, images))
+        shown = "".join(map(self.chat.image_text, images))
         return self.codec.encode(f"{self.chat.user}{_SPECIAL.sub(_as_text, text)}\n" + shown + self.chat.agent)
 
     def response(self, text: str) -> list[int]:

@@ -25,7 +25,7 @@ def is_agentnet(record: Mapping[str, Any]) -> bool:
 
 
 def trajectory_of_agentnet(
-    record: Mapping[str, Any], where: str, name: str, picture: Callable[[Any, str], bytes]
+    record: Mapping[str, Any], where: str, name: str, read_image: Callable[[Any, str], bytes]
 ) -> Trajectory:
     """One record. Raises InputError that begins with `where` and names the field; NoSuchAction for what our actions
     cannot say."""
@@ -34,7 +34,7 @@ def trajectory_of_agentnet(
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{where}: field traj must be a list of steps; got {entries!r:.80}")
     for number, entry in enumerate(entries):
-        step, mouse = _step(entry, f"{where}: field traj[{number}]", mouse, picture)
+        step, mouse = _step(entry, f"{where}: field traj[{number}]", mouse, read_image)
         steps.append(step)
     instruction, completed = record.get("instruction"), record.get("task_completed")
     if not isinstance(instruction, str) or not instruction:
@@ -55,7 +55,7 @@ def trajectory_of_agentnet(
 
 
 def _step(
-    entry: Any, where: str, mouse: Point | None, picture: Callable[[Any, str], bytes]
+    entry: Any, where: str, mouse: Point | None, read_image: Callable[[Any, str], bytes]
 ) -> tuple[Step, Point | None]:
     value = entry.get("value") if isinstance(entry, dict) else None
     if not isinstance(value, dict) or not isinstance(value.get("code"), str):
@@ -68,7 +68,7 @@ def _step(
     response = Response(thought, actions)
     point = action_point(actions[0])
     step = Step(
-        screenshot=picture(entry.get("image"), f"{where}.image"),
+        screenshot=read_image(entry.get("image"), f"{where}.image"),
         response=format_response(response),
         thought=response.thought,
         action="\n\n".join(map(format_call, actions)),

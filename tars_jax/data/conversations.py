@@ -1,9 +1,9 @@
-"""Chat messages with pictures as trajectories: the way back of `exporters.conversation`, and others' in the same form.
+"""Chat messages with images as trajectories: the way back of `exporters.conversation`, and others' in the same form.
 
     {"messages": [{"role": "user", "content": [{"type": "text", ...}, {"type": "image", ...}]},
                   {"role": "assistant", "content": "Thought: ...\nAction: click(...)"}, ...]}
 
-A user's or a tool's turn is what was observed, at most one picture in it; the first text is the instruction. A picture
+A user's or a tool's turn is what was observed, at most one image in it; the first text is the instruction. An image
 is named by its part (`image`, `image_url`), or, with `images` beside the messages, is the next one of these. What an
 assistant wrote is read in either grammar, or taken from `tool_calls`; what cannot be read stays text. A system message
 is not shown: the learner has its own. `id`, `task`, `outcome`, `reward`, `success` and `actions` may stand beside the
@@ -28,11 +28,11 @@ from tars_jax.agent.response import ParseError, Response
 from tars_jax.environment import Task
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
-Picture = Callable[[Any, str], bytes]  # what a record says of a picture, and where, to its PNG
+ReadImage = Callable[[Any, str], bytes]  # what a record says of an image, and where, to its PNG
 _PLACEHOLDER = "<image>"
 
 
-def trajectory_of_messages(record: Mapping[str, Any], where: str, name: str, picture: Picture) -> Trajectory:
+def trajectory_of_messages(record: Mapping[str, Any], where: str, name: str, read_image: ReadImage) -> Trajectory:
     """One record. `where` begins its errors; `name` is its id if it has none.
 
     Raises InputError that names the field.
@@ -40,7 +40,7 @@ def trajectory_of_messages(record: Mapping[str, Any], where: str, name: str, pic
     messages = _of(record, "messages", list, where)
     listed = record.get("images") if record.get("images") is not None else record.get("image")
     images = iter(listed if isinstance(listed, list) else [] if listed is None else [listed])
-    turns = _Turns(where, picture, images)
+    turns = _Turns(where, read_image, images)
     for number, message in enumerate(messages):
         turns.add(f"{where}: field messages[{number}]", message)
     if not turns.answers:
@@ -100,8 +100,8 @@ class _Seen:
 class _Turns:
     """Reads one message after the other."""
 
-    def __init__(self, where: str, picture: Picture, images: Iterator[Any]) -> None:
-        self._where, self._picture, self._images = where, picture, images
+    def __init__(self, where: str, read_image: ReadImage, images: Iterator[Any]) -> None:
+        self._where, self._read_image, self._images = where, read_image, images
         self.instruction: str | None = None
         self.seen = _Seen()
         self.answers: list[tuple[_Seen, str]] = []
@@ -126,14 +126,14 @@ class _Turns:
                 else:
                     self.seen.texts += (part,)
             elif self.seen.screenshot:
-                raise InputError(f"{where}.content must show one picture at most before an answer; got a second one")
+                raise InputError(f"{where}.content must show one image at most before an answer; got a second one")
             else:
                 field = f"{where}.content[{place}]"
                 given = part.get("image") or part.get("image_url")
                 given = given.get("url", given) if isinstance(given, dict) else given
                 if given is None and (given := next(self._images, None)) is None:
-                    raise InputError(f"{field} must name its picture, or have one in images; got neither")
-                self.seen.screenshot = self._picture(given, field)
+                    raise InputError(f"{field} must name its image, or have one in images; got neither")
+                self.seen.screenshot = self._read_image(given, field)
 
     def steps(self, actions: Any) -> list[Step]:
         """With the actions that stand beside the messages, in the text form; without them, as the answers say."""
@@ -151,7 +151,7 @@ class _Turns:
 
 
 def _parts(content: Any, where: str) -> Iterator[str | Mapping[str, Any]]:
-    """Texts, and parts that show a picture."""
+    """Texts, and parts that show an image."""
     if isinstance(content, str):
         for place, text in enumerate(content.split(_PLACEHOLDER)):
             if place:

@@ -1,7 +1,7 @@
 """Recorded data by name, as trajectories to imitate.
 
     RUN/trajectories/ppo        a folder of our trajectories
-    mine/messages.jsonl         a chat with pictures a line (conversations.py), or a task of AgentNet (agentnet.py);
+    mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export, too
     mine.parquet, mine/         the same as Parquet, and as Hugging Face's datasets saves it to disk
     package.module:attribute    a function that gives trajectories, as does an entry point of `tars_jax.datasets`
@@ -21,7 +21,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.agentnet import is_agentnet, trajectory_of_agentnet
 from tars_jax.data.conversations import trajectory_of_messages
-from tars_jax.data.pictures import read_picture
+from tars_jax.data.images import read_image
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.tables import rows_of, table_files
@@ -64,7 +64,7 @@ def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:
     kept = 0
     for file in files:
         records = rows_of(file) if file.suffix in _TABLES else _lines(file)
-        find = _picture_finder(file.parent)
+        find = _image_finder(file.parent)
         for number, record in enumerate(records, 1):
             if record is None:
                 continue
@@ -99,15 +99,15 @@ def _lines(file: Path) -> Iterator[dict[str, Any] | None]:
             yield record
 
 
-def _picture_finder(folder: Path) -> Callable[[Any, str], bytes]:
-    """Pictures lie beside a file, or in a folder beside it, wherever an archive of them was unpacked."""
+def _image_finder(folder: Path) -> Callable[[Any, str], bytes]:
+    """Images lie beside a file, or in a folder beside it, wherever an archive of them was unpacked."""
     places = [folder, folder / "images", *sorted(each for each in folder.iterdir() if each.is_dir())]
 
     def find(given: Any, where: str) -> bytes:
         place = folder
         if isinstance(given, str) and not given.startswith(("data:", "/")):
             place = next((each for each in places if (each / given).is_file()), folder)
-        return read_picture(given, place, where)
+        return read_image(given, place, where)
 
     return find
 

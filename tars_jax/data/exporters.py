@@ -24,10 +24,10 @@ from tars_jax.trajectory.files import load_trajectory
 
 STYLES = ("qwen", "openai")
 FORMATS = ("jsonl", "parquet")
-ROWS = 64  # episodes of a row group of Parquet; their pictures are in memory together
+ROWS = 64  # episodes of a row group of Parquet; their images are in memory together
 
 Content = list[dict[str, Any]]
-Picture = Callable[[bytes], dict[str, Any]]  # a PNG to the part of a message that shows it
+ShowImage = Callable[[bytes], dict[str, Any]]  # a PNG to the part of a message that shows it
 
 
 def trajectory_files(source: Path) -> list[Path]:
@@ -53,22 +53,22 @@ def recorded(files: Iterable[Path], verdict: str) -> Iterator[Trajectory]:
             yield from with_verdict([trajectory], verdict)
 
 
-def conversation(trajectory: Trajectory, picture: Picture) -> list[dict[str, Any]]:
-    """The episode as chat messages: {"role", "content"}, a content being parts of text and pictures.
+def conversation(trajectory: Trajectory, show_image: ShowImage) -> list[dict[str, Any]]:
+    """The episode as chat messages: {"role", "content"}, a content being parts of text and images.
 
     Raises InputError where the task is of no environment that is known here.
     """
     messages: list[dict[str, Any]] = []
     for number, step in enumerate(trajectory.steps):
         told: Content = [] if number else [{"type": "text", "text": instruction_of(trajectory)}]
-        messages.append({"role": "user", "content": [*told, *_observation(step, picture)]})
+        messages.append({"role": "user", "content": [*told, *_observation(step, show_image)]})
         messages.append({"role": "assistant", "content": [{"type": "text", "text": _writable(step.response)}]})
     return messages
 
 
-def _observation(step: Step, picture: Picture) -> Content:
+def _observation(step: Step, show_image: ShowImage) -> Content:
     text: Content = [{"type": "text", "text": _writable(step.text)}] if step.text else []
-    return [*text, *([picture(step.screenshot)] if step.screenshot else [])]
+    return [*text, *([show_image(step.screenshot)] if step.screenshot else [])]
 
 
 def _writable(text: str) -> str:
@@ -92,7 +92,7 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
     """FOLDER/messages.jsonl, a conversation a line; returns how many.
 
     Args:
-      style: "qwen" names image files of FOLDER/images, each picture once; "openai" has them in the lines, as data URLs.
+      style: "qwen" names image files of FOLDER/images, each image once; "openai" has them in the lines, as data URLs.
     """
     images = folder / "images"
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def _as_url(png: bytes) -> dict[str, Any]:
 
 def write_parquet(file: Path, trajectories: Iterable[Trajectory]) -> int:
     """One row an episode; returns how many. `messages` have a part {"type": "image"} for each of `images`, in their
-    order, which are {"bytes", "path"} as Hugging Face's `datasets` has pictures; `task` is JSON.
+    order, which are {"bytes", "path"} as Hugging Face's `datasets` has images; `task` is JSON.
 
     Raises InputError where pyarrow is not installed.
     """

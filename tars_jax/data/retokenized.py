@@ -124,17 +124,17 @@ def _seen(step: Step, reader: Reader) -> Step:
 
 def _size(png: bytes) -> tuple[int, int]:
     """Height and width."""
-    with Image.open(io.BytesIO(png)) as picture:
-        return picture.height, picture.width
+    with Image.open(io.BytesIO(png)) as image:
+        return image.height, image.width
 
 
 def _resized(png: bytes, reader: Reader) -> bytes:
     if not png:
         return png
-    with Image.open(io.BytesIO(png)) as picture:
-        height, width = reader.size(picture.height, picture.width)
-        if picture.size == (width, height):
+    with Image.open(io.BytesIO(png)) as image:
+        height, width = reader.size(image.height, image.width)
+        if image.size == (width, height):
             return png
         smaller = io.BytesIO()
-        picture.convert("RGB").resize((width, height), Image.Resampling.BICUBIC).save(smaller, "PNG")
+        image.convert("RGB").resize((width, height), Image.Resampling.BICUBIC).save(smaller, "PNG")
         return smaller.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 
 from tars_jax import InputError
 
-ROWS = 64  # in memory together, with their pictures
+ROWS = 64  # in memory together, with their images
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
 
 

@@ -12,7 +12,7 @@ from tars_jax import InputError
 from tars_jax.inference.batching import bucket
 from tars_jax.inference.config import EngineConfig
 from tars_jax.inference.constraint import Constraints
-from tars_jax.inference.image_features import Picture
+from tars_jax.inference.image_features import RequestImage
 from tars_jax.inference.sampling import OnToken, Refused, Sampling
 from tars_jax.inference.scheduler import Request, Stream, Window
 from tars_jax.model.config import ModelConfig
@@ -70,9 +70,9 @@ class Admission:
         self._check_constraint(sampling, budget)
         is_image = new == self._image
         with _at_fault("images"):
-            pictures = tuple(Picture.of(self._model, image) for image in images)
-            _check_named(is_image, pictures)
-        grids = [picture.grid for picture in pictures]
+            request_images = tuple(RequestImage.of(self._model, pixels) for pixels in images)
+            _check_named(is_image, request_images)
+        grids = [image.grid for image in request_images]
         with _at_fault("tokens"):
             positions, next_position = rope_positions(is_image, grids or (1, 1), window.position)
         held = None
@@ -87,7 +87,7 @@ class Admission:
             window=window,
             stream=stream if own else None,
             tokens=new,
-            pictures=pictures,
+            images=request_images,
             positions=positions,
             next_position=next_position,
             held=held,
@@ -158,8 +158,8 @@ class Admission:
             )
 
 
-def _check_named(is_image: np.ndarray, pictures: Sequence[Picture]) -> None:
-    """Raises InputError unless there are as many image tokens as the pictures take."""
-    if is_image.sum() != sum(picture.tokens for picture in pictures):
-        each = ", ".join(sorted({str(picture.tokens) for picture in pictures})) or "0"
-        raise InputError(f"images must have {each} image tokens each; got {is_image.sum()} for {len(pictures)} images")
+def _check_named(is_image: np.ndarray, images: Sequence[RequestImage]) -> None:
+    """Raises InputError unless there are as many image tokens as the images take."""
+    if is_image.sum() != sum(image.tokens for image in images):
+        each = ", ".join(sorted({str(image.tokens) for image in images})) or "0"
+        raise InputError(f"images must have {each} image tokens each; got {is_image.sum()} for {len(images)} images")

@@ -1,7 +1,7 @@
 """Prefill and decode step, lowered for shapes alone (ahead-of-time compilation).
 
 Axes: L layers, S slots, T new tokens of a slot, M cache length, K key-value heads, H head dimension, P image tokens in
-the bank of pictures, D width, F features of an image token that are added after the first layers.
+the bank of images, D width, F features of an image token that are added after the first layers.
 """
 
 from __future__ import annotations

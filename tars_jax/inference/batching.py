@@ -1,6 +1,6 @@
 """Requests of all sizes to batches of a few shapes, and what was drawn back to the tokens of each.
 
-Axes: R rows, T new tokens of a row, Q image tokens of a picture.
+Axes: R rows, T new tokens of a row, Q image tokens of an image.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def extension(
     starts: Mapping[str, int],
     biases: int = 0,
 ) -> Prefill:
-    """One padded batch [R, T], on the host but for the pictures' features.
+    """One padded batch [R, T], on the host but for the images' features.
 
     Args:
         requests: by slot.
@@ -57,8 +57,8 @@ def extension(
         length: T.
         max_length: of a window: where tokens that are padding are written.
         image: the image token.
-        places: [Q] in `bank` of each picture.
-        bank: the features of all pictures.
+        places: [Q] in `bank` of each image.
+        bank: the features of all images.
         starts: the state that each constraint begins in.
         biases: how many tokens a request may bias.
     """
@@ -71,9 +71,9 @@ def extension(
         window, size = request.window, request.tokens.size
         tokens[row, :size], positions[:, row, :size] = request.tokens, request.positions
         write_at[row, :size] = window.length + np.arange(size)
-        if request.pictures:
+        if request.images:
             seen = np.flatnonzero(request.tokens == image)
-            image_tokens[row, seen] = np.concatenate([places[picture.key] for picture in request.pictures])
+            image_tokens[row, seen] = np.concatenate([places[each.key] for each in request.images])
         columns[:, row] = size - 1, window.length + size, request.next_position, request.budget
     return Prefill(
         slots=slots,

@@ -77,7 +77,7 @@ class TurnFormat:
                     if isinstance(part, str):
                         text += self._plain(part)
                     else:
-                        text += self.chat.picture(self.image_tokens(*part.shape[:2]))
+                        text += self.chat.image_text(self.image_tokens(*part.shape[:2]))
                         images.append(part)
                 tokens += self.codec.encode(text + ("\n" if message.role == "system" else ""))
             answered = message.role == "assistant"

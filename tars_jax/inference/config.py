@@ -28,8 +28,8 @@ class EngineConfig:
     row_buckets: tuple[int, ...] = (2, 8)  # windows that are read in one batch
     length_buckets: tuple[int, ...] = (24, 48, 128, 256)  # new tokens of a window
     decode_buckets: tuple[int, ...] = ()  # answers that are decoded together where there are no more; else all slots
-    picture_buckets: tuple[int, ...] = (1, 8)  # screenshots of one size that are encoded in one batch
-    picture_tokens: int = 2048  # room for the features of screenshots, in image tokens; max_length at least
+    image_buckets: tuple[int, ...] = (1, 8)  # screenshots of one size that are encoded in one batch
+    image_cache_tokens: int = 2048  # room for the features of screenshots, in image tokens; max_length at least
     max_sessions: int = 1024  # open at once; those without a slot wait in host memory
     max_queue: int = 1024  # requests that wait for their turn
     weights: str = "float"  # or w4a8: int4 weights, int8 activations; the learner's log-probabilities are then others
@@ -45,13 +45,13 @@ class EngineConfig:
         "weights": one_of(*WEIGHTS),
         "layers": one_of(*LAYERS),
         **dict.fromkeys(("slots", "max_length", "max_new_tokens", "chunk"), at_least(1)),
-        **dict.fromkeys(("picture_tokens", "max_sessions", "max_queue"), at_least(1)),
+        **dict.fromkeys(("image_cache_tokens", "max_sessions", "max_queue"), at_least(1)),
         **dict.fromkeys(("top_logprobs", "biases"), at_least(0)),
     }
 
     def __post_init__(self) -> None:
         check_fields(self, self.RULES, "engine")
-        for name in ("row_buckets", "length_buckets", "picture_buckets"):
+        for name in ("row_buckets", "length_buckets", "image_buckets"):
             buckets = getattr(self, name)
             if not buckets or min(buckets) < 1 or list(buckets) != sorted(buckets):
                 raise InputError(f"engine.{name} must be sizes of 1 or more in ascending order; got {buckets!r}")

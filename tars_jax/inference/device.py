@@ -1,6 +1,6 @@
 """The device side of an engine: its arrays there, and the programs that it runs.
 
-Axes: R rows of a batch, T new tokens of a row, Q image tokens of a picture.
+Axes: R rows of a batch, T new tokens of a row, Q image tokens of an image.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tars_jax.model.sharding import mesh_of
 
 
 class Device:
-    """The slots of one engine, the pictures that they have seen, and the programs. One thread at a time uses it, under
+    """The slots of one engine, the images that they have seen, and the programs. One thread at a time uses it, under
     `on_mesh`.
     """
 
@@ -70,8 +70,8 @@ class Device:
         self._state = SlotState.empty(
             model, *slots, self._mesh, groups, penalties=config.penalties, biases=config.biases
         )
-        room = max(config.picture_tokens, config.max_length)  # the pictures of any one request fit
-        self.bank = ImageFeatureCache(model, room, config.picture_buckets, quantized=quantized, mesh=self._mesh)
+        room = max(config.image_cache_tokens, config.max_length)  # the images of any one request fit
+        self.bank = ImageFeatureCache(model, room, config.image_buckets, quantized=quantized, mesh=self._mesh)
 
     def on_mesh(self) -> contextlib.AbstractContextManager[object]:
         """A mesh belongs to a thread; the caller's is not this one's."""
@@ -103,7 +103,7 @@ class Device:
     ) -> Drawn:
         """Reads the new tokens of requests by slot, padded to [R, T]; the first token of each answer, [R], on the host.
 
-        `places` [Q] are those of each picture in the bank.
+        `places` [Q] are those of each image in the bank.
         """
         new = extension(
             batch,
@@ -167,5 +167,5 @@ class Device:
         shapes = itertools.product(config.row_buckets, config.length_buckets)
         programs = [functools.partial(read, *shape) for shape in shapes]
         programs += [functools.partial(decode, size) for size in (*config.decode_buckets, config.slots)]
-        pictures = [] if image_size is None else [functools.partial(self.bank.warm_up, parameters, image_size)]
-        return [*programs, move, *pictures]
+        images = [] if image_size is None else [functools.partial(self.bank.warm_up, parameters, image_size)]
+        return [*programs, move, *images]

@@ -254,7 +254,7 @@ class Engine:
             return None
 
     def _fit(self, requests: Sequence[Request]) -> bool:
-        return self._device.bank.fits(picture for request in requests for picture in request.pictures)
+        return self._device.bank.fits(image for request in requests for image in request.images)
 
     def _round(self, batch: list[Request], moves: list[Move]) -> None:
         weights = self._weights
@@ -278,8 +278,8 @@ class Engine:
         by_slot = {request.slot: request for request in batch}
         slots = rows_for(list(by_slot), self.config.row_buckets, self.config.slots)
         length = bucket(max(request.tokens.size for request in batch), self.config.length_buckets)
-        pictures = [picture for request in batch for picture in request.pictures]
-        places = self._device.bank.get_or_encode(parameters, generation, pictures)
+        images = [image for request in batch for image in request.images]
+        places = self._device.bank.get_or_encode(parameters, generation, images)
         first = self._device.read(parameters, by_slot, slots, length, places)
         answers = [by_slot.get(slot) for slot in slots.tolist()]
         drawn = written(first, answers, version)

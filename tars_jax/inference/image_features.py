@@ -4,7 +4,7 @@ Axes: I images, Q image tokens of an image, P image tokens in the bank, D width,
 first decoder layers.
 
 Windows that begin again show their last screenshots again, and the samples of a group begin with the same one. The bank
-holds features [1 + F, P, D] on the device. A picture is known by the hash of its pixels and its size, and owns Q
+holds features [1 + F, P, D] on the device. An image is known by the hash of its pixels and its size, and owns Q
 places, which may be anywhere. New weights empty the bank. When it is full, those shown longest ago give way.
 """
 
@@ -29,7 +29,7 @@ from tars_jax.model.sharding import array_sharding, constrain
 
 
 @dataclasses.dataclass(frozen=True)
-class Picture:
+class RequestImage:
     """One screenshot of a request."""
 
     key: bytes
@@ -41,12 +41,12 @@ class Picture:
         return self.grid[0] * self.grid[1]
 
     @staticmethod
-    def of(model: ModelConfig, pixels: np.ndarray) -> Picture:
+    def of(model: ModelConfig, pixels: np.ndarray) -> RequestImage:
         """Raises InputError for what is not uint8 [height, width, 3], or of a size that the model cannot read."""
         if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3:
             raise InputError(f"an image must be uint8 [height, width, 3]; got {pixels.dtype} {list(pixels.shape)}")
         grid = model.vision.token_grid(*pixels.shape[:2])
-        return Picture(image_key(pixels), pixels, grid)
+        return RequestImage(image_key(pixels), pixels, grid)
 
 
 Encode = Callable[[Parameters, jax.Array, Array, Array], jax.Array]
@@ -96,34 +96,34 @@ class ImageFeatureCache:
         self._weights: object = None
 
     def get_or_encode(
-        self, parameters: Parameters, weights: object, pictures: Iterable[Picture]
+        self, parameters: Parameters, weights: object, images: Iterable[RequestImage]
     ) -> dict[bytes, np.ndarray]:
-        """The places [Q] of each picture, encoded now where it was not yet. Together they fit the bank.
+        """The places [Q] of each image, encoded now where it was not yet. Together they fit the bank.
 
         `weights` names the parameters: anything that is equal for equal ones alone.
         """
         if weights != self._weights:
             self._places.clear()
             self._free, self._weights = np.arange(self.size), weights
-        wanted: dict[bytes, Picture] = {}
-        for picture in pictures:
-            known = picture.key in self._places or picture.key in wanted
+        wanted: dict[bytes, RequestImage] = {}
+        for image in images:
+            known = image.key in self._places or image.key in wanted
             self.hits, self.misses = self.hits + known, self.misses + (not known)
-            wanted[picture.key] = picture
+            wanted[image.key] = image
         for key in wanted.keys() & self._places.keys():
             self._places.move_to_end(key)
-        missing = [picture for key, picture in wanted.items() if key not in self._places]
-        for picture in missing:
-            self._places[picture.key] = self._room(picture.tokens)
-        for shape in dict.fromkeys(picture.pixels.shape for picture in missing):
-            alike = [picture for picture in missing if picture.pixels.shape == shape]
+        missing = [image for key, image in wanted.items() if key not in self._places]
+        for image in missing:
+            self._places[image.key] = self._room(image.tokens)
+        for shape in dict.fromkeys(image.pixels.shape for image in missing):
+            alike = [image for image in missing if image.pixels.shape == shape]
             for first in range(0, len(alike), self._buckets[-1]):
                 self._add(parameters, alike[first : first + self._buckets[-1]])
         return {key: self._places[key] for key in wanted}
 
-    def fits(self, pictures: Iterable[Picture]) -> bool:
+    def fits(self, images: Iterable[RequestImage]) -> bool:
         """Whether all of these can be in the bank at once."""
-        distinct = {picture.key: picture.tokens for picture in pictures}
+        distinct = {image.key: image.tokens for image in images}
         return sum(distinct.values()) <= self.size
 
     def warm_up(self, parameters: Parameters, image_size: tuple[int, int]) -> None:
@@ -140,10 +140,10 @@ class ImageFeatureCache:
         places, self._free = self._free[:tokens], self._free[tokens:]
         return places
 
-    def _add(self, parameters: Parameters, pictures: Sequence[Picture]) -> None:
-        count = next(bucket for bucket in self._buckets if bucket >= len(pictures))
-        images = np.zeros((count, *pictures[0].pixels.shape), np.uint8)
-        places = np.full((count, pictures[0].tokens), self.size)
-        for number, picture in enumerate(pictures):
-            images[number], places[number] = picture.pixels, self._places[picture.key]
-        self.features = self._encode(parameters, self.features, images, places)
+    def _add(self, parameters: Parameters, images: Sequence[RequestImage]) -> None:
+        count = next(bucket for bucket in self._buckets if bucket >= len(images))
+        pixels = np.zeros((count, *images[0].pixels.shape), np.uint8)
+        places = np.full((count, images[0].tokens), self.size)
+        for number, image in enumerate(images):
+            pixels[number], places[number] = image.pixels, self._places[image.key]
+        self.features = self._encode(parameters, self.features, pixels, places)

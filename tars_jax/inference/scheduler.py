@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tars_jax.inference.image_features import Picture
+from tars_jax.inference.image_features import RequestImage
 from tars_jax.inference.sampling import Busy, Likeliest, OnToken, Sampled, Sampling, Token, Written
 
 
@@ -59,7 +59,7 @@ class Request:
     window: Window
     stream: Stream | None  # the session's, which goes on with this answer
     tokens: np.ndarray  # [T] with what was pending
-    pictures: tuple[Picture, ...]
+    images: tuple[RequestImage, ...]
     positions: np.ndarray  # [3, T]
     next_position: int
     held: int | None  # the last token, where it is not to be read before the next request

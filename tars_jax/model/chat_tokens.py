@@ -17,7 +17,7 @@ class ChatTokens:
     image: str = "<|image|>"
     image_end: str = "<|vision_end|>"
 
-    def picture(self, tokens: int) -> str:
+    def image_text(self, tokens: int) -> str:
         """An image of so many decoder tokens; empty without any."""
         return self.image_start + self.image * tokens + self.image_end if tokens else ""
 

@@ -114,8 +114,8 @@ def serve(arguments: argparse.Namespace, name: str) -> None:
         chunk=8,
         row_buckets=(16, 64),
         length_buckets=(64,),
-        picture_buckets=(16, 64),
-        picture_tokens=9 * 4 * arguments.sessions,
+        image_buckets=(16, 64),
+        image_cache_tokens=9 * 4 * arguments.sessions,
     )
     turns = TurnFormat(tokenizer, lambda height, width: height * width // 1024)
     never = tokenizer.image  # as the stop token: every answer takes its whole budget

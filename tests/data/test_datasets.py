@@ -128,7 +128,7 @@ def texts() -> list[str]:
 
 
 def test_messages_as_others_write_them(tmp_path: Path) -> None:
-    """A system message, texts with <image>, pictures beside the messages, tools with their answers, JPEG."""
+    """A system message, texts with <image>, images beside the messages, tools with their answers, JPEG."""
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.jpg").write_bytes(picture(9, "JPEG"))
     call = {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": '{"word": "sun"}'}}
@@ -180,8 +180,8 @@ AGENT = {"role": "assistant", "content": "wait()"}
         ({"messages": [{"role": "robot"}]}, r":2: field messages\[0\].role must be system, .*; got 'robot'"),
         ({"messages": [{"role": "user", "content": 5}]}, r"messages\[0\].content must be text or a list of parts"),
         ({"messages": [{"role": "user", "content": [{"type": "video"}]}]}, r"content\[0\] must be a text or an image"),
-        ({"messages": [{"role": "user", "content": "<image>"}, AGENT]}, r"content\[0\] must name its picture"),
-        ({"messages": [{"role": "user", "content": "<image><image>"}], "images": [url(1), url(2)]}, "one picture"),
+        ({"messages": [{"role": "user", "content": "<image>"}, AGENT]}, r"content\[0\] must name its image"),
+        ({"messages": [{"role": "user", "content": "<image><image>"}], "images": [url(1), url(2)]}, "one image"),
         ({"messages": [USER, AGENT], "images": ["a.png"]}, "field images must have a place in the messages"),
         ({"messages": [{"role": "user", "content": "<image>"}], "images": ["a.png"]}, "must be a file of an image"),
         ({"messages": [{"role": "user", "content": "<image>"}], "images": ["http://x/a.png"]}, "nothing is fetched"),

@@ -27,7 +27,7 @@ class Device:
             window=window,
             stream=Stream(0),
             tokens=new,
-            pictures=(),
+            images=(),
             positions=np.zeros((3, new.size), np.int32),
             next_position=window.position + new.size,
             held=None,

@@ -37,8 +37,8 @@ CONFIG = EngineConfig(
     chunk=3,
     row_buckets=(1, 3),
     length_buckets=(12, 32),
-    picture_buckets=(1,),
-    picture_tokens=64,  # ten pictures of 6
+    image_buckets=(1,),
+    image_cache_tokens=64,  # ten pictures of 6
     max_sessions=8,
     max_queue=8,
 )
@@ -70,7 +70,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.contextmanager
 def constrained(model: ModelConfig, parameters: Parameters) -> Iterator[Engine]:
-    config = dataclasses.replace(CONFIG, chunk=2, row_buckets=(2, 3), decode_buckets=(1,), picture_buckets=(1, 2))
+    config = dataclasses.replace(CONFIG, chunk=2, row_buckets=(2, 3), decode_buckets=(1,), image_buckets=(1, 2))
     with Engine(model, parameters, config, image=IMAGE, stop=NEVER_WRITTEN, seed=0, constraints=DIGITS) as engine:
         yield engine
 

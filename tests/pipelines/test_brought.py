@@ -12,6 +12,7 @@ from experiments.__main__ import main
 from tars_jax.environment import Observation, Task
 from tars_jax.judges import Judgement
 from tars_jax.tasks.games.moves import Move
+from tars_jax.training.metrics import read_metrics
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import load_trajectory
 from tests.environments.samplers import sampling_server
@@ -75,6 +76,8 @@ def test_a_run_with_all_that_can_be_brought(form: str, tmp_path: Path, capsys: p
     assert versions <= {0, 1, 2} and 0 in versions
     assert all((window.log_probs[window.action_mask] < 0).any() for each in played for window in each.windows)
     assert {each.reward for each in played} <= {0.0, 0.5} and all(type(each.success) is bool for each in played)
+    updates = [row for row in read_metrics(run / "metrics.jsonl") if row.stage == "ppo"]
+    assert [row.step for row in updates] == [1, 2] and all(row.values["entropy"] > 0 for row in updates)
     shown = [load_trajectory(path) for path in (run / "trajectories" / "demonstrations").glob("*.trajectory")]
     assert len(shown) == 16 and all(each.reward == 0.5 and each.metadata["environment_reward"] == 1 for each in shown)
 

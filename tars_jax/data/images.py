@@ -1,4 +1,4 @@
-"""Pictures of recorded data as the PNG that a step has: files, data URLs, bytes. Nothing is fetched from anywhere."""
+"""Images of recorded data as the PNG that a step has: files, data URLs, bytes. Nothing is fetched from anywhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tars_jax import InputError
 from tars_jax.model.preprocessing import opaque, upright
 
 
-def read_picture(given: Any, folder: Path, where: str) -> bytes:
+def read_image(given: Any, folder: Path, where: str) -> bytes:
     """The PNG of a path (from `folder`), a data URL, bytes, or Hugging Face's {"bytes", "path"}.
 
     Raises InputError that begins with `where` for what is none of these, is not there, or is damaged.
@@ -39,12 +39,12 @@ def read_picture(given: Any, folder: Path, where: str) -> bytes:
 def as_png(data: bytes, where: str) -> bytes:
     """An image of any common form; one that is a PNG stays as it is."""
     try:
-        with Image.open(io.BytesIO(data)) as picture:
-            picture.load()
-            if picture.format == "PNG":
+        with Image.open(io.BytesIO(data)) as image:
+            image.load()
+            if image.format == "PNG":
                 return data
             png = io.BytesIO()
-            opaque(upright(picture)).save(png, "PNG", compress_level=1)
+            opaque(upright(image)).save(png, "PNG", compress_level=1)
             return png.getvalue()
     except Exception as error:  # Pillow's decoders raise what they like
         raise InputError(f"{where} must be an image; got {len(data)} bytes: {error}") from error

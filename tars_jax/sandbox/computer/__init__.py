@@ -1,0 +1,1 @@
+"""Computers: sessions with a file system, processes and a network of their own, and what runs in them."""
