@@ -21,6 +21,7 @@ def local(*arguments: str, **variables: str | None) -> subprocess.CompletedProce
 
 
 def test_a_second_start_has_nothing_to_do() -> None:
+    local("no_such_experiment")  # where TARS_JAX_CHROMIUM named the browser, it is looked for now
     result = local("no_such_experiment")
     assert result.returncode == 2
     assert result.stdout == ""  # each step of the set-up has a line

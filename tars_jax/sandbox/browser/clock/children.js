@@ -17,7 +17,7 @@
   const MARK = '__clock'; // the last word of the query of a worker's address, see isolation.py
   const LOOKED_AFTER_MS = 50; // real
   const LOST_AFTER_MS = 50; // real; a message over a port that has not come by then has nobody who listens
-  const LONGEST_START_MS = 5_000; // real; a worker that has not begun by then is not waited for
+  const LONGEST_START_MS = 20_000; // real; a worker that has not begun by then is not waited for
   const { Worker } = self;
 
   // ---- the parent's side ----
