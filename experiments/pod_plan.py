@@ -14,7 +14,7 @@ from jax.sharding import Mesh
 from configs.pod_plan import get_config
 from tars_jax import InputError
 from tars_jax.files import write_atomic
-from tars_jax.inference.ahead_of_time import lower_decode, lower_extend
+from tars_jax.inference.ahead_of_time import lower_decode, lower_prefill
 from tars_jax.inference.slot_state import SlotState
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.execution import Execution
@@ -26,7 +26,7 @@ from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.optimizers import ALGORITHMS, OptimizerConfig, make_optimizer
 from tars_jax.training.planning.chips import Slice, load_slice
 from tars_jax.training.planning.compiled import compile_program
-from tars_jax.training.planning.model_flops import decode_flops, extend_flops, update_flops
+from tars_jax.training.planning.model_flops import decode_flops, prefill_flops, update_flops
 from tars_jax.training.planning.plan import ProgramPlan, plan_program
 from tars_jax.training.planning.programs import (
     BatchShape,
@@ -114,7 +114,7 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
         return of_engine(*lower_decode(model, slots, cache_length, decoding))
 
     def extend() -> jax.stages.Lowered:
-        return of_engine(*lower_extend(model, slots, cache_length, new_tokens, decoding))
+        return of_engine(*lower_prefill(model, slots, cache_length, new_tokens, decoding))
 
     def update(model: ModelConfig) -> float:
         return update_flops(model, batch.rows, batch.row_length, batch.images, batch.image_size)
@@ -125,7 +125,7 @@ def make_plan(config: Any, slice_: Slice) -> PodPlan:
         "policy update": (policy, training, update(model), batch.tokens, pieces),
         "value update": (value, training, update(value_model(model)), batch.tokens, 1),
         "decode step": (decode, decoding, decode_flops(model, slots, cache_length), slots, 1),
-        "prefill": (extend, decoding, extend_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
+        "prefill": (extend, decoding, prefill_flops(model, slots, cache_length, new_tokens), slots * new_tokens, 1),
     }
     programs: list[ProgramPlan] = []
     for name in PROGRAMS:

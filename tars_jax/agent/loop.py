@@ -59,7 +59,7 @@ class AgentConfig:
     # Qwen2.5-VL do: `tars_jax.agent.pixel_size`, for instance. None: it points on the grid of 0..1000.
     image_size: Callable[[int, int], tuple[int, int]] | None = None
 
-    def told(self, instruction: str, space: ActionSpace | None) -> str:
+    def prompt_instruction(self, instruction: str, space: ActionSpace | None) -> str:
         """The instruction as it stands in a window."""
         if not self.list_actions:
             return instruction
@@ -101,7 +101,7 @@ async def play_episode(
     """
     memory, asked = Memory(config.memory), instruction
     refused = refused or _refused
-    instruction, first = config.told(instruction, space), config.seen(first)
+    instruction, first = config.prompt_instruction(instruction, space), config.seen(first)
     observation, outcome, malformed = first, Outcome.TRUNCATED, 0
     ended: dict[str, str] = {}
     verdicts: list[bool | None] = []

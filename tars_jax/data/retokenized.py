@@ -64,7 +64,7 @@ def retokenize(trajectory: Trajectory, instruction: str, reader: Reader) -> Traj
     An answer that says `finished` is its last: what an episode of somebody else's has after that is left out.
     """
     steps = tuple(_seen(step, reader) for step in trajectory.steps)
-    told = reader.agent.told(instruction, reader.space)
+    told = reader.agent.prompt_instruction(instruction, reader.space)
     agent = dataclasses.replace(
         reader.agent, max_prompt=None, image_size=None, list_actions=False, max_malformed=len(steps) + 1
     )

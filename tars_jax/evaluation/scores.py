@@ -114,7 +114,7 @@ def are_dense(episodes: Sequence[Trajectory]) -> bool:
     )
 
 
-def told(episodes: Sequence[Trajectory]) -> str:
+def summary(episodes: Sequence[Trajectory]) -> str:
     """What episodes came to, by their measure, in words."""
     n = len(episodes)
     if are_dense(episodes):

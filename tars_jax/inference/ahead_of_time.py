@@ -36,7 +36,7 @@ def lower_decode(
     return jitted.lower(parameters, state, jax.ShapeDtypeStruct((slots,), "int32")), parameters, state
 
 
-def lower_extend(
+def lower_prefill(
     model: ModelConfig, slots: int, cache_length: int, tokens: int, mesh: Mesh
 ) -> tuple[jax.stages.Lowered, dict[str, Any], SlotState]:
     """All slots read T = `tokens` new tokens each, of text or of screenshots that have been seen; else `lower_decode`.

@@ -35,7 +35,7 @@ class LocalClient:
     """An engine in this process."""
 
     exact = True
-    told: Mapping[str, Any] = MappingProxyType({})
+    policy_info: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, engine: Engine, turns: TurnFormat | None) -> None:
         self._engine, self._turns = engine, turns

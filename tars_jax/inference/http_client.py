@@ -57,7 +57,7 @@ class ServerClient:
     exact = True
 
     def __init__(self, connection: Connection, policy: Mapping[str, Any]) -> None:
-        self._connection, self._model, self.told = connection, policy["model"], policy
+        self._connection, self._model, self.policy_info = connection, policy["model"], policy
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[ClientSession]:
@@ -117,7 +117,7 @@ class EndpointClient:
     """Any OpenAI-compatible endpoint: messages in, text out."""
 
     exact = False
-    told: Mapping[str, Any] = MappingProxyType({})
+    policy_info: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, connection: Connection, turns: TurnFormat | None, model: str, path: str) -> None:
         self._connection, self._turns, self._model, self._path = connection, turns, model, path

@@ -57,7 +57,7 @@ class PolicyClient(Protocol):
     def exact(self) -> bool: ...
 
     @property
-    def told(self) -> Mapping[str, Any]:
+    def policy_info(self) -> Mapping[str, Any]:
         """What our server says of its policy (GET /v1/rl/policy); empty at any other."""
         ...
 

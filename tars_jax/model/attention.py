@@ -1,7 +1,7 @@
 """Attention of the decoder by platform: one function, and what each token may look at in the form its backend takes.
 
 Axes: B rows, T new tokens, M keys (T without a cache, else its length), N query heads, K key-value heads, H head
-dimension, Q queries of a key-value head, S slots of a cache (here its rows), W runs of a row.
+dimension, Q queries of a key-value head, S slots of a cache (here its rows), W spans of a row.
 
 Dense attention holds scores [B, N, T, M], of packed rows about the half of them, with a live cache those of some new
 tokens at a time. The others never hold them, and take packed rows. Splash attention (TPU) walks over blocks, leaves out
@@ -38,11 +38,11 @@ CUDNN_WINDOWS, CUDNN_TOKENS = (8, 16), 512
 
 @flax.struct.dataclass
 class SegmentSpans:
-    """Where each run of equal segments of a row begins and how long it is; -1 for runs that there are not."""
+    """Where each run of equal segments of a row begins and how long it is; -1 for spans that there are not."""
 
     starts: jax.Array  # [B, W + 1] int32
     lengths: jax.Array  # [B, W] int32
-    complete: jax.Array  # [B] bool: the row has no more than W runs
+    complete: jax.Array  # [B] bool: the row has no more than W spans
 
 
 @flax.struct.dataclass
@@ -51,7 +51,7 @@ class Visible:
 
     mask: jax.Array | None = None  # [B, T, T]; nobody sees a later index
     segments: jax.Array | None = None  # [B, T]: itself and what is before it in its own segment
-    runs: SegmentSpans | None = None  # the same, as sequences
+    spans: SegmentSpans | None = None  # the same, as sequences
 
 
 def within_segments(segments: jax.Array, backend: str) -> Visible:
@@ -60,7 +60,7 @@ def within_segments(segments: jax.Array, backend: str) -> Visible:
         return Visible(segments=segments)
     if backend == "cudnn":
         most = most_windows(backend, segments.shape[1]) + 1  # padding is a span, too
-        return Visible(runs=find_segment_spans(segments, most))
+        return Visible(spans=find_segment_spans(segments, most))
     time = jnp.arange(segments.shape[1])
     return Visible(mask=(segments[:, :, None] == segments[:, None, :]) & (time[:, None] >= time[None]))
 
@@ -72,7 +72,7 @@ def most_windows(backend: str, row_length: int) -> int:
 
 
 def find_segment_spans(segments: jax.Array, most: int) -> SegmentSpans:
-    """[B, T] to the first `most` runs of each row."""
+    """[B, T] to the first `most` spans of each row."""
     length = segments.shape[1]
     begins = jnp.concatenate([jnp.ones_like(segments[:, :1]), segments[:, 1:] != segments[:, :-1]], axis=1) > 0
     places = jnp.where(begins, jnp.arange(length), length)
@@ -93,8 +93,8 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, visible: Visible) -> jax.Ar
     if visible.segments is not None:
         rows = ("batch", None, "heads", None)
         return mapped(_splash, (rows, rows, rows, ("batch", None)), rows)(q, k, v, visible.segments)
-    if visible.runs is not None:
-        return _cudnn(q, k, v, visible.runs)
+    if visible.spans is not None:
+        return _cudnn(q, k, v, visible.spans)
     assert visible.mask is not None
     return checkpoint_name(_dense(q, k, v, visible.mask), ATTENTION_OUT)
 
@@ -168,7 +168,7 @@ def _masked_attention(q: jax.Array, keys: jax.Array, values: jax.Array, order: O
     return (y / weights.sum(axis=-1, keepdims=True)).astype(values.dtype)
 
 
-def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: SegmentSpans) -> jax.Array:
+def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, spans: SegmentSpans) -> jax.Array:
     if q.dtype == jnp.float32:
         raise InputError("model.dtype must be bfloat16 with execution.attention=cudnn; got float32")
     # jax.nn.dot_product_attention reaches the same kernels, but with a mask: all T * T scores and their gradient.
@@ -180,14 +180,14 @@ def _cudnn(q: jax.Array, k: jax.Array, v: jax.Array, runs: SegmentSpans) -> jax.
         q,
         k,
         v,
-        q_seqlen=runs.lengths,
-        kv_seqlen=runs.lengths,
-        q_offsets=runs.starts,
-        kv_offsets=runs.starts,
+        q_seqlen=spans.lengths,
+        kv_seqlen=spans.lengths,
+        q_offsets=spans.starts,
+        kv_offsets=spans.starts,
         scale=q.shape[-1] ** -0.5,
         mask_type=fused.MaskType.PADDING_CAUSAL,
     )
-    return jnp.where(runs.complete[:, None, None, None], y, jnp.nan)
+    return jnp.where(spans.complete[:, None, None, None], y, jnp.nan)
 
 
 def _splash(q: jax.Array, k: jax.Array, v: jax.Array, segments: jax.Array) -> jax.Array:

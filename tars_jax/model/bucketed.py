@@ -30,7 +30,7 @@ BUCKETS = (16, 512)  # rows: smallest and largest
 
 Carry = TypeVar("Carry")
 Buckets = tuple[int, ...]  # rows of each kind, the largest first
-Hidden = tuple[jax.Array, jax.Array]  # a, b of all runs, [R + C, F] each; C of the smallest
+Hidden = tuple[jax.Array, jax.Array]  # a, b of all groups, [R + C, F] each; C of the smallest
 Residuals = tuple[jax.Array, jax.Array, ExpertGroups, Weights, Hidden]
 
 
@@ -44,9 +44,9 @@ def bucket_sizes(mean_load: int) -> tuple[int, ...]:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def bucketed(x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, buckets: Buckets) -> jax.Array:
+def bucketed(x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, buckets: Buckets) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts."""
-    return _forward(x, gates, runs, weights, buckets, None)[0]
+    return _forward(x, gates, groups, weights, buckets, None)[0]
 
 
 def swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -54,7 +54,7 @@ def swiglu(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _forward(
-    x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, buckets: Buckets, hidden: Hidden | None
+    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, buckets: Buckets, hidden: Hidden | None
 ) -> tuple[jax.Array, Hidden | None]:
     """The sum, and `hidden` filled in where it is given."""
     top_k = gates.shape[1]
@@ -74,24 +74,24 @@ def _forward(
     def run(
         carry: tuple[jax.Array, Hidden | None], of: tuple[Weights, jax.Array, jax.Array]
     ) -> tuple[tuple[jax.Array, Hidden | None], None]:
-        return _over_buckets(step, carry, runs.order, buckets, *of), None
+        return _over_buckets(step, carry, groups.order, buckets, *of), None
 
-    begin, end = _borders(runs)
+    begin, end = _borders(groups)
     return jax.lax.scan(run, (jnp.zeros_like(x), hidden), (weights, begin, end))[0]
 
 
 def _forward_for_gradient(
-    x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, buckets: Buckets
+    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, buckets: Buckets
 ) -> tuple[jax.Array, Residuals]:
     empty = jnp.zeros((gates.size + buckets[-1], weights.gate.shape[-1]), x.dtype)
-    y, hidden = _forward(x, gates, runs, weights, buckets, (empty, empty))
+    y, hidden = _forward(x, gates, groups, weights, buckets, (empty, empty))
     assert hidden is not None
     a, b = (checkpoint_name(each, EXPERTS_OUT) for each in hidden)
-    return y, (x, gates, runs, weights, (a, b))
+    return y, (x, gates, groups, weights, (a, b))
 
 
 def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[jax.Array, jax.Array, None, Weights]:
-    x, gates, runs, weights, (all_a, all_b) = residuals
+    x, gates, groups, weights, (all_a, all_b) = residuals
     top_k = gates.shape[1]
     Sums = tuple[jax.Array, jax.Array, Weights]
 
@@ -117,21 +117,21 @@ def _backward(buckets: Buckets, residuals: Residuals, dy: jax.Array) -> tuple[ja
         sums: tuple[jax.Array, jax.Array], of: tuple[Weights, jax.Array, jax.Array]
     ) -> tuple[tuple[jax.Array, jax.Array], Weights]:
         zeros = Weights(*(jnp.zeros(kernel.shape, jnp.float32) for kernel in of[0]))
-        dx, dgates, dkernels = _over_buckets(step, (*sums, zeros), runs.order, buckets, *of)
+        dx, dgates, dkernels = _over_buckets(step, (*sums, zeros), groups.order, buckets, *of)
         return (dx, dgates), Weights(*(sum_.astype(x.dtype) for sum_ in dkernels))
 
     zeros = jnp.zeros_like(x), jnp.zeros_like(gates).ravel()
-    (dx, dgates), dweights = jax.lax.scan(run, zeros, (weights, *_borders(runs)))
+    (dx, dgates), dweights = jax.lax.scan(run, zeros, (weights, *_borders(groups)))
     return dx, dgates.reshape(gates.shape), None, dweights
 
 
 bucketed.defvjp(_forward_for_gradient, _backward)
 
 
-def _borders(runs: ExpertGroups) -> tuple[jax.Array, jax.Array]:
+def _borders(groups: ExpertGroups) -> tuple[jax.Array, jax.Array]:
     """[E] first place of each run, and the one after its last."""
-    end = jnp.cumsum(runs.sizes)
-    return end - runs.sizes, end
+    end = jnp.cumsum(groups.sizes)
+    return end - groups.sizes, end
 
 
 def _over_buckets(

@@ -1,8 +1,8 @@
-"""Each expert on its own tokens by ragged products: rows sorted by expert, one product over all runs (TPU, GPU).
+"""Each expert on its own tokens by ragged products: rows sorted by expert, one product over all groups (TPU, GPU).
 
 Axes: G tokens, K experts of a token, R = G * K assignments, D width, E experts, F expert width.
 
-A product takes rows [R, .], kernels [E, ., .] and the lengths of the runs [E], and gives rows; what stands behind the
+A product takes rows [R, .], kernels [E, ., .] and the sizes of the groups [E], and gives rows; what stands behind the
 last run is not said, of its result and of the gradient for its rows. `jax.lax.ragged_dot` is native on TPU, but its
 gradient for the kernels is not: it computes every expert on every row; on CPU and GPU it does so forwards too.
 Megablox: Pallas kernels for TPU, gradients too. Tokamax: kernels for GPU, from the package of that name.
@@ -30,27 +30,27 @@ MEGABLOX_UNIT = 128  # what a block is a multiple of: the lanes of a TPU
 
 
 def ragged(
-    x: jax.Array, gates: jax.Array, runs: ExpertGroups, weights: Weights, dot: RaggedDot, *, sparse: bool = False
+    x: jax.Array, gates: jax.Array, groups: ExpertGroups, weights: Weights, dot: RaggedDot, *, sparse: bool = False
 ) -> jax.Array:
     """x [G, D], gates [G, K] -> [G, D], the sum over a token's experts.
 
     The last expert also takes the assignments of nobody, with gates of 0: then every row has a product, and no pass
     over them all is needed to erase what a kernel leaves behind its last run. Not if most are nobody's (`sparse`).
     """
-    top_k, places = gates.shape[1], jnp.argsort(runs.order)
-    real = jnp.arange(gates.size) < runs.sizes.sum()
-    gate = jnp.where(real, gates.ravel()[runs.order], 0)[:, None]
-    sizes = runs.sizes if sparse else runs.sizes.at[-1].add(gates.size - runs.sizes.sum())
+    top_k, places = gates.shape[1], jnp.argsort(groups.order)
+    real = jnp.arange(gates.size) < groups.sizes.sum()
+    gate = jnp.where(real, gates.ravel()[groups.order], 0)[:, None]
+    sizes = groups.sizes if sparse else groups.sizes.at[-1].add(gates.size - groups.sizes.sum())
 
     def erased(rows: jax.Array) -> jax.Array:
         """Neither what stands behind the last run nor its gradient gets through."""
         return jnp.where(real[:, None], rows, 0) if sparse else rows
 
-    rows = erased(_moved(x, runs.order, places, top_k))
+    rows = erased(_moved(x, groups.order, places, top_k))
     a, b = (checkpoint_name(erased(dot(rows, kernels, sizes)), EXPERTS_OUT) for kernels in (weights.gate, weights.up))
     # Gates weigh the hidden values, not the results, so the backward pass needs no results.
     y = erased(dot(gate * nn.silu(a) * b, weights.down, sizes))
-    return _moved(y, places, runs.order, 1).reshape(-1, top_k, x.shape[1]).sum(1)
+    return _moved(y, places, groups.order, 1).reshape(-1, top_k, x.shape[1]).sum(1)
 
 
 def megablox_dot(rows: jax.Array, kernels: jax.Array, sizes: jax.Array, interpret: bool = False) -> jax.Array:

@@ -108,10 +108,10 @@ def remote(config: Any) -> Contestant:
 
     async def knock() -> Mapping[str, Any]:
         async with reach() as client:
-            return client.told
+            return client.policy_info
 
     try:
-        told = asyncio.run(knock())
+        policy = asyncio.run(knock())
     except PolicyUnavailable as error:
         raise InputError(
             f"config.checkpoint must be where a policy answers; got {config.checkpoint!r}: {error}"
@@ -119,12 +119,12 @@ def remote(config: Any) -> Contestant:
     except InputError as error:
         argument, _, rest = str(error).partition(" ")
         raise InputError(f"{FIELDS.get(argument, argument)} {rest}") from None
-    known = told.get("agent")
+    known = policy.get("agent")
     section = known or config.agent
     agent = agent_config(section, None, pixel_size)
     words = action_guide(agent.grammar, pixels=agent.image_size is not None)
     guide = [Message("system", (words,))] if config.guide and not known else []
-    screen = config.screen or (told.get("screenshot") or [SCREEN])[0]
+    screen = config.screen or (policy.get("screenshot") or [SCREEN])[0]
 
     @contextlib.asynccontextmanager
     async def player(watched: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:

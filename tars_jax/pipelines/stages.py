@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from tars_jax.evaluation.scores import told
+from tars_jax.evaluation.scores import summary
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
 from tars_jax.pipelines.sections import decaying, num_pages
@@ -127,7 +127,7 @@ def evaluate(context: RunContext, provider: TaskProvider, stage: str, weights: P
     held_out = provider.held_out(context.config.task.evaluation_episodes)
     found = context.play(stage, held_out, context.policy_player())
     context.record(stage, {"success": _success(found), "episodes": len(found)})
-    print(f"{stage}: {told(found)} held-out episodes")
+    print(f"{stage}: {summary(found)} held-out episodes")
     return found
 
 

@@ -114,8 +114,8 @@ def longest_windows(config: Any, writer: PromptWriter, shapes: Sequence[TaskShap
             for is_first in (True, False)
         )
         summaries = SUMMARY * min(agent.max_summaries, max(0, shape.max_steps - agent.max_steps - 1))
-        told = AgentConfig(agent.grammar, list_actions=agent.get("list_actions", False))
-        head = len(writer.preamble(told.told(shape.instruction, shape.space), ""))
+        configured = AgentConfig(agent.grammar, list_actions=agent.get("list_actions", False))
+        head = len(writer.preamble(configured.prompt_instruction(shape.instruction, shape.space), ""))
         head += summaries + (head // 2 if shape.varies else 0)
         kept = min(agent.min_steps, steps - 1)
         tokens = head + first + (steps - 1) * later + steps * answer

@@ -21,7 +21,7 @@ from tars_jax.evaluation import Counted, Curve, ReportData, Score, Series, rende
 from tars_jax.evaluation.curves import curve_sections, smooth
 from tars_jax.evaluation.ending import compared
 from tars_jax.evaluation.replays import MAX_STEPS, outcome_badge, short_action
-from tars_jax.evaluation.scores import told
+from tars_jax.evaluation.scores import summary
 from tars_jax.tasks.games.pictures import chromium
 from tars_jax.training.metrics import MetricsRow
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -433,7 +433,7 @@ def test_dense_rewards_are_judged_by_their_mean_return() -> None:
     assert 1.5 < score.change.low < 2 < score.change.high < 2.5
     page = render_report(dataclasses.replace(example(), result=result))
     assert "mean return, with 95% intervals" in page and "success, with 95% intervals" not in page
-    assert told(before).startswith("mean return 2 [1.") and told(before).endswith("] of 40")
+    assert summary(before).startswith("mean return 2 [1.") and summary(before).endswith("] of 40")
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def turn(slots: int, length: int, new_tokens: int = 0, **sizes: Any) -> tuple[An
     """A decode step, or the reading of new tokens, compiled, experts on four chips; and the shapes of the cache."""
     import jax
 
-    from tars_jax.inference.ahead_of_time import lower_decode, lower_extend
+    from tars_jax.inference.ahead_of_time import lower_decode, lower_prefill
     from tars_jax.model.execution import Execution
     from tars_jax.model.presets import preset
     from tars_jax.model.sharding import make_mesh
@@ -124,7 +124,7 @@ def turn(slots: int, length: int, new_tokens: int = 0, **sizes: Any) -> tuple[An
     mesh = make_mesh({"expert": CHIPS}, list(load_slice("v5e:2x2").devices))
     with jax.set_mesh(mesh):
         if new_tokens:
-            lowered, _, state = lower_extend(model, slots, length, new_tokens, mesh)
+            lowered, _, state = lower_prefill(model, slots, length, new_tokens, mesh)
         else:
             lowered, _, state = lower_decode(model, slots, length, mesh)
         return lowered.compile(), state.cache

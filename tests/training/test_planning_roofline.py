@@ -14,10 +14,10 @@ from tars_jax.training.planning.collectives import Collective, Wires, replica_gr
 from tars_jax.training.planning.compiled import out_of_memory
 from tars_jax.training.planning.model_flops import (
     decode_flops,
-    extend_flops,
     human,
     image_flops,
     matrix_parameters,
+    prefill_flops,
     update_flops,
 )
 from tars_jax.training.planning.roofline import Assumptions, CollectiveSum, mesh_axes, roofline, sum_collectives
@@ -159,7 +159,7 @@ def test_useful_operations_of_the_tiny_model(tiny_model: ModelConfig) -> None:
     assert decode_flops(tiny_model, 5, 100) == 5 * (2 * decoder + 100 * 2 * 2 * 2 * 2 * 8)
     # The last 3 tokens of 100 see 98, 99 and 100; the head reads the last alone.
     read = 3 * 2 * 2 * layer + 2 * 16 * 32 + (98 + 99 + 100) * 2 * 2 * 2 * 2 * 8
-    assert extend_flops(tiny_model, 5, 100, 3) == 5 * read
+    assert prefill_flops(tiny_model, 5, 100, 3) == 5 * read
 
 
 def test_matrices_are_nearly_all_active_parameters(tiny_model: ModelConfig) -> None:

@@ -168,7 +168,7 @@ class Chat:
         """The chunks of a stream. Each choice begins with its role and ends with its finish_reason."""
         untils = [self._until(asked) for _ in range(asked.choices)]
         codec, stop = self._served.codec, self._served.stop
-        told = [_Told(TextStream(codec.decode, stop, asked.stops), asked.tools) for _ in untils]
+        streams = [_ChoiceStream(TextStream(codec.decode, stop, asked.stops), asked.tools) for _ in untils]
         head = self._head("chat.completion.chunk", self._engine.version)
         tail = {"usage": None} if asked.include_usage else {}
         written = 0
@@ -180,7 +180,7 @@ class Chat:
             ):
                 while (news := await _next(arriving, deadline)) is not None:
                     for index, tokens, ended in news:
-                        choice = told[index]
+                        choice = streams[index]
                         choices = [] if choice.begun else [chunk_choice(index, {"role": "assistant", "content": ""})]
                         choice.begun = True
                         if ended is None:
@@ -237,7 +237,7 @@ def _field(name: str) -> str:
     return name if name in same else {"max_new_tokens": "max_tokens"}.get(name, "messages")
 
 
-class _Told:
+class _ChoiceStream:
     """What a stream has said of one choice, so that it ends up saying what the answer says: text and tokens."""
 
     def __init__(self, stream: TextStream, tools: bool) -> None:

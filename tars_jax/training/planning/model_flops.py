@@ -91,7 +91,7 @@ def decode_flops(model: ModelConfig, slots: int, cache_length: int) -> float:
     return slots * (2 * per_token + attention)
 
 
-def extend_flops(model: ModelConfig, slots: int, cache_length: int, tokens: int) -> float:
+def prefill_flops(model: ModelConfig, slots: int, cache_length: int, tokens: int) -> float:
     """Of the last `tokens` that fill each slot's cache, and of the logits of one of them."""
     per_token, *_ = matrix_parameters(model)
     head = model.vocabulary * model.width
