@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service")
+FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest")
 
 
 class SandboxFailure(Exception):

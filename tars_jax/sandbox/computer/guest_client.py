@@ -1,0 +1,290 @@
+"""The host's side of the guest: its calls over a unix socket, many at once, and the machine that they make."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import os
+import signal
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer.guest import frames
+
+CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
+CONNECT_TIMEOUT_S = 20.0
+POLL_S = 30.0  # the guest is asked again, so that one that is gone is noticed
+
+Connect = Callable[[], Awaitable[socket.socket]]
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class GuestError(InputError):
+    """What was asked for cannot be: a file that is not there, a program that cannot be started, a full disk.
+
+    `code` is the name of an errno, or "input" for an argument that makes no sense.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class HasFiles(Protocol):
+    """A container, as far as the host's side of its guest needs one."""
+
+    def host_path(self, path: str) -> Path: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Ran:
+    """What a program did that was run to its end."""
+
+    status: int  # its exit status, minus the signal's number if one ended it
+    stdout: bytes
+    stderr: bytes
+    stdout_cut: int = 0  # bytes missing in the middle of stdout
+    stderr_cut: int = 0
+    timed_out: bool = False  # it was killed
+
+
+class GuestClient:
+    """Calls of one guest. A broken connection is made again by the next call; calls that were on their way fail."""
+
+    def __init__(self, connect: Connect, token: str = "", pid: int | None = None) -> None:
+        """`connect`: to the guest's socket. `pid`: the guest's process, as the host counts; another that answers in
+        its place, because a program inside has moved the socket away, is refused.
+        """
+        self._connect_socket, self._token, self._pid = connect, token, pid
+        self._writer: asyncio.StreamWriter | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
+        self._ids = itertools.count(1)
+        self._turn = asyncio.Lock()
+
+    async def call(
+        self, call: str, data: bytes = b"", *, patience_s: float = CALL_TIMEOUT_S, **arguments: Any
+    ) -> tuple[dict[str, Any], bytes]:
+        """Its answer: values and bytes. `patience_s`: how long it may take.
+
+        Raises GuestError for what cannot be, SandboxFailure where the guest is gone or does not answer.
+        """
+        number = next(self._ids)
+        try:
+            frame = frames.pack({**arguments, "id": number, "call": call}, data)
+        except (frames.FrameError, TypeError, ValueError) as error:
+            raise GuestError("input", f"arguments of {call} must be JSON of an ordinary size; got {error}") from error
+        try:
+            async with asyncio.timeout(patience_s):
+                return await self._ask(number, frame)
+        except TimeoutError as error:
+            raise SandboxFailure("timeout", f"the guest did not answer {call} in {patience_s:g} s") from error
+        except OSError as error:
+            raise SandboxFailure("guest", f"the guest is gone: {error or type(error).__name__}") from error
+
+    async def _ask(self, number: int, frame: bytes) -> tuple[dict[str, Any], bytes]:
+        async with self._turn:
+            if self._writer is None:
+                await self._connect()
+            writer = self._writer
+            assert writer is not None
+            answered = self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            writer.write(frame)
+            await writer.drain()
+            message, data = await answered
+        finally:
+            self._waiting.pop(number, None)
+            answered.cancel()
+        if error := message.get("error"):
+            raise GuestError(error["code"], error["message"])
+        return message["ok"], data
+
+    async def _connect(self) -> None:
+        reader, writer = await self._open()
+        self._writer = writer
+        self._reading = asyncio.create_task(self._read(reader, writer))
+
+    async def _open(self) -> Streams:
+        """A connection that the guest knows."""
+        peer = await self._connect_socket()
+        if self._pid is not None and peer_of(peer) != self._pid:
+            peer.close()
+            raise ConnectionError("another program listens in its place")
+        reader, writer = await asyncio.open_connection(sock=peer)
+        try:
+            await _exchange(reader, writer, {"id": 0, "call": "hello", "token": self._token})
+        except BaseException:
+            writer.close()
+            raise
+        return reader, writer
+
+    async def _read(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        why: OSError = ConnectionError("it closed the connection")
+        try:
+            while True:
+                message, data = await _received(reader)
+                if (waiting := self._waiting.get(message.get("id") or 0)) and not waiting.done():
+                    waiting.set_result((message, data))
+        except (OSError, ValueError, frames.FrameError) as error:
+            why = ConnectionError(str(error) or "it closed the connection")
+        finally:
+            writer.close()
+            if self._writer is writer:
+                self._writer = None
+                for waiting in self._waiting.values():
+                    if not waiting.done():
+                        waiting.set_exception(why)
+
+    async def stream(self, call: str, **arguments: Any) -> tuple[dict[str, Any], Streams]:
+        """A connection of its own that becomes a stream of bytes: calls `connect` and `pipe` of the guest.
+
+        Close its writer after use. Raises as `call`.
+        """
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S):
+                reader, writer = await self._open()
+                try:
+                    return await _exchange(reader, writer, {**arguments, "id": 1, "call": call}), (reader, writer)
+                except BaseException:
+                    writer.close()
+                    raise
+        except TimeoutError as error:
+            raise SandboxFailure("timeout", f"the guest did not answer {call} in {CALL_TIMEOUT_S:g} s") from error
+        except OSError as error:
+            raise SandboxFailure("guest", f"the guest is gone: {error or type(error).__name__}") from error
+
+    async def close(self) -> None:
+        """The connection alone: the guest and its programs live on."""
+        if self._reading is not None:
+            self._reading.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._reading
+
+
+class GuestMachine:
+    """A `Machine` by its guest. Use as an async context manager, which waits until the guest answers."""
+
+    def __init__(self, client: GuestClient, container: HasFiles) -> None:
+        self.client, self._container = client, container
+        self._home = "/"
+        self.folder = self.python = ""  # where the guest's own files are inside, and the Python that runs it
+
+    async def __aenter__(self) -> Self:
+        """Raises SandboxFailure for a guest that does not answer in CONNECT_TIMEOUT_S."""
+        hello, _ = await self.client.call("hello", patience_s=CONNECT_TIMEOUT_S)
+        self._home, self.folder, self.python = hello["home"], hello["folder"], hello["python"]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.client.close()
+
+    @property
+    def home(self) -> str:
+        return self._home
+
+    def host_path(self, path: str) -> Path:
+        return self._container.host_path(path)
+
+    async def start(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None,
+        output: str | None = None,
+    ) -> int:  # fmt: skip
+        arguments: dict[str, Any] = {"argv": list(argv), "env": dict(env or {}), "cwd": cwd, "output": output}
+        started, _ = await self.client.call("start", **arguments)
+        return started["process"]
+
+    async def wait(self, process: int, timeout_s: float | None = None) -> int | None:
+        clock = asyncio.get_running_loop().time
+        end = None if timeout_s is None else clock() + timeout_s
+        while True:
+            rest = POLL_S if end is None else min(max(end - clock(), 0.0), POLL_S)
+            ended, _ = await self.client.call(
+                "wait", process=process, timeout_s=rest, patience_s=rest + CALL_TIMEOUT_S
+            )  # fmt: skip
+            if ended["status"] is not None:
+                return ended["status"]
+            if end is not None and clock() >= end:
+                return None
+
+    async def kill(self, process: int, number: int = signal.SIGKILL) -> None:
+        await self.client.call("kill", process=process, signal=number)
+
+    async def run(
+        self, argv: Sequence[str], stdin: bytes = b"", *, env: Mapping[str, str] | None = None, cwd: str | None = None,
+        timeout_s: float = 120.0, limit: int = 1 << 20, merge: bool = False,
+    ) -> Ran:  # fmt: skip
+        """Runs a program to its end, or kills its process group after `timeout_s`.
+
+        `limit`: bytes that are kept of stdout and of stderr, from their beginning and end. `merge`: stderr goes where
+        stdout goes. Raises as `start`.
+        """
+        answer, data = await self.client.call(
+            "run", stdin, argv=list(argv), env=dict(env or {}), cwd=cwd, timeout_s=timeout_s, limit=limit, merge=merge,
+            patience_s=timeout_s + CALL_TIMEOUT_S,
+        )  # fmt: skip
+        (head, stdout_cut, tail), (_, stderr_cut, _) = answer["stdout"], answer["stderr"]
+        return Ran(
+            answer["status"], data[: head + tail], data[head + tail :], stdout_cut, stderr_cut, answer["timed_out"]
+        )
+
+    async def connect(self, target: int | str) -> Streams:
+        """A stream to a port of the inside, or to a unix socket by its path there.
+
+        Raises GuestError where nothing answers.
+        """
+        name = "port" if isinstance(target, int) else "path"
+        return (await self.client.stream("connect", **{name: target}))[1]
+
+    async def pipe(
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None
+    ) -> tuple[int, Streams]:
+        """Starts a program whose stdin and stdout are the stream; its id inside. Raises as `start`."""
+        started, streams = await self.client.stream("pipe", argv=list(argv), env=dict(env or {}), cwd=cwd)
+        return started["process"], streams
+
+
+async def connect_to(path: Path) -> socket.socket:
+    """A connection to a unix socket, however long its path is. Raises OSError."""
+    peer = socket.socket(socket.AF_UNIX)
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        peer.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(peer, f"/proc/self/fd/{folder}/{path.name}")
+    except BaseException:
+        peer.close()
+        raise
+    finally:
+        os.close(folder)
+    return peer
+
+
+def peer_of(peer: socket.socket) -> int:
+    """The process that listens at the other end of a unix socket."""
+    return struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+
+
+async def _received(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:
+    """Raises OSError at the stream's end."""
+    try:
+        text, data = frames.unpack_head(await reader.readexactly(frames.HEAD.size))
+        return frames.parse(await reader.readexactly(text)), await reader.readexactly(data)
+    except asyncio.IncompleteReadError as error:
+        raise ConnectionError("it closed the connection") from error
+
+
+async def _exchange(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, message: dict[str, Any]
+) -> dict[str, Any]:
+    writer.write(frames.pack(message))
+    answer, _ = await _received(reader)
+    if error := answer.get("error"):
+        raise GuestError(error["code"], error["message"])
+    return answer["ok"]

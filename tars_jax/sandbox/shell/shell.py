@@ -1,0 +1,265 @@
+"""A session of bash in a computer: one call after another, with everything that the calls before have left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import secrets
+import signal
+from collections.abc import Mapping
+from typing import Self
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer.guest.kept import Ends
+from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
+from tars_jax.sandbox.shell import prompt
+from tars_jax.sandbox.shell.text import cleaned, cut
+
+LIMIT = 30_000  # characters of output
+KEPT_PER_CHARACTER = 16  # bytes, as escape sequences and lines written over come on top
+STARTS_IN_S = 30.0
+POLL_S = 10.0
+LONGEST_PROMPT = 8192  # bytes
+LONGEST_COMMAND = 400_000  # bytes
+GREETS_IN_S = 10.0
+LONGEST_PAUSE_S = 0.02
+GRACE_S = 0.5  # for output that is there already
+BUSY = "a command is still running in this shell: wait for it, send it input, interrupt or kill it"
+
+
+class ShellBusy(InputError):
+    """A command is running: wait for it, send it input, interrupt or kill it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    output: str
+    exit_code: int | None  # None: the command is still running
+    folder: str  # that the shell is in; of a command that is running, where it began
+    anew: bool = False  # the shell had ended; this is a new one, without what it knew
+    ended: bool = False  # the shell itself has ended: by exit, or killed; the next call begins anew
+
+
+class Shell:
+    """Use as an async context manager, or `open` and `close`. Bash must be there inside."""
+
+    def __init__(
+        self, machine: GuestMachine, *, limit: int = LIMIT, clean: bool = True, folder: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """`limit`: characters of a result's output. `clean`: without escape sequences, see text.py.
+
+        `folder` and `env`: of a new shell.
+        """
+        self._machine, self._limit, self._clean = machine, limit, clean
+        self._first_folder, self._env = folder or machine.home, dict(env or {})
+        self._terminal: int | None = None
+        self._lock = asyncio.Lock()
+        self._running = self._had_one = False
+        self._folder = self._first_folder
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether a command had not ended when it was last looked at."""
+        return self._running
+
+    @property
+    def terminal(self) -> int | None:
+        """The guest's number of its terminal; None: it has ended."""
+        return self._terminal
+
+    async def open(self) -> None:
+        """Starts bash. Raises GuestError where there is none, SandboxFailure where it does not come to its prompt."""
+        secret = secrets.token_hex(16)
+        self._pattern = prompt.pattern(secret)
+        opened, _ = await self._machine.client.call(
+            "open_terminal", argv=["bash", "--noediting", "-i"], cwd=self._first_folder, echo=False,
+            env={**self._env, **prompt.variables(secret)},
+        )  # fmt: skip
+        self._terminal = opened["terminal"]
+        self._offset = self._number = self._process = 0
+        self._known = set[int]()  # processes that were shells
+        self._held = b""  # output in which the beginning of a prompt may be
+        self._status: int | None = None  # of bash itself, once it has ended
+        self._forget()
+        if await self._until_prompt(STARTS_IN_S) is None:
+            why = "no prompt came" if self._status is None else f"it ended with {self._status}: {self._text()[:200]}"
+            await self.close()
+            raise SandboxFailure("guest", f"bash did not start: {why}")
+        await self._greet()
+        self._had_one = True
+
+    async def close(self) -> None:
+        """Ends the shell and every process of its session. Harmless when it has ended."""
+        terminal, self._terminal, self._running = self._terminal, None, False
+        if terminal is not None:
+            with contextlib.suppress(GuestError, SandboxFailure):
+                await self._machine.client.call("close_terminal", terminal=terminal)
+
+    async def run(self, command: str, timeout_s: float = 120.0) -> Result:
+        """Runs a command to its end, or until it has taken `timeout_s` and runs on.
+
+        Raises ShellBusy while another is running, InputError for a command that bash cannot be given.
+        """
+        lines = _lines(command)
+        if self._lock.locked():
+            raise ShellBusy(BUSY)
+        async with self._lock:
+            if self._running:  # it may have ended since
+                await self._until_prompt(0)
+            if self._running:
+                raise ShellBusy(BUSY)
+            anew = self._terminal is None and self._had_one
+            if self._terminal is None:
+                await self.open()
+            self._number += 1
+            self._running = True
+            await self._type(prompt.typed(lines, self._number), reset=True)
+            return await self._result(timeout_s, anew)
+
+    async def more(self, timeout_s: float = 10.0) -> Result:
+        """What a running command has written since, once it ends or after `timeout_s`."""
+        async with self._lock:
+            return await self._result(timeout_s)
+
+    async def send(self, text: str | bytes, timeout_s: float = 1.0) -> Result:
+        """Types into the running command, "\\x04" for the end of its input, and returns what it wrote then.
+
+        Raises InputError where no command is running, or it does not read what it was given.
+        """
+        if not self._running:
+            raise InputError("a command must be running to be sent input; got none")
+        await self._type(text.encode(errors="surrogateescape") if isinstance(text, str) else text)
+        return await self._after(timeout_s)
+
+    async def interrupt(self, timeout_s: float = 2.0) -> Result:
+        """What C-c does: SIGINT to the command in the foreground, which may ignore it."""
+        return await self._signal(signal.SIGINT, timeout_s)
+
+    async def kill(self, timeout_s: float = 2.0) -> Result:
+        """Ends the command in the foreground for sure; where the shell itself is what is running, that."""
+        return await self._signal(signal.SIGKILL, timeout_s)
+
+    async def _signal(self, number: int, timeout_s: float) -> Result:
+        if self._running:
+            await self._machine.client.call("signal_terminal", terminal=self._terminal, signal=number)
+        return await self._after(timeout_s)
+
+    async def _after(self, timeout_s: float) -> Result:
+        """What came of it; where another call is waiting for the command, that call gets it."""
+        if self._lock.locked():
+            return Result("", None, self._folder)
+        return await self.more(timeout_s)
+
+    # What the terminal says.
+
+    async def _type(self, data: bytes, *, reset: bool = False) -> None:
+        await self._machine.client.call("type", data, terminal=self._terminal, reset=reset)
+
+    async def _greet(self) -> None:
+        """Tells a shell how it is spoken to. What it says meanwhile is its own prompt, and whatever it greets with."""
+        await self._type(prompt.GREETING, reset=True)
+        clock = asyncio.get_running_loop().time
+        end = clock() + GREETS_IN_S
+        while (found := await self._until_prompt(end - clock())) and not found.ready:
+            pass
+        self._forget()
+
+    def _forget(self) -> None:
+        self._ends = Ends(self._limit * KEPT_PER_CHARACTER)
+
+    async def _read(self, timeout_s: float) -> bool:
+        """Takes what comes next, if something comes in time."""
+        try:
+            answer, data = await self._machine.client.call(
+                "output", terminal=self._terminal, offset=self._offset, timeout_s=timeout_s,
+                patience_s=timeout_s + CALL_TIMEOUT_S,
+            )  # fmt: skip
+        except GuestError as error:
+            raise SandboxFailure("guest", f"the terminal of the shell is gone: {error}") from error
+        if answer["start"] > self._offset:  # more has come than the guest keeps
+            self._ends.add(self._held)
+            self._ends.skip(answer["start"] - self._offset)
+            self._held = b""
+        self._offset = answer["start"] + len(data)
+        self._held += data
+        if not data:
+            self._status = answer["status"]
+        return bool(data)
+
+    def _found(self) -> prompt.Prompt | None:
+        """The prompt that ends the command, if it has come. What precedes it is output."""
+        while match := self._pattern.search(self._held):
+            found = prompt.parse(match)
+            self._ends.add(self._held[: match.start()])
+            self._held = self._held[match.end() :]
+            # Before the command, the lines that bring it have prompts; and the end of a shell within a shell has one
+            # of the number that was then.
+            if found.number == self._number or (found.process in self._known and found.process != self._process):
+                return found
+        mark = self._held.find(b"\x1e", max(0, len(self._held) - LONGEST_PROMPT))
+        end = len(self._held) if mark < 0 else mark
+        self._ends.add(self._held[:end])
+        self._held = self._held[end:]
+        return None
+
+    async def _until_prompt(self, timeout_s: float) -> prompt.Prompt | None:
+        """None: there was none in time, or the shell has ended: its status is then `_status`."""
+        clock = asyncio.get_running_loop().time
+        end, pause = clock() + timeout_s, 0.0
+        while True:
+            some = await self._read(min(max(end - clock(), 0.0), POLL_S))
+            if found := self._found():
+                self._running = False
+                self._folder, self._process = found.folder, found.process
+                self._known.add(found.process)
+                return found
+            if self._status is not None or clock() >= end + (GRACE_S if some else 0.0):
+                return None
+            if some:
+                await asyncio.sleep(min(pause, max(end - clock(), 0.0)))  # for more at once, where there is much
+                pause = min(2 * pause + 0.001, LONGEST_PAUSE_S)
+
+    async def _result(self, timeout_s: float, anew: bool = False) -> Result:
+        if self._terminal is None:
+            return Result("", None, self._folder, ended=True)
+        found = await self._until_prompt(timeout_s) if self._running else None
+        if self._status is not None:
+            self._ends.add(self._held)
+        output = self._text()
+        self._forget()
+        if found and not found.ready:
+            await self._greet()
+        if self._status is not None:
+            await self.close()
+            return Result(output, self._status, self._folder, anew, ended=True)
+        return Result(output, found.status if found else None, self._folder, anew)
+
+    def _text(self) -> str:
+        head, missing, tail = self._ends.halves()
+        if not missing:
+            text = (head + tail).decode(errors="replace")
+            return cut(cleaned(text) if self._clean else text, self._limit)
+        first, last = (part.decode(errors="replace") for part in (head, tail))
+        if self._clean:
+            first, last = cleaned(first), cleaned(last)
+        return cut(first + last, self._limit, missing, len(first))
+
+
+def _lines(command: str) -> bytes:
+    try:
+        lines = command.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise InputError(f"command must have a UTF-8 form; got {command!r:.80}") from None
+    if b"\0" in lines or len(lines) > LONGEST_COMMAND:
+        raise InputError(f"command must be {LONGEST_COMMAND} bytes at most, none of them zero; got {command!r:.80}")
+    return lines

@@ -1,0 +1,60 @@
+"""What a terminal shows, as text that can be read: bounded, without escape sequences, with lines as they were left."""
+
+from __future__ import annotations
+
+import re
+
+# Commands of a terminal: with parameters (colors, cursor), with a text up to BEL or ESC \ (titles, links), the rest.
+_ERASE = re.compile(r"\x1b\[[02]?K")
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f]")
+_ERASED = "\x18"  # what the cursor stands on and behind it
+
+
+def cleaned(text: str) -> str:
+    """Without escape sequences; a line that was written over shows what it showed last."""
+    text = _ESCAPES.sub("", _ERASE.sub(_ERASED, text))
+    text = re.sub("\r+\n", "\n", text)
+    lines = [_settled(line) if re.search("[\r\b\x18]", line) else line for line in text.split("\n")]
+    return _CONTROLS.sub("", "\n".join(lines))
+
+
+def _settled(line: str) -> str:
+    shown: list[str] = []
+    cursor = 0
+    for character in line:
+        if character == "\r":
+            cursor = 0
+        elif character == "\b":
+            cursor = max(cursor - 1, 0)
+        elif character == _ERASED:
+            del shown[cursor:]
+        else:
+            shown[cursor : cursor + 1] = character
+            cursor += 1
+    return "".join(shown)
+
+
+def cut(text: str, limit: int, missing: int = 0, at: int | None = None) -> str:
+    """At most about `limit` characters: whole lines of the beginning and the end, and a mark between them.
+
+    `missing`: bytes that are gone already, between `at` (a place in the text) and what follows it.
+    """
+    if len(text) <= limit and not missing:
+        return text
+    middle = len(text) // 2 if at is None else at
+    head, tail = text[:middle], text[middle:]
+    half = limit // 2
+    if len(head) > half or missing:
+        end = head.rfind("\n", 0, half) + 1 if len(head) > half else len(head)
+        end = end or min(half, len(head))  # one line longer than all
+        missing += len(head[end:].encode(errors="replace"))
+        head = head[:end]
+    if len(tail) > half:
+        start = tail.find("\n", len(tail) - half - 1) + 1
+        start = start if 0 < start < len(tail) else len(tail) - half
+        missing += len(tail[:start].encode(errors="replace"))
+        tail = tail[start:]
+    if not missing:
+        return head + tail
+    return f"{head}{'' if head.endswith(chr(10)) or not head else chr(10)}[... {missing:,} bytes cut ...]\n{tail}"
