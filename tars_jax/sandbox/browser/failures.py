@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-FAILURES = ("renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest")
+FAILURES = (
+    "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
+    "container",
+)  # fmt: skip
 
 
 class SandboxFailure(Exception):

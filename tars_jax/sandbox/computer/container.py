@@ -1,0 +1,101 @@
+"""What every kind of isolation gives: containers."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tars_jax.sandbox.computer.spec import ContainerSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """The files of a container at one moment. It lasts until `Containers.remove_snapshot`, or as long as its owner."""
+
+    name: str
+    layers: tuple[dict[str, Any], ...]  # of plans, the uppermost first
+    bytes: int  # that it takes on this machine's disk
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.bytes >> 20} MiB)"
+
+
+class Container(Protocol):
+    """A private root, process tree, loopback network and limits, around one program: its first process.
+
+    When the first process ends, all others end with it. Raises SandboxFailure("container") when it is gone.
+    """
+
+    spec: ContainerSpec
+    id: str
+
+    @property
+    def pid(self) -> int:
+        """The first process, as this machine counts."""
+        ...
+
+    @property
+    def home(self) -> str: ...
+
+    @property
+    def run_folder(self) -> str:
+        """A folder inside for sockets of the first process; also in its environment, as TARS_JAX_RUN."""
+        ...
+
+    def host_path(self, path: str) -> Path:
+        """Where this process sees a path of the inside. An agent can put symbolic links there that lead out for whoever
+        follows them from here: read with `read`, connect with `connect`, which follow none to the outside.
+        """
+        ...
+
+    def read(self, path: str, limit: int = 1 << 20) -> bytes:
+        """The beginning of a file of the inside. Raises OSError."""
+        ...
+
+    async def connect(self, path: str) -> socket.socket:
+        """A connection to a unix socket of the inside, non-blocking. Raises OSError."""
+        ...
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        """The exit status of the first process, minus the signal's number if one ended it; None after `timeout_s`."""
+        ...
+
+    async def pause(self) -> None:
+        """Stops all processes until `resume`: they take memory, and no processor. Twice is once."""
+        ...
+
+    async def resume(self) -> None: ...
+
+    def memory_bytes(self) -> int | None:
+        """What the processes hold now, the pages of files that they read included; None where nobody counts."""
+        ...
+
+    async def snapshot(self, name: str) -> Snapshot:
+        """A copy of the files as they are now; processes stop for that long. Raises SandboxFailure."""
+        ...
+
+    async def close(self) -> None:
+        """Ends all processes, whatever they do about it, and removes what the container had. Twice is once."""
+        ...
+
+
+class Isolation(Protocol):
+    """A kind of isolation, started. Nothing of it is left after `close`, nor after a kill of this process."""
+
+    name: str
+
+    async def launch(self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None) -> Container:
+        """A container that runs a program, with the files of a snapshot if one is given.
+
+        Raises InputError when the program does not start, SandboxFailure("container") when the container does not.
+        """
+        ...
+
+    async def remove_snapshot(self, snapshot: Snapshot) -> None:
+        """Containers that were launched from it live on."""
+        ...
+
+    async def close(self) -> None: ...

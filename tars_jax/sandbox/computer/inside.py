@@ -1,0 +1,34 @@
+"""Files and sockets of a container as the host reads them, with paths that lead nowhere but into the container."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import stat
+
+from tars_jax.sandbox.computer.launcher.syscalls import open_inside
+
+
+def read(root: int, path: str, limit: int) -> bytes:
+    """At most `limit` bytes of a regular file below the folder `root` (a descriptor). Raises OSError."""
+    descriptor = open_inside(root, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path} is no regular file")
+        return file.read(limit)
+
+
+async def connect(root: int, path: str) -> socket.socket:
+    """A stream to a unix socket below `root`, non-blocking. Raises OSError."""
+    descriptor = open_inside(root, path, os.O_PATH)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(connection, f"/proc/self/fd/{descriptor}")
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        os.close(descriptor)
+    return connection

@@ -1,0 +1,207 @@
+"""Makes containers as root, one after another, and ends them all when the process that asked for them is gone.
+
+    python -I -S __main__.py RUN_FOLDER       (standard input: a pipe that only the owner holds open)
+
+Reads requests, a JSON object a line: a container's plan (namespaces.py writes it), {"go": ID}, {"kill": ID},
+{"forget": ID} for one whose owner has removed what it had. Writes
+events: {"ready": ID, "pid": N, "disk": D} when all is there but the program, which waits for "go", D being the
+process's descriptor of the mounted disk; {"started": ID}; {"failed":
+ID, "message": TEXT}; {"exited": ID, "status": N}. A process that stays saves each container the start of a Python.
+When standard input closes, it kills what runs, and removes control groups and the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[4]))  # -I leaves nothing of ours on the path
+
+from tars_jax.sandbox.computer.launcher import syscalls
+from tars_jax.sandbox.computer.launcher.filesystem import enter_root
+from tars_jax.sandbox.computer.launcher.privileges import drop_privileges, set_resource_limits
+
+NAMESPACES = (
+    syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
+)
+READY = b"ready "
+
+
+def become(plan: dict[str, Any], report: int, permission: int) -> None:
+    """The first process of the container, from its clone to its program. Returns only by exceptions."""
+    os.setsid()
+    for path in plan["cgroups"]:
+        with open(path, "w") as file:
+            file.write("0")
+    syscalls.unshare(syscalls.CLONE_NEWCGROUP)
+    disk = enter_root(plan)
+    socket.sethostname(plan["hostname"])
+    syscalls.set_loopback_up()
+    set_resource_limits(plan["rlimits"])
+    os.umask(0o022)
+    drop_privileges(plan["user"])
+    os.write(report, READY + str(disk).encode())
+    if os.read(permission, 1) == b"":  # the launcher died before its death was to be this process's
+        os._exit(1)
+    log = os.open(plan["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    null = os.open("/dev/null", os.O_RDONLY)
+    for number, descriptor in enumerate((null, log, log)):
+        os.dup2(descriptor, number)
+    os.set_inheritable(report, False)
+    os.closerange(3, report)
+    os.closerange(report + 1, 1 << 16)
+    for number in range(1, signal.NSIG):
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    os.chdir(plan["cwd"])
+    os.execvpe(plan["argv"][0], plan["argv"], plan["environment"])
+
+
+class Launcher:
+    """The containers of one owner."""
+
+    def __init__(self, run_folder: str) -> None:
+        self._run_folder = run_folder
+        self._selector = selectors.DefaultSelector()
+        self._plans: dict[str, dict[str, Any]] = {}  # of all whose owner has not removed what they had
+        self._running: dict[int, dict[str, Any]] = {}  # plans by the host's id of the first process
+        self._permissions: dict[str, int] = {}  # pipes by container, a byte of which lets its program begin
+        self._pending = bytearray()  # of a request that has not come whole yet
+
+    def serve(self) -> None:
+        self._selector.register(0, selectors.EVENT_READ, self._read_requests)
+        while True:
+            for key, _ in self._selector.select():
+                if key.data() is False:
+                    return
+
+    def _read_requests(self) -> bool:
+        data = os.read(0, 1 << 20)
+        self._pending += data
+        while b"\n" in self._pending:
+            line, _, rest = bytes(self._pending).partition(b"\n")
+            self._pending[:] = rest
+            request = json.loads(line)
+            if "kill" in request:
+                self._kill(request["kill"])
+            elif "forget" in request:
+                self._plans.pop(request["forget"], None)
+            elif "go" in request:
+                self._go(request["go"])
+            else:
+                self._launch(request)
+        return bool(data)
+
+    def _launch(self, plan: dict[str, Any]) -> None:
+        result, report = os.pipe()
+        permission, give = os.pipe()
+        try:
+            pid = syscalls.clone(NAMESPACES, signal.SIGCHLD)
+        except OSError as error:
+            for descriptor in (result, report, permission, give):
+                os.close(descriptor)
+            say({"failed": plan["id"], "message": str(error), "exits": False})
+            return
+        if pid == 0:
+            try:
+                os.close(give)
+                become(plan, report, permission)
+            except BaseException as error:
+                os.write(report, f"{type(error).__name__}: {error}".encode()[:4000])
+            finally:
+                os._exit(127)
+        os.close(report)
+        os.close(permission)
+        self._running[pid] = self._plans[plan["id"]] = plan
+        self._permissions[plan["id"]] = give
+        watch = os.pidfd_open(pid)
+        self._selector.register(result, selectors.EVENT_READ, lambda: self._read_result(result, pid, plan))
+        self._selector.register(watch, selectors.EVENT_READ, lambda: self._collect(watch, pid))
+
+    def _go(self, id: str) -> None:
+        if give := self._permissions.pop(id, None):
+            os.write(give, b"1")
+            os.close(give)
+
+    def _read_result(self, result: int, pid: int, plan: dict[str, Any]) -> None:
+        message = os.read(result, 4096)
+        if message.startswith(READY):
+            say({"ready": plan["id"], "pid": pid, "disk": int(message.removeprefix(READY))})
+            return
+        self._selector.unregister(result)
+        os.close(result)
+        if message:
+            say({"failed": plan["id"], "message": message.decode(errors="replace")})
+        else:  # the program runs, which closed the other end
+            say({"started": plan["id"]})
+
+    def _collect(self, watch: int, pid: int) -> None:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        self._selector.unregister(watch)
+        os.close(watch)
+        plan = self._running.pop(pid)
+        if give := self._permissions.pop(plan["id"], None):
+            os.close(give)
+        say({"exited": plan["id"], "status": status})
+
+    def _kill(self, id: str) -> None:
+        for pid, plan in self._running.items():
+            if plan["id"] == id:
+                end(pid, plan)
+
+    def clean(self) -> None:
+        """Ends all containers and removes what they had."""
+        for pid, plan in self._running.items():
+            end(pid, plan)
+        for pid in self._running:
+            os.waitpid(pid, 0)
+        for plan in self._plans.values():
+            for path in plan["cgroups"]:
+                remove_group(os.path.dirname(path))
+        shutil.rmtree(self._run_folder, ignore_errors=True)
+
+
+def end(pid: int, plan: dict[str, Any]) -> None:
+    """Kills the first process, and with it all others. What version 1 of control groups has frozen is let go."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    for path in plan["cgroups"]:
+        state = os.path.join(os.path.dirname(path), "freezer.state")
+        with contextlib.suppress(OSError):
+            if os.path.exists(state):
+                Path(state).write_text("THAWED")
+
+
+def remove_group(path: str) -> None:
+    """A group is busy for some milliseconds after its last process."""
+    for _ in range(200):
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.01)
+
+
+def say(event: dict[str, Any]) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(event).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    launcher = Launcher(sys.argv[1])
+    try:
+        launcher.serve()
+    finally:
+        launcher.clean()

@@ -1,0 +1,131 @@
+"""The file system of a container: a disk of limited size, an overlay over what the host shows, and no way back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import Any
+
+from tars_jax.sandbox.computer.launcher import syscalls
+from tars_jax.sandbox.computer.launcher.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RDONLY, MS_REC
+
+DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+LINKS = {
+    "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+}  # fmt: skip
+# What tells about the host, or what it holds: of no use to a program, and empty for it.
+HIDDEN_FILES = ("kcore", "keys", "kmsg", "sched_debug", "timer_list", "sysrq-trigger", "kallsyms", "interrupts")
+HIDDEN_FOLDERS = ("acpi", "scsi", "bus", "asound", "driver", "fs")
+
+
+def enter_root(plan: dict[str, Any]) -> int:
+    """Makes the container's root from its plan (namespaces.py) and moves into it; for good.
+
+    Returns a descriptor of the disk, which has no path inside. Runs in a mount namespace of its own, as root. Raises
+    OSError.
+    """
+    syscalls.mount("", "/", "", MS_REC | syscalls.MS_PRIVATE)
+    folder, root = plan["folder"], f"{plan['folder']}/root"
+    _mount_layers(plan, folder, root)
+    _empty(root + plan["run"])
+    for path in plan["system"]:
+        _bind(path, root + path)
+    for inside, host in plan["binds"].items():
+        _bind(host, _place(root, inside, is_folder=os.path.isdir(host)))
+    _mount_proc(f"{root}/proc")
+    _mount_dev(f"{root}/dev", plan["shared_memory_mib"])
+    disk = os.open(f"{folder}/disk", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    os.chdir(root)
+    syscalls.pivot_root(".", ".")  # the old root lies on top of the new one, until it goes
+    syscalls.unmount(".")
+    os.chdir("/")
+    return disk
+
+
+def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
+    disk = f"{folder}/disk"
+    if plan["disk"]["kind"] == "image":
+        _mount_image(plan["disk"]["file"], disk, read_only=False)
+    else:
+        mib = plan["disk"]["mib"]
+        options = f"size={mib}m,nr_inodes={64 * mib},mode=755"
+        syscalls.mount("tmpfs", disk, "tmpfs", MS_NOSUID | MS_NODEV, options)
+    for name in ("upper", "work"):
+        os.makedirs(f"{disk}/{name}", exist_ok=True)
+    os.chmod(f"{disk}/upper", 0o755)
+    lowers = []
+    for number, layer in enumerate(plan["layers"]):  # the uppermost first, the base of the host's files last
+        if layer["kind"] == "image":
+            place = f"{folder}/layer-{number}"
+            os.makedirs(place, exist_ok=True)
+            _mount_image(layer["file"], place, read_only=True)
+            lowers.append(f"{place}/upper")
+        else:
+            lowers.append(layer["folder"])
+    paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
+    syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths)
+
+
+def _empty(folder: str) -> None:
+    """Removes sockets and the log of the container whose snapshot this one begins with."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path)
+            else:
+                os.unlink(entry.path)
+
+
+def _mount_image(image: str, place: str, *, read_only: bool) -> None:
+    flags = MS_NOSUID | MS_NODEV | syscalls.MS_NOATIME | (MS_RDONLY if read_only else 0)
+    with syscalls.loop_device(image, read_only=read_only) as device:
+        syscalls.mount(device, place, "ext4", flags)
+
+
+def _bind(host: str, place: str) -> None:
+    syscalls.mount(host, place, "", MS_BIND | MS_REC)
+    syscalls.set_mount_read_only(place)
+
+
+def _place(root: str, inside: str, *, is_folder: bool) -> str:
+    """Where a bind is mounted; made where it is not there. `inside` has no links and no dots (root.py looks)."""
+    place = root + inside
+    if is_folder:
+        os.makedirs(place, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.close(os.open(place, os.O_CREAT | os.O_CLOEXEC, 0o644))
+    return place
+
+
+def _mount_proc(place: str) -> None:
+    syscalls.mount("proc", place, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    for name in HIDDEN_FILES:
+        if os.path.exists(f"{place}/{name}"):
+            syscalls.mount("/dev/null", f"{place}/{name}", "", MS_BIND)
+    for name in HIDDEN_FOLDERS:
+        if os.path.exists(f"{place}/{name}"):
+            syscalls.mount("tmpfs", f"{place}/{name}", "tmpfs", MS_RDONLY, "size=0")
+
+
+def _mount_dev(place: str, shared_memory_mib: int) -> None:
+    syscalls.mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755,size=64k")
+    old_mask = os.umask(0)
+    for name, (major, minor) in DEVICES.items():
+        try:
+            os.mknod(f"{place}/{name}", 0o666 | stat.S_IFCHR, os.makedev(major, minor))
+        except PermissionError:  # where making devices is not allowed, even to root
+            os.close(os.open(f"{place}/{name}", os.O_CREAT | os.O_CLOEXEC, 0o666))
+            syscalls.mount(f"/dev/{name}", f"{place}/{name}", "", MS_BIND)
+    os.umask(old_mask)
+    for name, target in LINKS.items():
+        os.symlink(target, f"{place}/{name}")
+    for name in ("pts", "shm"):
+        os.mkdir(f"{place}/{name}")
+    terminals = "newinstance,ptmxmode=0666,mode=620,gid=5"
+    syscalls.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals)
+    options = f"size={shared_memory_mib}m,mode=1777"
+    syscalls.mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options)
+    syscalls.mount("", place, "", syscalls.MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NOEXEC | MS_RDONLY)

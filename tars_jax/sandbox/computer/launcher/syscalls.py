@@ -1,0 +1,124 @@
+"""Calls of the kernel that Python's standard library has no function for."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import platform
+import socket
+import struct
+from collections.abc import Iterator
+
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x2000000, 0x4000000, 0x8000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 1, 2, 4, 8, 1024
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
+MNT_DETACH = 2
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 1, 24, 22, 38, 47
+RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_IN_ROOT = 2, 4, 16
+
+# clone and pivot_root have other numbers on each architecture; the newer calls have the same one everywhere.
+_NUMBERS = {"x86_64": (56, 155), "aarch64": (220, 41)}
+_MOUNT_SETATTR, _OPENAT2 = 442, 437
+_LOOP_GET_FREE, _LOOP_CONFIGURE, _LOOP_AUTOCLEAR, _LOOP_READ_ONLY = 0x4C82, 0x4C0A, 4, 1
+_SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
+
+_libc = ctypes.PyDLL(None, use_errno=True)  # keeps the lock of the interpreter: a clone must find it held by itself
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def is_known_architecture() -> bool:
+    return platform.machine() in _NUMBERS
+
+
+def clone(flags: int, signal_number: int) -> int:
+    """fork into new namespaces: 0 in the child, the child's id in the parent."""
+    number = _NUMBERS[platform.machine()][0]
+    pid = _checked(_libc.syscall(number, ctypes.c_ulong(flags | signal_number), 0, 0, 0, 0), "clone")
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+    return pid
+
+
+def unshare(flags: int) -> None:
+    _checked(_libc.unshare(flags), "unshare")
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    result = _libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), data.encode())
+    _checked(result, f"mount {kind or source} at {target}")
+
+
+def unmount(target: str) -> None:
+    _checked(_libc.umount2(target.encode(), MNT_DETACH), f"umount {target}")
+
+
+def pivot_root(new: str, old: str) -> None:
+    _checked(_libc.syscall(_NUMBERS[platform.machine()][1], new.encode(), old.encode()), "pivot_root")
+
+
+def set_mount_read_only(target: str) -> None:
+    """Makes the mount at `target` and all below it read-only, without devices and set-user-id programs."""
+    attributes = struct.pack("=4Q", MS_RDONLY | MS_NOSUID | MS_NODEV, 0, 0, 0)
+    result = _libc.syscall(_MOUNT_SETATTR, -100, target.encode(), 0x8000, attributes, len(attributes))
+    if result < 0 and ctypes.get_errno() == errno.ENOSYS:  # before Linux 5.12; mounts below it stay as they are
+        mount("", target, "", MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
+        return
+    _checked(result, f"mount_setattr {target}")
+
+
+def prctl(option: int, *arguments: int) -> int:
+    padded = [ctypes.c_ulong(argument) for argument in (*arguments, 0, 0, 0, 0)[:4]]
+    return _checked(_libc.prctl(option, *padded), f"prctl {option}")
+
+
+def set_seccomp_filter(program: bytes) -> None:
+    """Loads a BPF program of 8-byte instructions. Later programs of this process and its children run under it."""
+    text = ctypes.create_string_buffer(program, len(program))
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(text)))
+    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(header))
+
+
+def set_loopback_up() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP_RUNNING))
+
+
+@contextlib.contextmanager
+def loop_device(image: str, *, read_only: bool = False) -> Iterator[str]:
+    """A device that shows an image, such as /dev/loop3. It goes by itself after the block, or when it is unmounted."""
+    flags = _LOOP_AUTOCLEAR | (_LOOP_READ_ONLY if read_only else 0)
+    mode = "rb" if read_only else "r+b"
+    with open(image, mode) as file, open("/dev/loop-control", "r+b", buffering=0) as control:
+        # struct loop_config: the file, the block size, and a loop_info64 whose flags are its 14th word of 4 bytes.
+        config = struct.pack("=2I52xI176x64x", file.fileno(), 0, flags)
+        for _ in range(50):
+            path = f"/dev/loop{fcntl.ioctl(control, _LOOP_GET_FREE)}"
+            with open(path, mode, buffering=0) as device:
+                try:
+                    fcntl.ioctl(device, _LOOP_CONFIGURE, config)
+                except OSError as error:
+                    if error.errno != errno.EBUSY:  # another process took it between the two calls
+                        raise
+                    continue
+                yield path
+                return
+    raise OSError(errno.EBUSY, "there is no free loop device")
+
+
+def open_inside(root: int, path: str, flags: int) -> int:
+    """Opens `path` below the folder `root` (a descriptor) as a process whose root that is would.
+
+    Symbolic links lead nowhere outside, whatever an agent does to them meanwhile. Raises OSError.
+    """
+    how = struct.pack("=3Q", flags | os.O_CLOEXEC, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
+    return _checked(_libc.syscall(_OPENAT2, root, path.encode(), how, len(how)), f"open {path}")

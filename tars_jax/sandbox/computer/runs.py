@@ -1,0 +1,43 @@
+"""The folder of one owner's containers, and the removal of what owners left that are gone."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+from pathlib import Path
+
+from tars_jax.sandbox.computer.control_groups import remove_groups
+
+
+class RunFolder:
+    """FOLDER/run-TOKEN, held by a lock for as long as its owner lives.
+
+    Making one removes the folders, control groups and processes of those whose lock nobody holds: their owner and its
+    launcher were both killed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.token = secrets.token_hex(6)
+        self.path = folder / f"run-{self.token}"
+        with open(folder / "lock", "a") as gate:  # a new folder is not taken for a deserted one before it is locked
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            for left in folder.glob("run-*"):
+                _remove_deserted(left)
+            self.path.mkdir(mode=0o755)
+            self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def _remove_deserted(run: Path) -> None:
+    with contextlib.suppress(OSError), open(run / "lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove_groups(run.name.removeprefix("run-"))
+        shutil.rmtree(run, ignore_errors=True)

@@ -1,0 +1,53 @@
+"""What a container is to be: what it shows, and how much of the machine it may take."""
+
+from __future__ import annotations
+
+import dataclasses
+import posixpath
+from collections.abc import Mapping
+from pathlib import Path
+
+from tars_jax import InputError
+
+HOME = "/home/agent"
+USER, USER_ID = "agent", 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class ContainerSpec:
+    """Raises InputError for values that no container can have."""
+
+    memory_mib: int = 1024  # of all its processes together
+    processes: int = 256  # and threads, at one time
+    disk_mib: int = 1024  # of what it writes, the log of its first process included
+    shared_memory_mib: int = 128  # /dev/shm, which counts as memory, too
+    cpus: float | None = None  # of the machine's; None: all that others leave
+    binds: Mapping[str, Path] = dataclasses.field(default_factory=dict)  # paths inside: files or folders to read
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    hostname: str = "computer"
+
+    def __post_init__(self) -> None:
+        for name, least in (("memory_mib", 16), ("processes", 4), ("disk_mib", 16), ("shared_memory_mib", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise InputError(f"{name} of a container must be a whole number of at least {least}; got {value!r}")
+        if self.cpus is not None and not 0.01 <= self.cpus <= 1024:
+            raise InputError(f"cpus of a container must be .01 to 1024, or None; got {self.cpus!r}")
+        if not self.hostname.replace("-", "").isalnum() or not self.hostname.isascii() or len(self.hostname) > 63:
+            raise InputError(f"hostname of a container must be letters, digits and hyphens; got {self.hostname!r}")
+        for inside, host in self.binds.items():
+            if posixpath.normpath(inside) != inside or not inside.startswith("/") or inside in ("/", "//"):
+                raise InputError(f"binds of a container must name absolute paths without dots; got {inside!r}")
+            if not Path(host).exists():
+                raise InputError(f"binds of a container must show what is there; got {str(host)!r} for {inside!r}")
+        for name, value in self.environment.items():
+            if not name or "=" in name or "\0" in name + value:
+                raise InputError(f"environment of a container must be names and texts; got {name!r}")
+
+    def variables(self, home: str, run: str) -> dict[str, str]:
+        """The environment of the first process."""
+        standard = {
+            "HOME": home, "USER": USER, "LOGNAME": USER, "SHELL": "/bin/bash", "LANG": "C.UTF-8", "TERM": "dumb",
+            "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games", "TARS_JAX_RUN": run,
+        }  # fmt: skip
+        return {**standard, **self.environment}
