@@ -1,0 +1,45 @@
+"""The applications of a desktop by what they are for: the first of each list that is installed is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tars_jax import InputError
+
+# name -> commands that serve, the best first
+APPLICATIONS: Mapping[str, Sequence[Sequence[str]]] = {
+    "terminal": (("xterm", "-fa", "DejaVu Sans Mono", "-fs", "11", "-geometry", "90x26"), ("lxterminal",)),
+    "editor": (("mousepad",), ("gedit",), ("featherpad",), ("l3afpad",)),
+    "files": (("pcmanfm",), ("thunar",), ("nautilus", "-w")),
+    "calculator": (("galculator",), ("gnome-calculator",), ("xcalc",)),
+    "office": (("libreoffice", "--norestore"), ("soffice", "--norestore")),
+    "writer": (("libreoffice", "--norestore", "--writer"),),
+    "calc": (("libreoffice", "--norestore", "--calc"),),
+    "image_editor": (("gimp", "--no-splash"),),
+}
+TITLES = {
+    "terminal": "Terminal", "editor": "Text Editor", "files": "Files", "calculator": "Calculator",
+    "office": "LibreOffice", "writer": "LibreOffice Writer", "calc": "LibreOffice Calc", "image_editor": "GIMP",
+}  # fmt: skip
+
+
+def commands(application: str) -> Sequence[Sequence[str]]:
+    if application not in APPLICATIONS:
+        raise InputError(f"application must be one of {', '.join(APPLICATIONS)}; got {application[:80]!r}")
+    return APPLICATIONS[application]
+
+
+def menu(found: Mapping[str, Sequence[str]]) -> str:
+    """Openbox's menu of the screen, in which each application that was found can be started."""
+    items = "".join(
+        f'<item label="{TITLES[name]}"><action name="Execute"><command>{_command(command)}</command></action></item>'
+        for name, command in found.items()
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><openbox_menu xmlns="http://openbox.org/3.4/menu">'
+        f'<menu id="root-menu" label="Applications">{items}</menu></openbox_menu>'
+    )
+
+
+def _command(command: Sequence[str]) -> str:
+    return " ".join(f"'{word}'" if " " in word else word for word in command)

@@ -1,0 +1,93 @@
+"""The X server of a desktop inside a machine: Xvfb on a unix socket, closed to whoever lacks the cookie."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from pathlib import Path
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer.machine import Machine
+from tars_jax.sandbox.desktop.connection import FAMILY_LOCAL, FAMILY_WILD, GONE, Connection, authority_entry
+
+START_S, POLL_S = 20.0, 0.004
+SOCKETS = "/tmp/.X11-unix"
+NOT_FOUND = 127  # a shell's exit status for a program that is not there
+INSTALL = "run launch/desktop.sh as root, which installs it"
+# $1 the folder, $2 its authority file as a format of printf, $3 the size. The authority file is written here as the
+# folder belongs to who runs inside; an entry names the machine, as python-xlib takes no other.
+SCRIPT = r"""
+command -v Xvfb >/dev/null || exit 127
+umask 077
+mkdir -p "$1" && cd "$1" && rm -f display Xvfb_screen0 || exit 1
+name=$(uname -n)
+printf '\001\000\000'"\\$(printf %03o ${#name})"'%s'"$2" "$name" >authority || exit 1
+mkdir -p /tmp/.X11-unix && chmod 1777 /tmp/.X11-unix 2>/dev/null
+exec Xvfb -screen 0 "$3" -fbdir . -auth authority -nolisten tcp -noreset -dpi 96 -s 0 -dpms -extension GLX \
+    -displayfd 3 3>display
+"""
+
+
+class XServer:
+    """One X server, from its start on."""
+
+    def __init__(self, machine: Machine, folder: str, process: int, number: int, cookie: bytes) -> None:
+        self._machine, self._process, self._cookie = machine, process, cookie
+        self.folder, self.number = folder, number
+
+    @classmethod
+    async def start(cls, machine: Machine, folder: str, size: tuple[int, int]) -> XServer:
+        """Raises InputError where Xvfb is not installed, SandboxFailure for a server that does not come up."""
+        cookie = secrets.token_bytes(16)
+        wild = authority_entry(FAMILY_WILD, b"", cookie)
+        rest = authority_entry(FAMILY_LOCAL, b"", cookie)[4:]  # what follows an address
+        script = ["sh", "-c", SCRIPT, "sh", folder, _octal(rest + wild), f"{size[0]}x{size[1]}x24"]
+        log = f"/tmp/desktop-{secrets.token_hex(6)}.log"
+        process = await machine.start(script, output=log)
+        display, end = machine.host_path(f"{folder}/display"), asyncio.get_running_loop().time() + START_S
+        while not (number := _read(display)).endswith("\n"):
+            if (status := await machine.wait(process, POLL_S)) is not None:
+                if status == NOT_FOUND:
+                    raise InputError(f"desktop must have an X server, and Xvfb is not installed; {INSTALL}")
+                raise SandboxFailure("desktop", f"the X server ended with status {status}: {_read(machine.host_path(log))[-500:]}")
+            if asyncio.get_running_loop().time() > end:
+                await machine.kill(process)
+                raise SandboxFailure("desktop", f"the X server was not ready within {START_S:g} s")
+        with contextlib.suppress(OSError):
+            machine.host_path(log).unlink()
+        return cls(machine, folder, process, int(number), cookie)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What programs need to find the display."""
+        return {"DISPLAY": f":{self.number}", "XAUTHORITY": f"{self.folder}/authority", "XDG_SESSION_TYPE": "x11"}
+
+    @property
+    def frame_buffer(self) -> Path:
+        return self._machine.host_path(f"{self.folder}/Xvfb_screen0")
+
+    def connect(self) -> Connection:
+        """A connection of its own. Blocks. Raises SandboxFailure when the server is gone."""
+        try:
+            return Connection(self._machine.host_path(f"{SOCKETS}/X{self.number}"), self._cookie)
+        except GONE as error:
+            raise SandboxFailure("desktop", f"no connection to the X server: {error}") from error
+
+    async def close(self) -> None:
+        await self._machine.kill(self._process, 15)
+        if await self._machine.wait(self._process, 5) is None:
+            await self._machine.kill(self._process)
+            await self._machine.wait(self._process, 5)
+
+
+def _octal(data: bytes) -> str:
+    return "".join(f"\\{byte:03o}" for byte in data)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""

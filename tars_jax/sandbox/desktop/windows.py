@@ -1,0 +1,86 @@
+"""The windows of a desktop, as the window manager knows them (EWMH): for verifiers and for the set-up of tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from Xlib import X, error
+from Xlib.protocol import event
+
+from tars_jax.sandbox.desktop.connection import Connection
+
+BY_A_PAGER = 2  # who asks, of a message to the window manager
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    id: int
+    title: str
+    app: tuple[str, str]  # WM_CLASS: (name of the instance, name of the class)
+    process: int | None  # id inside, if the program says it
+    x: int  # of the content, in pixels of the screen
+    y: int
+    width: int
+    height: int
+    active: bool
+
+
+class Windows:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def list(self) -> list[Window]:
+        """Top-level windows, those opened first before others. One that closes meanwhile is left out."""
+        root = self._connection.root
+        active = self._property(root, "_NET_ACTIVE_WINDOW") or [0]
+        found = []
+        for number in self._property(root, "_NET_CLIENT_LIST") or []:
+            try:
+                found.append(self._window(number, number == active[0]))
+            except error.XError:
+                continue
+        return found
+
+    def managed(self) -> bool:
+        """Whether a window manager runs."""
+        return bool(self._property(self._connection.root, "_NET_SUPPORTING_WM_CHECK"))
+
+    def activate(self, number: int) -> None:
+        self._ask(number, "_NET_ACTIVE_WINDOW", BY_A_PAGER, X.CurrentTime)
+
+    def close(self, number: int) -> None:
+        """Asks a window to close; its program may ask the user first."""
+        self._ask(number, "_NET_CLOSE_WINDOW", X.CurrentTime, BY_A_PAGER)
+
+    def _window(self, number: int, active: bool) -> Window:
+        window = self._connection.display.create_resource_object("window", number)
+        shape = window.get_geometry()
+        place = self._connection.root.translate_coords(window, 0, 0)
+        title = self._property(window, "_NET_WM_NAME") or self._property(window, "WM_NAME") or b""
+        process = self._property(window, "_NET_WM_PID")
+        names = [name.decode("utf-8", "replace") for name in bytes(self._property(window, "WM_CLASS") or b"").split(b"\0")]
+        return Window(
+            number, bytes(title).decode("utf-8", "replace"), (names[0], names[1] if len(names) > 1 else ""),
+            int(process[0]) if process else None, place.x, place.y, shape.width, shape.height, active,
+        )  # fmt: skip
+
+    def _property(self, window: Any, name: str) -> Any:
+        found = window.get_full_property(self._connection.display.get_atom(name), X.AnyPropertyType)
+        return found.value if found is not None else None
+
+    def _ask(self, number: int, message: str, *values: int) -> None:
+        shown, root = self._connection.display, self._connection.root
+        data = (32, [*values, *[0] * (5 - len(values))])
+        root.send_event(
+            event.ClientMessage(window=number, client_type=shown.get_atom(message), data=data),
+            event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask,
+        )
+        shown.flush()
+
+
+def paint_root(connection: Connection, pixel: int) -> None:
+    """Gives the screen behind all windows one color, 0xRRGGBB."""
+    connection.root.change_attributes(background_pixel=pixel)
+    connection.root.clear_area(0, 0, 0, 0)
+    connection.display.flush()
