@@ -44,7 +44,7 @@ class _Connect:
         return system.get_auth(connected, name, kind, host, number)
 
 
-protocol.connect = _Connect()  # type: ignore[assignment]
+vars(protocol)["connect"] = _Connect()  # where its Display looks for a socket
 
 
 class Connection:

@@ -27,7 +27,6 @@ from tars_jax.sandbox.desktop.windows import Window, Windows, paint_root
 
 T = TypeVar("T")
 
-WINDOW_MANAGER = "openbox"
 CALL_S = 30.0  # beyond the time that a call waits by itself
 POLL_S = 0.02
 # Programs keep their settings in memory and ask no service of a session that a desktop does not have.
@@ -35,6 +34,16 @@ ENVIRONMENT = {
     "GSETTINGS_BACKEND": "memory", "GTK_USE_PORTAL": "0", "NO_AT_BRIDGE": "1", "GTK_IM_MODULE": "gtk-im-context-simple",
     "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "QT_QPA_PLATFORM": "xcb", "XDG_CURRENT_DESKTOP": "Openbox",
 }  # fmt: skip
+# A menu closes when the button is let go this long after it opened, which a busy machine takes to open one.
+START_WINDOW_MANAGER = r"""
+command -v openbox >/dev/null || exit 127
+printf %s "$1" >"$DESKTOP_FOLDER/menu.xml"
+menu=$(printf %s "$DESKTOP_FOLDER/menu.xml" | sed 's/[&|\\]/\\&/g')
+sed -e 's|<hideDelay>[0-9]*</hideDelay>|<hideDelay>5000</hideDelay>|; /debian-menu/d' \
+    -e "s|<file>menu.xml</file>|<file>$menu</file>|" \
+    /etc/xdg/openbox/rc.xml >"$DESKTOP_FOLDER/rc.xml" || exit 1
+exec openbox --config-file "$DESKTOP_FOLDER/rc.xml" --startup "sh -c 'touch \"\$DESKTOP_FOLDER/ready\"'"
+"""
 SHELL_FIND = 'for name in "$@"; do command -v "$name" >/dev/null 2>&1 && printf "%s\\n" "$name"; done; true'
 
 
@@ -78,7 +87,9 @@ class Desktop:
         self.applications: dict[str, Sequence[str]] = {}  # those that are installed: name -> command
 
     @classmethod
-    async def start(cls, machine: Machine, config: DesktopConfig | None = None, *, folder: str | None = None) -> Desktop:
+    async def start(
+        cls, machine: Machine, config: DesktopConfig | None = None, *, folder: str | None = None
+    ) -> Desktop:
         """Starts an X server and a window manager, and connects to them.
 
         Args:
@@ -250,17 +261,16 @@ class Desktop:
                 self.applications[name] = installed[0]
 
     async def _start_window_manager(self, folder: str) -> None:
-        script = f'command -v {WINDOW_MANAGER} >/dev/null || exit {NOT_FOUND}; ' \
-            'mkdir -p "$XDG_CONFIG_HOME/openbox" && printf %s "$1" >"$XDG_CONFIG_HOME/openbox/menu.xml"; ' \
-            f'unset XDG_CONFIG_HOME_SAVED; exec {WINDOW_MANAGER}'
-        env = {**self.env, "XDG_CONFIG_HOME": f"{folder}/config"}
-        process = await self.machine.start(["sh", "-c", script, "sh", menu(self.applications)], env=env)
+        env = {**self.env, "DESKTOP_FOLDER": folder}
+        script = ["sh", "-c", START_WINDOW_MANAGER, "sh", menu(self.applications)]
+        process = await self.machine.start(script, env=env)
         self._started.append(process)
         end = asyncio.get_running_loop().time() + CALL_S
-        while not await self._call(lambda: self._here.windows.managed()):
+        # It says so itself: its properties are there before it takes a click.
+        while not self.machine.host_path(f"{folder}/ready").exists():
             status = await self.machine.wait(process, POLL_S / 4)
             if status == NOT_FOUND:
-                raise InputError(f"desktop must have a window manager, and {WINDOW_MANAGER} is not installed; {INSTALL}")
+                raise InputError(f"desktop must have a window manager, and openbox is not installed; {INSTALL}")
             if status is not None or asyncio.get_running_loop().time() > end:
                 raise SandboxFailure("desktop", f"the window manager did not come up; status {status}")
 

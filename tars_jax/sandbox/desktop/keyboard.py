@@ -21,7 +21,7 @@ KEYSYMS = {
     "PrintScreen": XK.XK_Print, **{f"F{n}": getattr(XK, f"XK_F{n}") for n in range(1, 13)},
 }  # fmt: skip
 CONTROLS = {"\n": XK.XK_Return, "\r": XK.XK_Return, "\t": XK.XK_Tab, "\b": XK.XK_BackSpace, "\x1b": XK.XK_Escape}
-SETTLED_S = 0.15  # after which programs have read a changed key
+SETTLED_S = 0.5  # after which programs have read what was typed
 
 
 def keysym(character: str) -> int:
@@ -39,18 +39,18 @@ class Keyboard:
 
     def __init__(self, shown: display.Display) -> None:
         self._display = shown
-        first, last = shown.display.info.min_keycode, shown.display.info.max_keycode
-        mapping = shown.get_keyboard_mapping(first, last - first + 1)
-        self._width = max(len(symbols) for symbols in mapping)
+        self._first, last = shown.display.info.min_keycode, shown.display.info.max_keycode
+        mapping = [list(symbols) for symbols in shown.get_keyboard_mapping(self._first, last - self._first + 1)]
+        width = max(len(symbols) for symbols in mapping)
+        self._mapping = [symbols + [0] * (width - len(symbols)) for symbols in mapping]
         self._keys: dict[int, tuple[int, bool]] = {}  # keysym -> (keycode, with shift)
-        spare = []
-        for code, symbols in enumerate(mapping, first):
-            if not any(symbols):
-                spare.append(code)
+        for code, symbols in enumerate(self._mapping, self._first):
             for level, symbol in enumerate(symbols[:2]):
                 if symbol:
                     self._keys.setdefault(symbol, (code, level == 1))
-        self._spare: OrderedDict[int, tuple[int, float]] = OrderedDict((code, (0, 0.0)) for code in spare)
+        spare = [code for code, symbols in enumerate(self._mapping, self._first) if not any(symbols)]
+        self._borrowed = OrderedDict((-code, code) for code in spare)  # keysym -> keycode, longest unused first
+        self._changed = 0.0  # when a key that is in use was last changed
         self.shift = self.code("Shift")
 
     def code(self, key: str) -> int:
@@ -66,27 +66,35 @@ class Keyboard:
     def strokes(self, text: str) -> Iterator[tuple[int, bool]]:
         """(keycode, with shift) of each character. The keymap may change between two that are asked for."""
         locked = bool(self._display.screen().root.query_pointer().mask & X.LockMask)
-        for character in text:
-            symbol = keysym(character)
-            code, shifted = self._keys.get(symbol) or (self._borrowed(symbol), False)
-            yield code, shifted != (locked and character.isascii() and character.isalpha())
+        symbols = [keysym(character) for character in text]
+        for place, (character, symbol) in enumerate(zip(text, symbols, strict=True)):
+            if symbol in self._keys:
+                code, shifted = self._keys[symbol]
+                yield code, shifted != (locked and character.isascii() and character.isalpha())
+            else:
+                if symbol not in self._borrowed:
+                    self._borrow(symbols[place:])
+                yield self._borrowed[symbol], False
 
-    def _borrowed(self, symbol: int) -> int:
-        """A keycode that nobody uses and types `symbol` from now on: the one that was used longest ago.
+    def _borrow(self, symbols: list[int]) -> None:
+        """Has the spare keycodes type the next symbols that no key types, as many as there are keycodes for.
 
-        Programs read a changed keymap when they hear of it. A key is changed again only when they have had the time,
-        or they would take the later character for the earlier one.
+        All are changed at once, since each change has every program read the keymap again. What was typed before is
+        given time first: a program that comes to it only after the change would take one character for another.
         """
-        for code, (known, _) in self._spare.items():
-            if known == symbol:
-                self._spare[code] = (symbol, time.monotonic())
-                self._spare.move_to_end(code)
-                return code
-        code, (_, used) = next(iter(self._spare.items()))
-        if (left := used + SETTLED_S - time.monotonic()) > 0:
+        wanted = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._keys][: len(self._borrowed)]
+        for symbol in wanted:
+            if symbol in self._borrowed:
+                self._borrowed.move_to_end(symbol)
+        if (left := self._changed + SETTLED_S - time.monotonic()) > 0:
             self._display.flush()
             time.sleep(left)
-        self._display.change_keyboard_mapping(code, [[symbol] * self._width])
-        self._spare[code] = (symbol, time.monotonic())
-        self._spare.move_to_end(code)
-        return code
+        for symbol in wanted:
+            if symbol not in self._borrowed:
+                _, code = self._borrowed.popitem(last=False)
+                self._borrowed[symbol] = code
+                self._mapping[code - self._first] = [symbol] * len(self._mapping[0])
+        codes = sorted(self._borrowed.values())
+        rows = self._mapping[codes[0] - self._first : codes[-1] - self._first + 1]
+        self._display.change_keyboard_mapping(codes[0], rows)
+        self._changed = time.monotonic()

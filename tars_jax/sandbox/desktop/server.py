@@ -51,7 +51,9 @@ class XServer:
             if (status := await machine.wait(process, POLL_S)) is not None:
                 if status == NOT_FOUND:
                     raise InputError(f"desktop must have an X server, and Xvfb is not installed; {INSTALL}")
-                raise SandboxFailure("desktop", f"the X server ended with status {status}: {_read(machine.host_path(log))[-500:]}")
+                raise SandboxFailure(
+                    "desktop", f"the X server ended with status {status}: {_read(machine.host_path(log))[-500:]}"
+                )
             if asyncio.get_running_loop().time() > end:
                 await machine.kill(process)
                 raise SandboxFailure("desktop", f"the X server was not ready within {START_S:g} s")

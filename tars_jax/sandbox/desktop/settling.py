@@ -7,7 +7,7 @@ import select
 import time
 
 import numpy as np
-from Xlib.ext import damage, xfixes
+from Xlib.ext import damage
 
 from tars_jax import InputError
 from tars_jax.sandbox.desktop.connection import Connection
@@ -22,7 +22,7 @@ SAMPLE_S = 0.06  # between them
 class Settle:
     """How long to wait for the effect of an action, in milliseconds of real time."""
 
-    first_ms: float = 100.0  # for a first change; without one the action has no effect that shows
+    first_ms: float = 200.0  # for a first change; without one the action has no effect that shows
     quiet_ms: float = 25.0  # without a further change, after which the screen has settled
     bound_ms: float = 2000.0  # at most, in all
 

@@ -42,10 +42,6 @@ class Windows:
                 continue
         return found
 
-    def managed(self) -> bool:
-        """Whether a window manager runs."""
-        return bool(self._property(self._connection.root, "_NET_SUPPORTING_WM_CHECK"))
-
     def activate(self, number: int) -> None:
         self._ask(number, "_NET_ACTIVE_WINDOW", BY_A_PAGER, X.CurrentTime)
 
@@ -59,7 +55,9 @@ class Windows:
         place = self._connection.root.translate_coords(window, 0, 0)
         title = self._property(window, "_NET_WM_NAME") or self._property(window, "WM_NAME") or b""
         process = self._property(window, "_NET_WM_PID")
-        names = [name.decode("utf-8", "replace") for name in bytes(self._property(window, "WM_CLASS") or b"").split(b"\0")]
+        names = [
+            name.decode("utf-8", "replace") for name in bytes(self._property(window, "WM_CLASS") or b"").split(b"\0")
+        ]
         return Window(
             number, bytes(title).decode("utf-8", "replace"), (names[0], names[1] if len(names) > 1 else ""),
             int(process[0]) if process else None, place.x, place.y, shape.width, shape.height, active,
