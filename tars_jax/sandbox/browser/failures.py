@@ -4,6 +4,7 @@ from __future__ import annotations
 
 FAILURES = (
     "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
+    "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
     "container", "desktop",
 )  # fmt: skip
 
