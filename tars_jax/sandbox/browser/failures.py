@@ -4,7 +4,6 @@ from __future__ import annotations
 
 FAILURES = (
     "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
-    "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
     "container", "desktop",
 )  # fmt: skip
 
