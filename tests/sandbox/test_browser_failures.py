@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import math
 import os
 import re
@@ -34,7 +35,7 @@ from tars_jax.sandbox.browser.reaper import marked_processes
 from tests.sandbox.conftest import crash_renderer
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
-CONFIG = BrowserConfig(browsers=2, pages_per_browser=2, call_timeout_s=2, screenshot="cdp")
+CONFIG = BrowserConfig(browsers=2, pages_per_browser=2, call_timeout_s=4, screenshot="cdp")
 AT_FIRST = 2  # launches for four pages
 
 
@@ -74,7 +75,7 @@ def test_time_that_was_asked_for_is_not_a_hang(laboratory: Any) -> None:
                            "addEventListener('mousemove', (event) => held = event.buttons)</script>")  # fmt: skip
 
     async def live() -> None:
-        async with BrowserManager(CONFIG) as manager:
+        async with BrowserManager(dataclasses.replace(CONFIG, call_timeout_s=2)) as manager:
             page = await manager.open_page(site)
             await page.start("0", seed=0)
             assert (await page.act([], advance_ms=3000, rate=1, read="ticks")).data == 30
@@ -89,7 +90,7 @@ def test_time_that_was_asked_for_is_not_a_hang(laboratory: Any) -> None:
 
 
 async def fails(call: Awaitable[Any], kind: str) -> None:
-    """Nobody waits for what has gone: calls here may take 2 s, on a machine that does nothing else."""
+    """Nobody waits for what has gone: calls here may take 4 s, on a machine that does nothing else."""
     with pytest.raises(SandboxFailure) as caught:
         async with asyncio.timeout(60):
             await call
