@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import dataclasses
 import itertools
-import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,12 +18,12 @@ from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.disks import make_disk
 from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
+from tars_jax.sandbox.computer.launching import Events, LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots, copy_upper
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
 
-LAUNCHER = Path(__file__).with_name("launcher") / "__main__.py"
 RUN, LOG = "/run/agent", "/run/agent/log"
 _START_S = 30.0  # of a container, on a machine with much else to do
 _NO_PROGRAM = ("FileNotFoundError", "PermissionError", "NotADirectoryError")
@@ -52,46 +48,41 @@ class NamespaceIsolation:
     def __init__(self, folder: Path) -> None:
         self._run = RunFolder(folder)
         self._numbers = itertools.count(1)
-        self._events: dict[str, _Events] = {}
+        self._launcher = LauncherProcess()
         self.snapshots = Snapshots(self._run.path / "snapshots")
         self._containers: dict[str, NamespaceContainer] = {}
-        self._gone = False
 
     async def start(self) -> None:
         """Raises OSError when the launcher does not start."""
         await asyncio.to_thread(make_base, self._run.path / "base")
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", str(LAUNCHER), str(self._run.path),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env={"PATH": os.defpath},
-        )  # fmt: skip
-        self._reader = asyncio.create_task(self._read_events())
+        await self._launcher.start(self._run.path)
 
     async def launch(self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None) -> Container:
         number = next(self._numbers)
         id, folder = f"{self._run.token}-{number}", self._run.path / str(number)
         group: ControlGroup | None = None
         descriptors: list[int] = []
-        events = self._events[id] = _Events()
+        events = self._launcher.new(id)
         try:
             for name in ("", "disk", "root"):
                 (folder / name).mkdir()
             group = ControlGroup(id, spec)
             disk = await asyncio.to_thread(make_disk, folder, spec.disk_mib)
             plan = self._plan(id, folder, spec, argv, group, disk, snapshot)
-            await self._send(plan)
+            await self._launcher.launch(plan)
             async with asyncio.timeout(_START_S):
                 pid = await asyncio.shield(events.ready)
                 for path in (f"/proc/{pid}/root", f"/proc/{pid}/fd/{events.disk}"):
                     descriptors.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-                await self._send({"go": id})
+                await self._launcher.let_go(id)
                 await asyncio.shield(events.started)
         except BaseException as error:
             for descriptor in descriptors:
                 os.close(descriptor)
             await asyncio.shield(self._give_up(id, folder, group))
-            if isinstance(error, _NotStarted) and str(error).startswith(_NO_PROGRAM):
+            if isinstance(error, NotStarted) and str(error).startswith(_NO_PROGRAM):
                 raise InputError(f"argv must name a program of the container; got {argv[0]!r}: {error}") from None
-            if isinstance(error, OSError | subprocess.CalledProcessError | _NotStarted | TimeoutError):
+            if isinstance(error, OSError | subprocess.CalledProcessError | NotStarted | TimeoutError):
                 raise SandboxFailure("container", f"it did not start: {error}") from error
             raise
         container = self._containers[id] = NamespaceContainer(self, id, spec, folder, group, pid, descriptors, plan)
@@ -115,61 +106,21 @@ class NamespaceIsolation:
             "shared_memory_mib": spec.shared_memory_mib, "cgroups": group.entrances, "rlimits": limits,
         }  # fmt: skip
 
-    async def end(self, id: str) -> None:
-        """Kills a container's processes and returns when they are gone."""
-        if id in self._events:
-            await self._send({"kill": id})
-            with contextlib.suppress(SandboxFailure):
-                await asyncio.shield(self._events[id].exited)
-
     async def _give_up(self, id: str, folder: Path, group: ControlGroup | None) -> None:
-        events = self._events[id]
-        if events.sent:
-            await self.end(id)
-        await self.remove(id, folder, group)
+        await self._launcher.end(id)
+        await self._remove(id, folder, group)
 
-    async def remove(self, id: str, folder: Path, group: ControlGroup | None) -> None:
-        self._events.pop(id, None)
+    async def close_container(self, container: NamespaceContainer, folder: Path, group: ControlGroup) -> None:
+        await self._give_up(container.id, folder, group)
+
+    async def _remove(self, id: str, folder: Path, group: ControlGroup | None) -> None:
         self._containers.pop(id, None)
         await asyncio.to_thread(_remove, folder, group)
-        if not self._gone:
-            await self._send({"forget": id})
+        await self._launcher.forget(id)
 
-    def events(self, id: str) -> _Events:
-        if id not in self._events:
-            raise SandboxFailure("container", f"{id} is closed")
-        return self._events[id]
-
-    async def _send(self, request: dict[str, Any]) -> None:
-        if self._gone or self._process.stdin is None:
-            raise SandboxFailure("container", "the launcher of containers is gone")
-        if "id" in request:
-            self._events[request["id"]].sent = True
-        with contextlib.suppress(ConnectionError):  # the reader of events notices
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            await self._process.stdin.drain()
-
-    async def _read_events(self) -> None:
-        assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
-            event = json.loads(line)
-            if "ready" in event:
-                self._events[event["ready"]].disk = event["disk"]
-                self._events[event["ready"]].ready.set_result(event["pid"])
-            elif "started" in event:
-                self._events[event["started"]].started.set_result(0)
-            elif "failed" in event:
-                events = self._events[event["failed"]]
-                for future in (events.ready, events.started):
-                    _refuse(future, _NotStarted(event["message"]))
-                if not event.get("exits", True):
-                    events.exited.set_result(127)
-            elif event["exited"] in self._events:
-                self._events[event["exited"]].exited.set_result(event["status"])
-        self._gone = True
-        for events in self._events.values():
-            for future in (events.ready, events.started, events.exited):
-                _refuse(future, SandboxFailure("container", "the launcher of containers is gone"))
+    def events(self, id: str) -> Events:
+        """Raises SandboxFailure for a container that is closed."""
+        return self._launcher.events(id)
 
     async def remove_snapshot(self, snapshot: Snapshot) -> None:
         used = [layer for container in self._containers.values() for layer in container.layers]
@@ -177,35 +128,8 @@ class NamespaceIsolation:
 
     async def close(self) -> None:
         await asyncio.gather(*(container.close() for container in list(self._containers.values())))
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        await self._process.wait()
-        await self._reader
+        await self._launcher.close()
         await asyncio.to_thread(self._run.close)
-
-
-@dataclasses.dataclass(eq=False)
-class _Events:
-    """What the launcher says about one container."""
-
-    sent: bool = False
-    disk: int = -1  # the first process's descriptor of the mounted disk, until its program begins
-
-    def __post_init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.ready: asyncio.Future[int] = loop.create_future()  # the first process, as this machine counts
-        self.started: asyncio.Future[int] = loop.create_future()
-        self.exited: asyncio.Future[int] = loop.create_future()  # its status
-
-
-class _NotStarted(Exception):
-    """The words of the process that was to become the container."""
-
-
-def _refuse(future: asyncio.Future[int], error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)
-        future.exception()  # nobody may be waiting
 
 
 def _remove(folder: Path, group: ControlGroup | None) -> None:
@@ -288,5 +212,4 @@ class NamespaceContainer:
             self._closed = True
             os.close(self._root)
             os.close(self._disk)
-            await self._isolation.end(self.id)
-            await self._isolation.remove(self.id, self._folder, self._group)
+            await self._isolation.close_container(self, self._folder, self._group)

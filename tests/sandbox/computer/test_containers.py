@@ -105,7 +105,7 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 async def live():
     isolation = await open_isolation(Path(sys.argv[1]), "namespaces")
     container = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", "setsid sleep 631 & sleep 631"])
-    print(isolation._process.pid, container.pid, flush=True)
+    print(isolation._launcher.pid, container.pid, flush=True)
     if sys.argv[2:]:
         await container.pause()
     await asyncio.sleep(600)

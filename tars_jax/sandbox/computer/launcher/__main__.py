@@ -3,10 +3,10 @@
     python -I -S __main__.py RUN_FOLDER       (standard input: a pipe that only the owner holds open)
 
 Reads requests, a JSON object a line: a container's plan (namespaces.py writes it), {"go": ID}, {"kill": ID},
-{"forget": ID} for one whose owner has removed what it had. Writes
-events: {"ready": ID, "pid": N, "disk": D} when all is there but the program, which waits for "go", D being the
-process's descriptor of the mounted disk; {"started": ID}; {"failed":
-ID, "message": TEXT}; {"exited": ID, "status": N}. A process that stays saves each container the start of a Python.
+{"forget": ID} for one whose owner has removed what it had. Writes events, such as {"event": "started", "id": ID}:
+"ready" with "pid" when all is there but the program, which waits for "go" ("disk" is that process's descriptor of the
+mounted disk); "started"; "failed" with "message"; "exited" with "status".
+A process that stays saves each container the start of a Python.
 When standard input closes, it kills what runs, and removes control groups and the folder.
 """
 
@@ -74,6 +74,7 @@ class Launcher:
         self._selector = selectors.DefaultSelector()
         self._plans: dict[str, dict[str, Any]] = {}  # of all whose owner has not removed what they had
         self._running: dict[int, dict[str, Any]] = {}  # plans by the host's id of the first process
+        self._results: dict[int, int] = {}  # pipes by first process, on which it says how its start went
         self._permissions: dict[str, int] = {}  # pipes by container, a byte of which lets its program begin
         self._pending = bytearray()  # of a request that has not come whole yet
 
@@ -109,7 +110,7 @@ class Launcher:
         except OSError as error:
             for descriptor in (result, report, permission, give):
                 os.close(descriptor)
-            say({"failed": plan["id"], "message": str(error), "exits": False})
+            say("failed", plan, message=str(error), has_process=False)
             return
         if pid == 0:
             try:
@@ -124,34 +125,40 @@ class Launcher:
         self._running[pid] = self._plans[plan["id"]] = plan
         self._permissions[plan["id"]] = give
         watch = os.pidfd_open(pid)
-        self._selector.register(result, selectors.EVENT_READ, lambda: self._read_result(result, pid, plan))
-        self._selector.register(watch, selectors.EVENT_READ, lambda: self._collect(watch, pid))
+        self._results[pid] = result
+        self._selector.register(result, selectors.EVENT_READ, lambda: self._read_result(pid, plan))
+        self._selector.register(watch, selectors.EVENT_READ, lambda: self._collect(watch, pid, plan))
 
     def _go(self, id: str) -> None:
         if give := self._permissions.pop(id, None):
             os.write(give, b"1")
             os.close(give)
 
-    def _read_result(self, result: int, pid: int, plan: dict[str, Any]) -> None:
+    def _read_result(self, pid: int, plan: dict[str, Any]) -> None:
+        if (result := self._results.get(pid)) is None:  # `_collect` was first
+            return
         message = os.read(result, 4096)
         if message.startswith(READY):
-            say({"ready": plan["id"], "pid": pid, "disk": int(message.removeprefix(READY))})
+            say("ready", plan, pid=pid, disk=int(message.removeprefix(READY)))
             return
+        del self._results[pid]
         self._selector.unregister(result)
         os.close(result)
         if message:
-            say({"failed": plan["id"], "message": message.decode(errors="replace")})
+            say("failed", plan, message=message.decode(errors="replace"), has_process=True)
         else:  # the program runs, which closed the other end
-            say({"started": plan["id"]})
+            say("started", plan)
 
-    def _collect(self, watch: int, pid: int) -> None:
+    def _collect(self, watch: int, pid: int, plan: dict[str, Any]) -> None:
+        while pid in self._results:  # an end is told after the beginning
+            self._read_result(pid, plan)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         self._selector.unregister(watch)
         os.close(watch)
-        plan = self._running.pop(pid)
+        del self._running[pid]
         if give := self._permissions.pop(plan["id"], None):
             os.close(give)
-        say({"exited": plan["id"], "status": status})
+        say("exited", plan, status=status)
 
     def _kill(self, id: str) -> None:
         for pid, plan in self._running.items():
@@ -192,9 +199,9 @@ def remove_group(path: str) -> None:
             time.sleep(0.01)
 
 
-def say(event: dict[str, Any]) -> None:
+def say(event: str, plan: dict[str, Any], **details: object) -> None:
     with contextlib.suppress(BrokenPipeError):
-        os.write(1, json.dumps(event).encode() + b"\n")
+        os.write(1, json.dumps({"event": event, "id": plan["id"], **details}).encode() + b"\n")
 
 
 if __name__ == "__main__":
