@@ -21,6 +21,21 @@ TITLES = {
     "terminal": "Terminal", "editor": "Text Editor", "files": "Files", "calculator": "Calculator",
     "office": "LibreOffice", "writer": "LibreOffice Writer", "calc": "LibreOffice Calc", "image_editor": "GIMP",
 }  # fmt: skip
+# what opens a file -> the ends of its name; any other file is the editor's
+OPENS = {
+    "office": (".odt", ".ods", ".odp", ".docx", ".doc", ".xlsx", ".xls", ".csv", ".pptx", ".ppt"),
+    "image_editor": (".png", ".jpg", ".jpeg", ".gif", ".xcf", ".webp", ".bmp"),
+    "files": ("/",),
+}
+
+
+def opener(path: str, installed: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """The command that shows a file, or a folder whose path ends in a slash. Raises InputError where none is there."""
+    names = [name for name, ends in OPENS.items() if path.lower().endswith(ends)]
+    name = names[0] if names else "editor"
+    if name not in installed:
+        raise InputError(f"{name} must be installed to open {path[:200]!r}; launch/desktop.sh says how")
+    return [*installed[name], path]
 
 
 def commands(application: str) -> Sequence[Sequence[str]]:

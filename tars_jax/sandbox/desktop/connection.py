@@ -1,4 +1,4 @@
-"""A connection to an X server whose socket is a file anywhere, as in a container's root: python-xlib over that file.
+"""A connection to an X server whose socket is a file anywhere, as in a container's root: python-xlib over that socket.
 
 A Connection belongs to one thread at a time. Its calls block; `cut` from another thread ends them.
 """
@@ -6,11 +6,9 @@ A Connection belongs to one thread at a time. Its calls block; `cut` from anothe
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import struct
 import threading
-from pathlib import Path
 from typing import Any
 
 from Xlib import display, error
@@ -50,9 +48,9 @@ vars(protocol)["connect"] = _Connect()  # where its Display looks for a socket
 class Connection:
     """An X display, and the means to leave it when the server does not answer."""
 
-    def __init__(self, path: Path, cookie: bytes) -> None:
-        """Raises one of GONE when nobody listens at the socket `path`, or the server refuses the cookie."""
-        self._socket = connect_unix(path)
+    def __init__(self, connected: socket.socket, cookie: bytes) -> None:
+        """Takes a socket to the server over. Raises one of GONE when the server refuses the cookie."""
+        self._socket = connected
         given = _Connect.given
         given.socket, given.cookie = self._socket, cookie
         try:
@@ -76,21 +74,6 @@ class Connection:
         with contextlib.suppress(*GONE):
             self.display.close()
         self._socket.close()
-
-
-def connect_unix(path: Path) -> socket.socket:
-    """A connection to a socket at a path of any length; the system's own limit is 107 bytes."""
-    connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
-        try:
-            connected.connect(f"/proc/self/fd/{folder}/{path.name}")
-        finally:
-            os.close(folder)
-    except BaseException:
-        connected.close()
-        raise
-    return connected
 
 
 def authority_entry(family: int, address: bytes, cookie: bytes) -> bytes:

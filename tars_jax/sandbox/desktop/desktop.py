@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from PIL import Image
 from Xlib import error
 
 from tars_jax import InputError
@@ -20,6 +20,7 @@ from tars_jax.sandbox.computer.machine import Machine
 from tars_jax.sandbox.desktop.applications import APPLICATIONS, commands, menu
 from tars_jax.sandbox.desktop.connection import GONE, Connection
 from tars_jax.sandbox.desktop.devices import Devices
+from tars_jax.sandbox.desktop.files import Inside
 from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer, Screenshot
 from tars_jax.sandbox.desktop.server import INSTALL, NOT_FOUND, XServer
 from tars_jax.sandbox.desktop.settling import Settle, Watch
@@ -79,11 +80,12 @@ class Desktop:
     Every call raises SandboxFailure of the kind "desktop" once the X server has died or does not answer.
     """
 
-    def __init__(self, machine: Machine, config: DesktopConfig, server: XServer) -> None:
-        self.machine, self.config, self._server = machine, config, server
+    def __init__(self, machine: Machine, config: DesktopConfig, server: XServer, inside: Inside) -> None:
+        self.machine, self.config, self.inside, self._server = machine, config, inside, server
         self._thread = ThreadPoolExecutor(1, "desktop")
         self._parts: _Parts | None = None
         self._started: list[int] = []
+        self._closed = False
         self.applications: dict[str, Sequence[str]] = {}  # those that are installed: name -> command
 
     @classmethod
@@ -99,8 +101,13 @@ class Desktop:
         """
         config = config or DesktopConfig()
         folder = folder or f"{machine.home}/.cache/desktop-{secrets.token_hex(4)}"
-        server = await XServer.start(machine, folder, (config.width, config.height))
-        desktop = cls(machine, config, server)
+        inside = Inside(machine)
+        try:
+            server = await XServer.start(machine, inside, folder, (config.width, config.height))
+        except BaseException:
+            inside.close()
+            raise
+        desktop = cls(machine, config, server, inside)
         try:
             desktop._parts = await desktop._call(desktop._connect, needs_parts=False)
             await desktop._find_applications()
@@ -116,6 +123,11 @@ class Desktop:
     def env(self) -> dict[str, str]:
         """The variables of programs that shall run on this desktop; shells of the session need them, too."""
         return {**ENVIRONMENT, **self._server.environment}
+
+    @property
+    def folder(self) -> str:
+        """Inside, for files of the desktop's own."""
+        return self._server.folder
 
     @property
     def size(self) -> tuple[int, int]:
@@ -166,6 +178,12 @@ class Desktop:
         """Asks a window to close; its program may first ask the user."""
         await self._call(lambda: self._here.windows.close(number))
 
+    async def set_wallpaper(self, image: Image.Image) -> None:
+        """Shows a picture behind all windows; it must have the size of the screen."""
+        if image.size != self.size:
+            raise InputError(f"wallpaper must have the size of the screen, {self.size}; got {image.size}")
+        await self._call(lambda: paint_root(self._here.connection, image))
+
     async def launch(
         self, application: str | Sequence[str], *arguments: str, window_s: float | None = 20.0, cwd: str | None = None
     ) -> int:
@@ -197,21 +215,26 @@ class Desktop:
             status = await self.machine.wait(process, POLL_S)
             if status is not None or asyncio.get_running_loop().time() > end:
                 what = f"ended with status {status}" if status is not None else f"opened none within {window_s:g} s"
-                raise InputError(f"application must open a window; {argv[0]!r} {what}: {await self._said(log)}")
+                said = self.inside.text(log).strip()[-400:] or "it said nothing"
+                raise InputError(f"application must open a window; {argv[0]!r} {what}: {said}")
         return process
 
     async def close(self) -> None:
         """Ends the applications that were started here, and the X server with all that is connected to it."""
+        if self._closed:
+            return
+        self._closed = True
         for process in self._started:
             await self.machine.kill(process)
         if self._parts is not None:
             self._parts.connection.cut()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
         await self._server.close()
         if self._parts is not None:
             self._parts.connection.close()
             self._parts.frames.close()
-            self._parts = None
+        self._parts = None
+        self.inside.close()
 
     @property
     def _here(self) -> _Parts:
@@ -220,7 +243,7 @@ class Desktop:
 
     def _connect(self) -> _Parts:
         connection = self._server.connect()
-        frames = FrameBuffer(self._server.frame_buffer)
+        frames = FrameBuffer(self._server.frame_buffer())
         cursor = Cursor(connection)
         return _Parts(
             connection, frames, cursor, Devices(connection), Watch(connection, frames, cursor), Windows(connection)
@@ -237,7 +260,7 @@ class Desktop:
         return Screenshot(image)
 
     async def _call(self, work: Callable[[], T], *, wait_ms: float = 0.0, needs_parts: bool = True) -> T:
-        if needs_parts and self._parts is None:
+        if self._closed or (needs_parts and self._parts is None):
             raise SandboxFailure("desktop", "it is closed")
         running = asyncio.get_running_loop().run_in_executor(self._thread, work)
         try:
@@ -254,7 +277,7 @@ class Desktop:
 
     async def _find_applications(self) -> None:
         programs = {command[0] for options in APPLICATIONS.values() for command in options}
-        found = set((await self._output(["sh", "-c", SHELL_FIND, "sh", *sorted(programs)])).split())
+        found = (await self._output(["sh", "-c", SHELL_FIND, "sh", *sorted(programs)])).split()
         for name, options in APPLICATIONS.items():
             installed = [command for command in options if command[0] in found]
             if installed:
@@ -267,33 +290,24 @@ class Desktop:
         self._started.append(process)
         end = asyncio.get_running_loop().time() + CALL_S
         # It says so itself: its properties are there before it takes a click.
-        while not self.machine.host_path(f"{folder}/ready").exists():
+        while not self._exists(f"{folder}/ready"):
             status = await self.machine.wait(process, POLL_S / 4)
             if status == NOT_FOUND:
                 raise InputError(f"desktop must have a window manager, and openbox is not installed; {INSTALL}")
             if status is not None or asyncio.get_running_loop().time() > end:
                 raise SandboxFailure("desktop", f"the window manager did not come up; status {status}")
 
-    async def _output(self, argv: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+    def _exists(self, path: str) -> bool:
+        try:
+            os.close(self.inside.open(path))
+        except OSError:
+            return False
+        return True
+
+    async def _output(self, argv: Sequence[str]) -> str:
         log = f"{self._server.folder}/output-{secrets.token_hex(4)}"
-        process = await self.machine.start(argv, env=env, output=log)
+        process = await self.machine.start(argv, output=log)
         if await self.machine.wait(process, CALL_S) is None:
             await self.machine.kill(process)
             raise SandboxFailure("desktop", f"{argv[0]} did not end within {CALL_S:g} s")
-        said = self._text(log)
-        with contextlib.suppress(OSError):
-            os.unlink(self.machine.host_path(log))
-        return said
-
-    async def _said(self, log: str) -> str:
-        return self._text(log).strip()[-400:] or "it said nothing"
-
-    def _text(self, log: str) -> str:
-        try:
-            file = os.open(self.machine.host_path(log), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            return ""
-        with os.fdopen(file, "rb") as opened:
-            size = os.fstat(file).st_size
-            opened.seek(max(0, size - 65536))
-            return opened.read(65536).decode("utf-8", "replace")
+        return self.inside.text(log)

@@ -6,7 +6,6 @@ import functools
 import io
 import os
 import struct
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -51,9 +50,9 @@ class FrameBuffer:
     the process that reads it.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Raises SandboxFailure for a file that is no such screen."""
-        self._file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    def __init__(self, file: int) -> None:
+        """Takes the open file over. Raises SandboxFailure for one that is no such screen."""
+        self._file = file
         header = os.pread(self._file, HEADER.size, 0)
         if len(header) < HEADER.size:
             raise SandboxFailure("desktop", "the X server's frame buffer has no header")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
-from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.machine import Machine
 from tars_jax.sandbox.desktop.connection import FAMILY_LOCAL, FAMILY_WILD, GONE, Connection, authority_entry
+from tars_jax.sandbox.desktop.files import Inside
 
 START_S, POLL_S = 20.0, 0.004
 SOCKETS = "/tmp/.X11-unix"
@@ -33,12 +32,12 @@ exec Xvfb -screen 0 "$3" -fbdir . -auth authority -nolisten tcp -noreset -dpi 96
 class XServer:
     """One X server, from its start on."""
 
-    def __init__(self, machine: Machine, folder: str, process: int, number: int, cookie: bytes) -> None:
-        self._machine, self._process, self._cookie = machine, process, cookie
+    def __init__(self, machine: Machine, inside: Inside, folder: str, process: int, number: int, cookie: bytes) -> None:
+        self._machine, self._inside, self._process, self._cookie = machine, inside, process, cookie
         self.folder, self.number = folder, number
 
     @classmethod
-    async def start(cls, machine: Machine, folder: str, size: tuple[int, int]) -> XServer:
+    async def start(cls, machine: Machine, inside: Inside, folder: str, size: tuple[int, int]) -> XServer:
         """Raises InputError where Xvfb is not installed, SandboxFailure for a server that does not come up."""
         cookie = secrets.token_bytes(16)
         wild = authority_entry(FAMILY_WILD, b"", cookie)
@@ -46,34 +45,35 @@ class XServer:
         script = ["sh", "-c", SCRIPT, "sh", folder, _octal(rest + wild), f"{size[0]}x{size[1]}x24"]
         log = f"/tmp/desktop-{secrets.token_hex(6)}.log"
         process = await machine.start(script, output=log)
-        display, end = machine.host_path(f"{folder}/display"), asyncio.get_running_loop().time() + START_S
-        while not (number := _read(display)).endswith("\n"):
+        end = asyncio.get_running_loop().time() + START_S
+        while not (number := inside.text(f"{folder}/display")).endswith("\n"):
             if (status := await machine.wait(process, POLL_S)) is not None:
                 if status == NOT_FOUND:
                     raise InputError(f"desktop must have an X server, and Xvfb is not installed; {INSTALL}")
-                raise SandboxFailure(
-                    "desktop", f"the X server ended with status {status}: {_read(machine.host_path(log))[-500:]}"
-                )
+                raise SandboxFailure("desktop", f"the X server ended with status {status}: {inside.text(log)[-500:]}")
             if asyncio.get_running_loop().time() > end:
                 await machine.kill(process)
                 raise SandboxFailure("desktop", f"the X server was not ready within {START_S:g} s")
-        with contextlib.suppress(OSError):
-            machine.host_path(log).unlink()
-        return cls(machine, folder, process, int(number), cookie)
+        if not number.strip().isdigit():
+            raise SandboxFailure("desktop", f"the X server must say its display's number; got {number[:80]!r}")
+        return cls(machine, inside, folder, process, int(number), cookie)
 
     @property
     def environment(self) -> dict[str, str]:
         """What programs need to find the display."""
         return {"DISPLAY": f":{self.number}", "XAUTHORITY": f"{self.folder}/authority", "XDG_SESSION_TYPE": "x11"}
 
-    @property
-    def frame_buffer(self) -> Path:
-        return self._machine.host_path(f"{self.folder}/Xvfb_screen0")
+    def frame_buffer(self) -> int:
+        """A descriptor of the file that holds the screen."""
+        try:
+            return self._inside.open(f"{self.folder}/Xvfb_screen0")
+        except OSError as error:
+            raise SandboxFailure("desktop", f"the X server's frame buffer cannot be read: {error}") from error
 
     def connect(self) -> Connection:
         """A connection of its own. Blocks. Raises SandboxFailure when the server is gone."""
         try:
-            return Connection(self._machine.host_path(f"{SOCKETS}/X{self.number}"), self._cookie)
+            return Connection(self._inside.connect(f"{SOCKETS}/X{self.number}"), self._cookie)
         except GONE as error:
             raise SandboxFailure("desktop", f"no connection to the X server: {error}") from error
 
@@ -86,10 +86,3 @@ class XServer:
 
 def _octal(data: bytes) -> str:
     return "".join(f"\\{byte:03o}" for byte in data)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from PIL import Image
 from Xlib import X, error
 from Xlib.protocol import event
 
 from tars_jax.sandbox.desktop.connection import Connection
 
+LARGEST_REQUEST = 200_000  # bytes of a picture in one request; the protocol's own limit is 262140
 BY_A_PAGER = 2  # who asks, of a message to the window manager
 
 
@@ -77,8 +79,24 @@ class Windows:
         shown.flush()
 
 
-def paint_root(connection: Connection, pixel: int) -> None:
-    """Gives the screen behind all windows one color, 0xRRGGBB."""
-    connection.root.change_attributes(background_pixel=pixel)
-    connection.root.clear_area(0, 0, 0, 0)
+def paint_root(connection: Connection, paint: int | Image.Image) -> None:
+    """Gives the screen behind all windows one color, 0xRRGGBB, or a picture of the screen's size."""
+    root = connection.root
+    if isinstance(paint, int):
+        root.change_attributes(background_pixel=paint)
+    else:
+        width, height = paint.size
+        pixmap = root.create_pixmap(width, height, connection.screen.root_depth)
+        context = pixmap.create_gc()
+        rows = max(1, LARGEST_REQUEST // (4 * width))
+        for top in range(0, height, rows):
+            part = paint.crop((0, top, width, min(top + rows, height)))
+            pixmap.put_image(
+                context, 0, top, width, part.height, X.ZPixmap, connection.screen.root_depth, 0,
+                part.convert("RGBX").tobytes("raw", "BGRX"),
+            )  # fmt: skip
+        root.change_attributes(background_pixmap=pixmap)
+        context.free()
+        pixmap.free()
+    root.clear_area(0, 0, 0, 0)
     connection.display.flush()

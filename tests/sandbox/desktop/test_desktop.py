@@ -146,7 +146,7 @@ def test_a_frame_buffer_that_was_cut_short_is_a_failure(room: Room, tmp_path: Pa
     async def live() -> None:
         machine = ThisMachine(tmp_path)
         desktop = await Desktop.start(machine)
-        os.truncate(desktop._server.frame_buffer, 4096)
+        os.truncate(Path(desktop.env["XAUTHORITY"]).parent / "Xvfb_screen0", 4096)
         with pytest.raises(SandboxFailure, match="frame buffer was cut short"):
             await desktop.screenshot()
         await desktop.close()

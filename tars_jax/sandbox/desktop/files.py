@@ -1,0 +1,62 @@
+"""Files and sockets of the inside as this process opens them: no symbolic link of the inside leads it elsewhere."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+
+from tars_jax.sandbox.computer.launcher.syscalls import open_inside
+from tars_jax.sandbox.computer.machine import Machine
+
+
+class Inside:
+    """The root of a machine. Every path is resolved as a program of the inside would."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._root = os.open(machine.host_path("/"), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def open(self, path: str) -> int:
+        """A descriptor to read a regular file. Raises OSError."""
+        descriptor = open_inside(self._root, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+        raise OSError(f"{path} must be a regular file")
+
+    def read(self, path: str, limit: int = 1 << 20, *, end: bool = False) -> bytes:
+        """At most `limit` bytes from the beginning of a file, or from its end. Raises OSError."""
+        with open(self.open(path), "rb") as file:
+            if end:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - limit))
+            return file.read(limit)
+
+    def text(self, path: str, *, limit: int = 1 << 16) -> str:
+        """The end of a file, as far as it can be read."""
+        try:
+            return self.read(path, limit, end=True).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def create(self, path: str, data: bytes) -> None:
+        """Writes a new file, which every program of the inside may read. Raises OSError, also where there is one."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with open(open_inside(self._root, path, flags), "wb") as file:
+            os.fchmod(file.fileno(), 0o644)
+            file.write(data)
+
+    def connect(self, path: str) -> socket.socket:
+        """A connection to a unix socket; its path may be of any length. Raises OSError."""
+        descriptor = open_inside(self._root, path, os.O_PATH)
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connected.connect(f"/proc/self/fd/{descriptor}")
+        except BaseException:
+            connected.close()
+            raise
+        finally:
+            os.close(descriptor)
+        return connected
+
+    def close(self) -> None:
+        os.close(self._root)

@@ -1,0 +1,137 @@
+"""What OSWorld's guest server does inside: programs run to their end, files and folders read and written."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import posixpath
+import secrets
+import shlex
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.desktop.desktop import Desktop
+
+MOST_OUTPUT = 16 << 20  # bytes of stdout, and of stderr
+MOST_FILE = 256 << 20
+NOT_FOUND = 127  # a shell's exit status for a program that is not there
+RUN = 'out=$1; shift; "$@" >"$out.stdout" 2>"$out.stderr"'
+# $1 the file, $2 a copy of at most $3 bytes
+COPY = 'test -f "$1" && head -c "$3" -- "$1" >"$2"'
+PUT = 'mkdir -p -- "$(dirname -- "$1")" && cat -- "$2" >"$1"'
+LIST = 'cd -- "$1" && find . -mindepth 1 -printf "%y\\t%P\\0" | head -c 4000000'
+
+
+class CommandFailed(Exception):
+    """A command could not be run at all, or not to its end. A client of OSWorld's may ask again."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ran:
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+class Commands:
+    """Programs on a desktop, with its display in their environment."""
+
+    def __init__(self, desktop: Desktop) -> None:
+        self._desktop, self._machine = desktop, desktop.machine
+
+    def argv(self, command: Any, shell: bool) -> list[str]:
+        """A request's command as a list. Raises InputError for what is none."""
+        if isinstance(command, str) and command.strip():
+            if shell:
+                return ["sh", "-c", command]
+            try:
+                command = shlex.split(command)
+            except ValueError as error:
+                raise InputError(f"command must have closed quotes; got {command[:200]!r}") from error
+        if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
+            raise InputError(f"command must be a text or a list of texts; got {str(command)[:200]!r}")
+        words = [self.expanded(word) for word in command]
+        return ["sh", "-c", words[0], "sh", *words[1:]] if shell else words
+
+    async def run(self, argv: list[str], *, timeout_s: float, cwd: str | None = None) -> Ran:
+        """Raises CommandFailed for a program that is not there, or that is still running after `timeout_s`."""
+        out = self._scratch()
+        try:
+            process = await self._machine.start(
+                ["sh", "-c", RUN, "sh", out, *argv], env=self._desktop.env, cwd=cwd
+            )  # fmt: skip
+            status = await self._machine.wait(process, timeout_s)
+            if status is None:
+                await self._machine.kill(process)
+                raise CommandFailed(f"the command was still running after {timeout_s:g} seconds")
+            ran = Ran(status, self._read(f"{out}.stdout"), self._read(f"{out}.stderr"))
+        finally:
+            await self._remove(f"{out}.stdout", f"{out}.stderr")
+        if status == NOT_FOUND and b"not found" in ran.stderr and argv[0] != "sh":
+            raise CommandFailed(f"there is no program {argv[0]!r}")
+        return ran
+
+    async def start(self, argv: list[str]) -> None:
+        """Raises InputError for a program that cannot be started."""
+        await self._desktop.launch(argv, window_s=None)
+
+    async def read_file(self, path: str) -> bytes | None:
+        """None: there is no such file, or it cannot be read."""
+        copy = self._scratch()
+        try:
+            ran = await self.run(["sh", "-c", COPY, "sh", self.expanded(path), copy, str(MOST_FILE + 1)], timeout_s=120)
+            if ran.status:
+                return None
+            data = self._desktop.inside.read(copy, MOST_FILE + 1)
+        finally:
+            await self._remove(copy)
+        if len(data) > MOST_FILE:
+            raise CommandFailed(f"the file is larger than {MOST_FILE} bytes, which is the most that is sent")
+        return data
+
+    async def write_file(self, path: str, data: bytes) -> None:
+        """Writes a file and the folders that it lies in. Raises CommandFailed where that cannot be."""
+        staged = self._scratch()
+        try:
+            self._desktop.inside.create(staged, data)
+            ran = await self.run(["sh", "-c", PUT, "sh", self.expanded(path), staged], timeout_s=120)
+        finally:
+            await self._remove(staged)
+        if ran.status:
+            raise CommandFailed(f"{path} cannot be written: {ran.stderr.decode('utf-8', 'replace').strip()[:200]}")
+
+    async def tree(self, path: str) -> dict[str, Any] | None:
+        """A folder and what lies below it as OSWorld nests it; None where there is no such folder."""
+        path = self.expanded(path)
+        ran = await self.run(["sh", "-c", LIST, "sh", path], timeout_s=60)
+        if ran.status:
+            return None
+        top: dict[str, Any] = {"type": "directory", "name": posixpath.basename(path.rstrip("/")) or "/", "children": []}
+        folders = {"": top}
+        for entry in ran.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+            kind, _, name = entry.partition("\t")
+            parent, _, last = name.rpartition("/")
+            node: dict[str, Any] = {"type": "directory" if kind == "d" else "file"}
+            node["name"] = last.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            if kind == "d":
+                node["children"] = []
+                folders[name] = node
+            folders[parent]["children"].append(node)
+        return top
+
+    def expanded(self, word: str) -> str:
+        """A path that may begin with ~, the home of the inside."""
+        return self._machine.home + word[1:] if word == "~" or word.startswith("~/") else word
+
+    def _scratch(self) -> str:
+        return f"{self._desktop.folder}/scratch-{secrets.token_hex(8)}"
+
+    def _read(self, path: str) -> bytes:
+        try:
+            return self._desktop.inside.read(path, MOST_OUTPUT)
+        except OSError:
+            return b""
+
+    async def _remove(self, *paths: str) -> None:
+        with contextlib.suppress(InputError):
+            await self._machine.wait(await self._machine.start(["rm", "-f", *paths]), 10)
