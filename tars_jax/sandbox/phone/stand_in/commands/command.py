@@ -1,0 +1,35 @@
+"""What a command of the stand-in's shell is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from tars_jax.sandbox.phone.stand_in.device import Device
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """What a command wrote, and its exit status."""
+
+    stdout: bytes = b""
+    stderr: bytes = b""
+    status: int = 0
+
+
+# Takes the device, the words behind its name, and its input. Raises InputError, or OSError of a file.
+Command = Callable[[Device, list[str], bytes], Output]
+
+
+def said(text: str, status: int = 0) -> Output:
+    """Text and a newline."""
+    return Output(f"{text}\n".encode(), b"", status)
+
+
+def failed(text: str, status: int = 1) -> Output:
+    return Output(b"", f"{text}\n".encode(), status)
+
+
+def option(args: list[str], name: str) -> str | None:
+    """The word behind `name`."""
+    return args[args.index(name) + 1] if name in args[:-1] else None
