@@ -14,18 +14,16 @@ from PIL import Image
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in import keyboard, tables
 from tars_jax.sandbox.phone.stand_in.apps import APPS, App, Home
-from tars_jax.sandbox.phone.stand_in.drawing import Canvas
 from tars_jax.sandbox.phone.stand_in.layout import Layout
 from tars_jax.sandbox.phone.stand_in.recents import recent_cards
+from tars_jax.sandbox.phone.stand_in.screen_image import NAVIGATION, STATUS, draw_screen
 from tars_jax.sandbox.phone.stand_in.storage import Storage
-from tars_jax.sandbox.phone.stand_in.widgets import Box, TextField, Widget
+from tars_jax.sandbox.phone.stand_in.widgets import Box, TextField, Touch, Widget
 
 START = datetime.datetime(2025, 10, 15, 15, 34, tzinfo=datetime.UTC)  # AndroidWorld's day
 INPUT_MS = 250
 HOLD_MS = 400  # a finger that stays down so long holds
 SLOP = 8.0  # dp; a finger that moves less does not drag
-STATUS, NAVIGATION = 24.0, 40.0  # dp, of the two bars
-WALLPAPERS = ("#26415e", "#4a3158", "#2f4f43", "#5a3a33", "#334155")
 TEXT_LIMIT = 20_000  # characters in a field
 SMALLEST, LARGEST = 160, 4096  # pixels of a side
 
@@ -89,6 +87,10 @@ class Device:
     def front(self) -> App:
         return self._tasks[-1]
 
+    @property
+    def shows_home(self) -> bool:
+        return self.front is self.home and not self._recents
+
     def open(self, package: str, *, fresh: bool = False) -> None:
         """Brings an app to the front, on the page it had; on its first page when `fresh`."""
         app = self.find(package)
@@ -137,11 +139,15 @@ class Device:
         width, height = (side / self.scale for side in self.size)
         bottom = height - NAVIGATION
         app = self.front
-        typing = app.focus is not None and not self._recents
+        # The ADB keyboard, where it is in use, shows no keys.
+        own = self.setting("secure", "default_input_method") != tables.ADB_KEYBOARD
+        typing = app.focus is not None and not self._recents and own
         keys = min(keyboard.HEIGHT, (bottom - STATUS) * 0.6) if typing else 0.0
         layout = Layout(width, bottom - keys - STATUS, app.scroll)
         if self._recents:
-            recent_cards(layout, [task for task in reversed(self._tasks) if task is not self.home], self.open, self.stop)
+            recent_cards(
+                layout, [task for task in reversed(self._tasks) if task is not self.home], self.open, self.stop
+            )
         else:
             app.build(layout)
         app.scroll = min(app.scroll, layout.most_scroll)
@@ -152,33 +158,24 @@ class Device:
         third = width / 3
         for index, (name, key) in enumerate((("back", "BACK"), ("home", "HOME"), ("recents", "APP_SWITCH"))):
             box = Box(index * third, bottom, (index + 1) * third, height)
-            found.append(Widget("label", name, box, box, tap=lambda key=key: self.press(key)))
+            found.append(Widget("label", name, box, box, tap=self._presses(key)))
         return found
+
+    def _presses(self, key: str) -> Touch:
+        return lambda: self.press(key)
 
     def screenshot(self) -> Image.Image:
         """RGB, of `size`."""
-        widgets = self.widgets()
-        dark = self.setting("secure", "ui_night_mode") == "2"
-        wall = WALLPAPERS[self.seed % len(WALLPAPERS)] if self.front is self.home and not self._recents else ""
-        canvas = Canvas(*self.size, self.scale, dark=dark, back=wall)
-        canvas.draw(widgets[:-3])
-        width, height = (side / self.scale for side in self.size)
-        color = "#ffffff" if wall else canvas.colors["dim"]
-        bar = Box(0, 0, width, STATUS)
-        hours = "%H:%M" if self.setting("system", "time_12_24") == "24" else "%I:%M %p"
-        canvas.text(Box(12, 0, width, STATUS), self.date().strftime(hours).lstrip("0"), 12, color, "lm")
-        signs = [sign for name, sign in tables.SIGNS if self.setting("global", name) not in ("0", "")]
-        canvas.text(Box(width - 130, bar.top, width - 8, bar.bottom), "  ".join([*signs, "stand-in"]), 11, color)
-        for widget, sign in zip(widgets[-3:], ("◁", "○", "□"), strict=True):
-            canvas.text(widget.box, sign, 16, color)
-        return canvas.image
+        return draw_screen(self)
 
     def date(self) -> datetime.datetime:
         return datetime.datetime.fromtimestamp(self._now / 1000, datetime.UTC)
 
     # What a finger does. Lengths in pixels.
 
-    def touch(self, start: tuple[float, float], end: tuple[float, float], milliseconds: int, *, drag: bool = False) -> None:
+    def touch(
+        self, start: tuple[float, float], end: tuple[float, float], milliseconds: int, *, drag: bool = False
+    ) -> None:
         """A finger goes down at `start`, stays `milliseconds`, and goes up at `end`.
 
         A short one on one spot taps, a long one holds; one that moves scrolls what lies below it, or moves a slider;
@@ -261,7 +258,7 @@ class Device:
             self.widgets()
             self.front.scroll = max(0.0, min(self._most_scroll, self.front.scroll + step))
         elif key in ("VOLUME_UP", "VOLUME_DOWN"):
-            volume = int(self.setting("system", "volume_music") or 0) + (1 if key == "VOLUME_UP" else -1)
+            volume = _number(self.setting("system", "volume_music")) + (1 if key == "VOLUME_UP" else -1)
             self.put_setting("system", "volume_music", str(max(0, min(15, volume))))
 
     def _back(self) -> None:
@@ -274,3 +271,7 @@ class Device:
             self._tasks.remove(self.front)
             if self.front is not self.home:  # Back out of an app leads home, not to the app before it
                 self.press("HOME")
+
+
+def _number(value: str) -> int:
+    return int(value) if value.isascii() and value.isdigit() else 0

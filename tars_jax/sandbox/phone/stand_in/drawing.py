@@ -65,7 +65,10 @@ class Canvas:
         left, top, right, bottom = box
         middle = (top + bottom) // 2
         if widget.kind == "panel":
-            draw.rectangle((left, top, right - 1, bottom - 1), fill=widget.color or colors["keys" if widget.id == "keyboard" else "panel"])
+            draw.rectangle(
+                (left, top, right - 1, bottom - 1),
+                fill=widget.color or colors["keys" if widget.id == "keyboard" else "panel"],
+            )
         elif widget.kind == "label":
             self._lines(draw, box, widget.text, 17 if widget.id in ("title", "display") else 14, colors["text"])
         elif widget.kind in ("button", "key"):
@@ -76,16 +79,22 @@ class Canvas:
         elif widget.kind == "icon":
             side = min(right - left, bottom - top - px(20)) - px(12)
             x = (left + right) // 2
-            draw.rounded_rectangle((x - side // 2, top + px(6), x + side // 2, top + px(6) + side), px(14), fill=widget.color)
+            draw.rounded_rectangle(
+                (x - side // 2, top + px(6), x + side // 2, top + px(6) + side), px(14), fill=widget.color
+            )
             inner = (x - side // 2, top + px(6), x + side // 2, top + px(6) + side)
             self._text(draw, inner, widget.detail, 24, "#ffffff", "mm")
             self._text(draw, (left, bottom - px(20), right, bottom), widget.text, 12, "#ffffff", "mm")
         elif widget.kind == "field":
             edge = colors["accent" if widget.focused else "line"]
-            draw.rounded_rectangle((left, top, right - 1, bottom - 1), px(6), fill=colors["panel"], outline=edge, width=px(2))
+            draw.rounded_rectangle(
+                (left, top, right - 1, bottom - 1), px(6), fill=colors["panel"], outline=edge, width=px(2)
+            )
             inner = (left + px(10), top + px(5), right - px(10), bottom - px(5))
             if widget.text or widget.focused:
-                ends = self._lines(draw, inner, widget.text, 15, colors["accent" if widget.checked else "text"], end=True)
+                ends = self._lines(
+                    draw, inner, widget.text, 15, colors["accent" if widget.checked else "text"], end=True
+                )
                 if widget.focused:
                     draw.rectangle((ends[0] + px(1), ends[1], ends[0] + px(2), ends[1] + px(18)), fill=colors["accent"])
             else:

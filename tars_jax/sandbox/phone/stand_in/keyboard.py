@@ -15,7 +15,7 @@ SPECIAL = {"shift": "⇧", "delete": "⌫", "signs": "?123", "letters": "abc", "
 class Keyboard:
     """Which of its pages is shown. What is typed goes to `write`; "delete" and "enter" go to `press`."""
 
-    def __init__(self, write: Callable[[str], None], press: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[str], object], press: Callable[[str], object]) -> None:
         self._write, self._press = write, press
         self._shift = self._signs = False
 

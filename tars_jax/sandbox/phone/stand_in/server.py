@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import functools
 import threading
-from collections.abc import Callable
-from typing import Self, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Self, TypeVar
 
 from tars_jax import InputError
 from tars_jax.sandbox.phone.stand_in.device import Device
@@ -41,7 +41,7 @@ class StandIn:
         self._thread = threading.Thread(target=self._loop.run_forever, name="stand-in phone", daemon=True)
         self._thread.start()
         try:
-            self._server = self._run(asyncio.start_server, self._connected, host, port)
+            self._server: asyncio.Server = self._run(asyncio.start_server(self._connected, host, port))
         except OSError as error:
             self._end_loop()
             raise InputError(
@@ -66,7 +66,7 @@ class StandIn:
         async def work() -> T:
             return function(self.device)
 
-        return self._run(work)
+        return self._run(work())
 
     def close(self) -> None:
         """Ends all connections at once, as a phone does whose battery is empty. A second call does nothing."""
@@ -79,7 +79,7 @@ class StandIn:
                 task.cancel()
             await asyncio.gather(*self._connections, return_exceptions=True)
 
-        self._run(end)
+        self._run(end())
         self._end_loop()
 
     def _end_loop(self) -> None:
@@ -87,8 +87,8 @@ class StandIn:
         self._thread.join()
         self._loop.close()
 
-    def _run(self, function: Callable[..., object], *arguments: object) -> T:  # type: ignore[type-var]
-        return asyncio.run_coroutine_threadsafe(function(*arguments), self._loop).result()  # type: ignore[arg-type]
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._connections) >= MOST_CONNECTIONS:

@@ -157,7 +157,9 @@ async def _one(device: Device, words: list[Word], read_input: Input | None, give
             if path != "/dev/null":
                 before = device.storage.read(path) if sign == ">>" and device.storage.find(path) else b""
                 device.storage.write(path, before + content, device.now() // 1000)
-            result = dataclasses.replace(result, **{"stderr" if sign == "2>" else "stdout": b""})
+            result = Output(
+                result.stdout if sign == "2>" else b"", b"" if sign == "2>" else result.stderr, result.status
+            )
     except OSError as error:
         return Output(b"", f"{argv[0]}: {error.filename}: {error.strerror}\n".encode(), 1)
     return result

@@ -96,4 +96,6 @@ class Storage:
             raise FileNotFoundError(2, "No such file or directory", path)
         if entry.content is not None:
             raise NotADirectoryError(20, "Not a directory", path)
-        return sorted(posixpath.basename(other) for other in self._entries if other != "/" and posixpath.dirname(other) == name)
+        return sorted(
+            posixpath.basename(other) for other in self._entries if other != "/" and posixpath.dirname(other) == name
+        )

@@ -8,7 +8,17 @@ import secrets
 from collections.abc import Awaitable, Callable
 
 from tars_jax.sandbox.phone.stand_in.packets import (
-    AUTH, CLSE, CNXN, MOST_DATA, OKAY, OPEN, VERSION, WRTE, BadPacket, Packet, read_packet,
+    AUTH,
+    CLSE,
+    CNXN,
+    MOST_DATA,
+    OKAY,
+    OPEN,
+    VERSION,
+    WRTE,
+    BadPacket,
+    Packet,
+    read_packet,
 )  # fmt: skip
 
 GREETING_SECONDS = 10.0  # for the first packet

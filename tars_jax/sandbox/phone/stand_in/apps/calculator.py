@@ -41,7 +41,9 @@ class Calculator(App):
             box = Box(8 + column * wide + 3, display + 4 + line * high + 3,
                       8 + (column + 1) * wide - 3, display + 4 + (line + 1) * high - 3)  # fmt: skip
             color = "#2f6fde" if key == "=" else ""
-            layout.fixed("button", f"key_{NAMES.get(key, key)}", box, text=key, color=color, tap=lambda key=key: self.press(key))
+            layout.fixed(
+                "button", f"key_{NAMES.get(key, key)}", box, text=key, color=color, tap=lambda key=key: self.press(key)
+            )
 
     def rows(self, table: str) -> list[Row]:
         return [{"_id": 1, "display": self._shown, "history": "; ".join(self._history)}]

@@ -9,8 +9,10 @@ from tars_jax.sandbox.phone.stand_in.apps.app import App, Row
 from tars_jax.sandbox.phone.stand_in.layout import Layout
 from tars_jax.sandbox.phone.stand_in.widgets import TextField
 
-FIRST = ("Ada", "Amir", "Björn", "Chloé", "Dora", "Emil", "Fatima", "Goran", "Hanna", "Igor", "Jana", "Kofi", "Lena",
-         "Milan", "Nora", "Oskar", "Priya", "Quinn", "Rosa", "Sven", "Tomás", "Uma", "Viktor", "Wanda", "Yusuf", "Zoë")  # fmt: skip
+FIRST = (
+    "Ada", "Amir", "Björn", "Chloé", "Dora", "Emil", "Fatima", "Goran", "Hanna", "Igor", "Jana", "Kofi", "Lena",
+    "Milan", "Nora", "Oskar", "Priya", "Quinn", "Rosa", "Sven", "Tomás", "Uma", "Viktor", "Wanda", "Yusuf", "Zoë",
+)  # fmt: skip
 LAST = ("Abel", "Brandt", "Castro", "Dahl", "Eriksen", "Fischer", "Gruber", "Haas", "Ivanov", "Jung", "Keller", "Lang",
         "Müller", "Novak", "Okafor", "Peters", "Ruiz", "Sato", "Thorn", "Ulrich", "Vogel", "Weiß")  # fmt: skip
 COUNT = 18
@@ -33,7 +35,8 @@ class Contacts(App):
     def fill(self, random: random.Random) -> None:
         names = [f"{first} {random.choice(LAST)}" for first in random.sample(FIRST, COUNT)]
         self._contacts = [
-            Contact(index + 1, name, f"+44 20 7946 0{random.randrange(1000):03d}") for index, name in enumerate(sorted(names))
+            Contact(index + 1, name, f"+44 20 7946 0{random.randrange(1000):03d}")
+            for index, name in enumerate(sorted(names))
         ]
         self._next = COUNT + 1
         self._shown: Contact | None = None
@@ -55,7 +58,9 @@ class Contacts(App):
             layout.button("call", "Call", lambda: self._call(shown.number))
 
     def rows(self, table: str) -> list[Row]:
-        return [{"_id": contact.id, "display_name": contact.name, "data1": contact.number} for contact in self._contacts]
+        return [
+            {"_id": contact.id, "display_name": contact.name, "data1": contact.number} for contact in self._contacts
+        ]
 
     def enter(self) -> None:
         self.focus = self._number if self.focus is self._name else None

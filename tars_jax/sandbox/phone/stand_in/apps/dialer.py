@@ -29,7 +29,7 @@ class Dialer(CallsNumbers):
         if self.page == "call":
             layout.header("Calling")
             layout.label("called", f"   {self._calls[-1][0]}", 60)
-            layout.fixed("button", "end_call", Box(layout.width / 2 - 60, layout.height - 70, layout.width / 2 + 60, layout.height - 24),
+            layout.fixed("button", "end_call", self._lower(layout, 70),
                          text="End call", color=RED, tap=self.back)  # fmt: skip
             return
         if self.page == "log":
@@ -45,14 +45,25 @@ class Dialer(CallsNumbers):
         wide = (layout.width - 20) / 3
         for index, key in enumerate(KEYS):
             line, column = divmod(index, 3)
-            box = Box(10 + column * wide + 4, 100 + line * high + 3, 10 + (column + 1) * wide - 4, 100 + (line + 1) * high - 3)
+            box = Box(
+                10 + column * wide + 4, 100 + line * high + 3, 10 + (column + 1) * wide - 4, 100 + (line + 1) * high - 3
+            )
             layout.fixed("button", f"key_{key}", box, text=key, tap=lambda key=key: self._type(key),
                          hold=(lambda: self._type("+")) if key == "0" else None)  # fmt: skip
-        layout.fixed("button", "call", Box(layout.width / 2 - 60, layout.height - 54, layout.width / 2 + 60, layout.height - 8),
+        layout.fixed("button", "call", self._lower(layout, 54),
                      text="Call", color=GREEN, tap=self._dial)  # fmt: skip
 
+    @staticmethod
+    def _lower(layout: Layout, above: float) -> Box:
+        """Of the one button at the lower end."""
+        top = layout.height - above
+        return Box(layout.width / 2 - 60, top, layout.width / 2 + 60, top + 46)
+
     def rows(self, table: str) -> list[Row]:
-        return [{"_id": index + 1, "number": number, "type": 2, "date": at} for index, (number, at) in enumerate(self._calls)]
+        return [
+            {"_id": index + 1, "number": number, "type": 2, "date": at}
+            for index, (number, at) in enumerate(self._calls)
+        ]
 
     def call(self, number: str) -> None:
         self.first_page()

@@ -9,8 +9,14 @@ from tars_jax.sandbox.phone.stand_in.apps.app import App, Row
 from tars_jax.sandbox.phone.stand_in.layout import Layout
 from tars_jax.sandbox.phone.stand_in.widgets import TextField, Touch
 
-SAMPLES = (("Groceries", "milk\nbread\napples"), ("Ideas", "paint the fence"), ("Reading list", "Middlemarch\nDubliners"),
-           ("Train", "platform 4, 17:42"), ("Garden", "water the tomatoes"), ("Birthday", "Ask for the recipe"))  # fmt: skip
+SAMPLES = (
+    ("Groceries", "milk\nbread\napples"),
+    ("Ideas", "paint the fence"),
+    ("Reading list", "Middlemarch\nDubliners"),
+    ("Train", "platform 4, 17:42"),
+    ("Garden", "water the tomatoes"),
+    ("Birthday", "ask for the recipe"),
+)
 
 
 @dataclasses.dataclass
@@ -52,7 +58,9 @@ class Notes(App):
         layout.field("text_field", "Text", self._text, self.focus is self._text, self.focuses(self._text), height=high)
 
     def rows(self, table: str) -> list[Row]:
-        return [{"_id": note.id, "title": note.title, "body": note.text, "modified": note.modified} for note in self._notes]
+        return [
+            {"_id": note.id, "title": note.title, "body": note.text, "modified": note.modified} for note in self._notes
+        ]
 
     def enter(self) -> None:
         self.focus = self._text if self.focus is self._title else None

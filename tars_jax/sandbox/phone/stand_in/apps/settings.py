@@ -26,6 +26,12 @@ MAIN = (
 LANGUAGES = ("Deutsch", "English", "Español", "Français", "Italiano", "Magyar", "Nederlands", "Polski", "Português",
              "Română", "Suomi", "Svenska", "Türkçe", "Čeština", "Ελληνικά")  # fmt: skip
 VOLUMES = (("Media volume", "volume_music"), ("Ring volume", "volume_ring"), ("Alarm volume", "volume_alarm"))
+ABOUT = (
+    ("Model", "ro.product.model"),
+    ("Manufacturer", "ro.product.manufacturer"),
+    ("Android version", "ro.build.version.release"),
+    ("Build", "ro.build.display.id"),
+)
 MOST_VOLUME = 15
 MOST_BRIGHTNESS = 255
 ON_VALUES = {"time_12_24": ("12", "24"), "ui_night_mode": ("1", "2"), "location_mode": ("0", "3")}
@@ -48,29 +54,35 @@ class Settings(App):
             return
         layout.header(self.page.capitalize(), self.back)
         if self.page == "display":
-            brightness = int(self.system.setting("system", "screen_brightness") or 0)
-            layout.slider("screen_brightness", "Brightness", brightness / MOST_BRIGHTNESS,
-                          lambda part: self._put("system", "screen_brightness", round(part * MOST_BRIGHTNESS)))  # fmt: skip
+            self._slider(layout, "Brightness", "screen_brightness", MOST_BRIGHTNESS)
             self._switch(layout, "Dark theme", "secure", "ui_night_mode")
             self._switch(layout, "Auto-rotate screen", "system", "accelerometer_rotation")
         elif self.page == "sound":
             for title, name in VOLUMES:
-                volume = int(self.system.setting("system", name) or 0)
-                layout.slider(name, title, volume / MOST_VOLUME,
-                              lambda part, name=name: self._put("system", name, round(part * MOST_VOLUME)))  # type: ignore[misc]  # fmt: skip
+                self._slider(layout, title, name, MOST_VOLUME)
             self._switch(layout, "Do not disturb", "global", "zen_mode")
         elif self.page == "apps":
             for app in sorted(self.system.apps(), key=lambda app: app.name):
-                layout.row(f"app_{app.package}", app.name, app.package, tap=lambda app=app: self.system.open(app.package))
+                layout.row(f"app_{app.package}", app.name, app.package, tap=self._starts(app.package))
         elif self.page == "language":
             now = self.system.setting("system", "language")
             for language in LANGUAGES:
-                layout.row(f"language_{language}", language, "in use" if language == now else "",
-                           tap=lambda language=language: self._put("system", "language", language))  # fmt: skip
+                used = "in use" if language == now else ""
+                layout.row(f"language_{language}", language, used, tap=self._speaks(language))
         else:
-            for title, name in (("Model", "ro.product.model"), ("Manufacturer", "ro.product.manufacturer"),
-                                ("Android version", "ro.build.version.release"), ("Build", "ro.build.display.id")):  # fmt: skip
+            for title, name in ABOUT:
                 layout.row(name, title, self.system.system_property(name))
+
+    def _starts(self, package: str) -> Touch:
+        return lambda: self.system.open(package)
+
+    def _speaks(self, language: str) -> Touch:
+        return lambda: self._put("system", "language", language)
+
+    def _slider(self, layout: Layout, title: str, name: str, most: int) -> None:
+        value = self.system.setting("system", name)
+        part = int(value) / most if value.isdigit() else 0.0
+        layout.slider(name, title, part, lambda part: self._put("system", name, round(part * most)))
 
     def _opens(self, page: str) -> Touch:
         return lambda: self.open_page(page)

@@ -32,7 +32,11 @@ def am(device: Device, args: list[str], given: bytes) -> Output:
 
 def _start(device: Device, args: list[str]) -> Output:
     component, action, data = option(args, "-n"), option(args, "-a"), option(args, "-d") or ""
-    if component is None and action == "android.intent.action.MAIN" and option(args, "-c") == "android.intent.category.HOME":
+    if (
+        component is None
+        and action == "android.intent.action.MAIN"
+        and option(args, "-c") == "android.intent.category.HOME"
+    ):
         component = f"{device.home.package}/"
     if component is None and action in ACTIONS:
         component = f"{ACTIONS[action]}/"
@@ -49,7 +53,9 @@ def _start(device: Device, args: list[str]) -> Output:
     device.open(package)
     if isinstance(app, CallsNumbers) and data.startswith("tel:"):
         app.dial(data[4:])
-    return said(f"Starting: Intent {{ cmp={package}/{app.activity} }}" + ("\nStatus: ok\nComplete" if "-W" in args else ""))
+    return said(
+        f"Starting: Intent {{ cmp={package}/{app.activity} }}" + ("\nStatus: ok\nComplete" if "-W" in args else "")
+    )
 
 
 def _broadcast(device: Device, args: list[str]) -> Output:
@@ -77,8 +83,12 @@ def pm(device: Device, args: list[str], given: bytes) -> Output:
         case ["list", "packages", *rest]:
             wanted = [word for word in rest if not word.startswith("-")]
             own = "-3" in rest
-            names = sorted(app.package for app in device.apps() if not own or not app.package.startswith("com.android."))
-            return Output("".join(f"package:{name}\n" for name in names if all(word in name for word in wanted)).encode())
+            names = sorted(
+                app.package for app in device.apps() if not own or not app.package.startswith("com.android.")
+            )
+            return Output(
+                "".join(f"package:{name}\n" for name in names if all(word in name for word in wanted)).encode()
+            )
         case ["path", name]:
             return said(f"package:/data/app/{name}/base.apk") if device.find(name) else Output(status=1)
         case ["clear", *_, name]:
@@ -95,8 +105,11 @@ def pm(device: Device, args: list[str], given: bytes) -> Output:
             if not found:
                 return said("No activity found")
             lines = [f"{app.package}/{app.activity}" for app in found]
-            return said(f"{len(lines)} activities found:\n" + "\n".join(lines) if args[0] == "query-activities"
-                        else f"priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true\n{lines[0]}")  # fmt: skip
+            return said(
+                f"{len(lines)} activities found:\n" + "\n".join(lines)
+                if args[0] == "query-activities"
+                else f"priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=true\n{lines[0]}"
+            )
     return failed(f"pm: the stand-in does not know {' '.join(args)[:80]!r}", 255)
 
 
@@ -112,7 +125,11 @@ def monkey(device: Device, args: list[str], given: bytes) -> Output:
 def ime(device: Device, args: list[str], given: bytes) -> Output:
     match args:
         case ["list", *flags]:
-            return said("\n".join(device.keyboards)) if "-s" in flags else said("\n".join(f"{name}:" for name in device.keyboards))
+            return (
+                said("\n".join(device.keyboards))
+                if "-s" in flags
+                else said("\n".join(f"{name}:" for name in device.keyboards))
+            )
         case ["enable" | "disable", name] if name in device.keyboards:
             enabled = [one for one in device.setting("secure", "enabled_input_methods").split(":") if one != name]
             enabled += [name] if args[0] == "enable" else []

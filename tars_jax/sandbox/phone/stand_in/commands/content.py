@@ -33,7 +33,9 @@ def content(device: Device, args: list[str], given: bytes) -> Output:
         return failed(f"content: the stand-in answers query alone; got {' '.join(args[:1])[:80]!r}", 255)
     rows = _rows(device, uri)
     if rows is None:
-        return failed(f"Error while accessing provider:{uri.partition('/')[0]}\n[ERROR] Unsupported URI: content://{uri}")
+        return failed(
+            f"Error while accessing provider:{uri.partition('/')[0]}\n[ERROR] Unsupported URI: content://{uri}"
+        )
     where, projection = option(args, "--where"), option(args, "--projection")
     if where is not None:
         conditions = [CONDITION.fullmatch(part) for part in re.split(r"\s+AND\s+", where, flags=re.IGNORECASE)]

@@ -159,6 +159,7 @@ COMMANDS: dict[str, Command] = {
     "true": lambda device, args, given: Output(),
     "false": lambda device, args, given: Output(status=1),
     "pwd": lambda device, args, given: said("/"),
+    "wait": lambda device, args, given: Output(),
     "sync": lambda device, args, given: Output(),
     "whoami": lambda device, args, given: said("shell"),
     "id": lambda device, args, given: said("uid=2000(shell) gid=2000(shell) groups=2000(shell)"),

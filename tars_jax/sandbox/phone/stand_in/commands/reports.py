@@ -11,9 +11,11 @@ def dumpsys(device: Device, args: list[str], given: bytes) -> Output:
     front = f"{device.front.package}/{device.front.activity}"
     width, height = device.size
     if name == "window":
-        return said(f"  mCurrentFocus=Window{{1a2b3c4 u0 {front}}}\n"
-                    f"  mFocusedApp=ActivityRecord{{5d6e7f8 u0 {front} t1}}\n"
-                    f"  init={width}x{height} {device.density}dpi cur={width}x{height} mRotation={device.rotation}")  # fmt: skip
+        return said(
+            f"  mCurrentFocus=Window{{1a2b3c4 u0 {front}}}\n"
+            f"  mFocusedApp=ActivityRecord{{5d6e7f8 u0 {front} t1}}\n"
+            f"  init={width}x{height} {device.density}dpi cur={width}x{height} mRotation={device.rotation}"
+        )
     if name == "activity":
         return said(f"  mResumedActivity: ActivityRecord{{5d6e7f8 u0 {front} t1}}\n"
                     f"  topResumedActivity=ActivityRecord{{5d6e7f8 u0 {front} t1}}\n"
@@ -29,7 +31,9 @@ def dumpsys(device: Device, args: list[str], given: bytes) -> Output:
     if name == "power":
         return said("  mWakefulness=Awake\n  mHoldingDisplaySuspendBlocker=true")
     if name == "battery":
-        return said("Current Battery Service state:\n  AC powered: true\n  level: 100\n  scale: 100\n  temperature: 250")
+        return said(
+            "Current Battery Service state:\n  AC powered: true\n  level: 100\n  scale: 100\n  temperature: 250"
+        )
     if name == "package" and len(args) > 1 and device.find(args[1]) is not None:
         return said(f"  Package [{args[1]}]\n    versionCode=1 minSdk=1\n    versionName=1.0\n    pkgFlags=[ SYSTEM ]")
     return Output(b"", f"Can't find service: {name}\n".encode(), 0)

@@ -39,14 +39,18 @@ def wm(device: Device, args: list[str], given: bytes) -> Output:
     match args:
         case ["size"]:
             now = device.override
-            return said(f"Physical size: {natural[0]}x{natural[1]}" + (f"\nOverride size: {now[0]}x{now[1]}" if now else ""))
+            return said(
+                f"Physical size: {natural[0]}x{natural[1]}" + (f"\nOverride size: {now[0]}x{now[1]}" if now else "")
+            )
         case ["size", "reset"]:
             device.resize(None, device.density)
         case ["size", size] if match := re.fullmatch(r"(\d{1,5})x(\d{1,5})", size):
             device.resize((int(match[1]), int(match[2])), device.density)
         case ["density"]:
             own = device.density != device.natural_density
-            return said(f"Physical density: {device.natural_density}" + (f"\nOverride density: {device.density}" if own else ""))
+            return said(
+                f"Physical density: {device.natural_density}" + (f"\nOverride density: {device.density}" if own else "")
+            )
         case ["density", "reset"]:
             device.resize(device.override)
         case ["density", density] if density.isdigit():
@@ -83,7 +87,8 @@ def hierarchy(device: Device) -> str:
         values = {
             "index": str(index), "text": widget.text, "resource-id": f"{package}:id/{widget.id}",
             "class": CLASSES[widget.kind], "package": package, "content-desc": widget.detail,
-            "checkable": _flag(widget.kind == "switch"), "checked": _flag(bool(widget.checked and widget.kind == "switch")),
+            "checkable": _flag(widget.kind == "switch"),
+            "checked": _flag(widget.kind == "switch" and widget.checked is True),
             "clickable": _flag(widget.tap is not None or widget.slide is not None), "enabled": "true",
             "focusable": _flag(widget.kind == "field"), "focused": _flag(widget.focused), "scrollable": "false",
             "long-clickable": _flag(widget.hold is not None), "password": "false", "selected": "false",

@@ -1,0 +1,94 @@
+"""An ADB server of our own: on its own port, with its own key, ended with whoever started it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from typing import Self
+
+from tars_jax import InputError
+from tars_jax.sandbox.phone.failures import ADB_SERVER, SandboxFailure
+
+START_SECONDS = 20.0
+
+
+def find_adb(given: str | None = None) -> str:
+    """The `adb` to run; raises InputError when there is none."""
+    found = shutil.which(given or "adb")
+    if found is None:
+        raise InputError(
+            f"adb must be a program that can be run; got {given or 'adb'!r}; `apt-get install adb` brings one"
+        )
+    return found
+
+
+class AdbServer:
+    """`adb nodaemon server` on a port of loopback that nobody else uses. Use as a context manager, or `close` it.
+
+    A server of one's own leaves that of the user (port 5037) and its devices alone. Raises InputError without adb,
+    SandboxFailure when the server does not start.
+    """
+
+    def __init__(self, adb: str | None = None, *, port: int = 0) -> None:
+        program = find_adb(adb)
+        self._home = tempfile.TemporaryDirectory(prefix="tars_jax-adb-")
+        self.port = port or _free_port()
+        # Without a home of its own it would write a key into the user's; without ADB_EMU it looks for emulators.
+        environment = {**os.environ, "HOME": self._home.name, "ANDROID_SDK_HOME": self._home.name, "ADB_EMU": "0",
+                       "ANDROID_ADB_SERVER_PORT": str(self.port), "TMPDIR": self._home.name}  # fmt: skip
+        self._process = subprocess.Popen(
+            [program, "-P", str(self.port), "nodaemon", "server"], env=environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + START_SECONDS
+        while not answers("127.0.0.1", self.port):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.close()
+                raise SandboxFailure(ADB_SERVER, f"adb did not start a server on port {self.port}")
+            time.sleep(0.02)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Ends the server at once, as a crash does."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """Ends the server. A second call does nothing."""
+        if self.alive:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self._home.cleanup()
+
+
+def answers(host: str, port: int, seconds: float = 2.0) -> bool:
+    """Whether an ADB server listens there."""
+    try:
+        with socket.create_connection((host, port), seconds) as line:
+            line.settimeout(seconds)
+            line.sendall(b"000chost:version")
+            return line.recv(4) == b"OKAY"
+    except OSError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port

@@ -1,0 +1,7 @@
+"""AndroidWorld's actions and its HTTP server's routes, over a phone of ours, real or stand-in."""
+
+from tars_jax.sandbox.phone.android_world.actions import AndroidWorldAction, perform, read_action
+from tars_jax.sandbox.phone.android_world.server import make_app
+from tars_jax.sandbox.phone.android_world.suite import PhoneEnvironment, PhoneTask, Suite
+
+__all__ = ["AndroidWorldAction", "PhoneEnvironment", "PhoneTask", "Suite", "make_app", "perform", "read_action"]
