@@ -1,4 +1,4 @@
-"""Phones: any Android device through ADB, and a stand-in for machines without one. See README.md one folder up."""
+"""Phones: any Android device through ADB, and a stand-in for machines without one. See README.md."""
 
 from tars_jax.sandbox.phone.adb import PhoneConfig, ShellResult
 from tars_jax.sandbox.phone.adb_server import AdbServer

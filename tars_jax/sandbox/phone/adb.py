@@ -142,6 +142,8 @@ class Adb:
                 )
             serial = next(iter(known))
         elif ":" in serial and known.get(serial) != "device":
+            if known.get(serial) == "offline":  # a server keeps a line that is dead, and opens no second one
+                self._client.disconnect(serial)
             answer = self._client.connect(serial, timeout=self._config.call_timeout_s)
             known = {info.serial: info.state for info in self._client.list()}
             if serial not in known:

@@ -1,8 +1,8 @@
 """AndroidWorld's actions: JSON objects with an `action_type`, and what each does to a phone.
 
 The shapes and their meaning are those of `android_world/env/json_action.py` and `actuation.py`: scroll names what is
-to be seen and swipe where the finger goes; input_text ends with Enter; wait is one second; status and answer leave the phone
-alone. An `index` counts the elements of the screen (`elements.py`).
+to be seen and swipe where the finger goes; input_text ends with Enter; wait is one second; status and answer leave the
+phone alone. An `index` counts the elements of the screen (`elements.py`).
 """
 
 from __future__ import annotations

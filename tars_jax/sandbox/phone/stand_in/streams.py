@@ -14,6 +14,7 @@ from tars_jax.sandbox.phone.stand_in.packets import (
     MOST_DATA,
     OKAY,
     OPEN,
+    STLS,
     VERSION,
     WRTE,
     BadPacket,
@@ -23,6 +24,7 @@ from tars_jax.sandbox.phone.stand_in.packets import (
 
 GREETING_SECONDS = 10.0  # for the first packet
 MOST_STREAMS = 64
+FINISH_SECONDS = 5.0  # for a service whose client has left: `exec-in` closes behind its last byte
 TOKEN = 1  # AUTH: sign these 20 bytes
 
 
@@ -40,7 +42,8 @@ class Stream:
         self._acknowledged = asyncio.Event()
         self._acknowledged.set()
         self._taken = True  # whether what came was acknowledged
-        self._ended = False
+        self._closed = False  # by the other side
+        self._ended = False  # and nothing is left to read
         self.task: asyncio.Task[None] | None = None
 
     async def read(self) -> bytes:
@@ -55,7 +58,8 @@ class Stream:
             self._ended = True
             return b""
         self._taken = True
-        await self._connection.send(Packet(OKAY, self._own, self._other))
+        if not self._closed:
+            await self._connection.send(Packet(OKAY, self._own, self._other))
         return piece
 
     async def read_exactly(self, count: int) -> bytes:
@@ -75,7 +79,7 @@ class Stream:
         """Returns when all of it is acknowledged. Raises StreamClosed."""
         step = self._connection.most_data
         for start in range(0, len(data), step):
-            if self._ended:
+            if self._closed:
                 raise StreamClosed
             self._acknowledged.clear()
             await self._connection.send(Packet(WRTE, self._own, self._other, data[start : start + step]))
@@ -92,12 +96,13 @@ class Stream:
         if data:
             self._incoming.put_nowait(data)
 
-    def end(self) -> None:
-        self._ended = True
+    def end(self, seconds: float) -> None:
+        """The other side has closed: what it sent before can be read, and the service has `seconds` to finish."""
+        self._closed = True
         self._incoming.put_nowait(None)
         self._acknowledged.set()
         if self.task is not None:
-            self.task.cancel()
+            asyncio.get_running_loop().call_later(seconds, self.task.cancel)
 
 
 Service = Callable[[Stream], Awaitable[None]]
@@ -131,7 +136,7 @@ class Connection:
         finally:
             streams = list(self._streams.values())
             for stream in streams:
-                stream.end()
+                stream.end(0)
             await asyncio.gather(*(stream.task for stream in streams if stream.task), return_exceptions=True)
             self._writer.close()
 
@@ -150,6 +155,8 @@ class Connection:
     async def _take(self, packet: Packet) -> None:
         if packet.command == CNXN:
             raise BadPacket("a second greeting")
+        if packet.command == STLS:
+            raise BadPacket("TLS is not spoken here")
         if packet.command == AUTH:
             # A phone whose owner never allows this computer: no key is good, and it asks again.
             if packet.first != 3:
@@ -163,15 +170,13 @@ class Connection:
         stream = self._streams.get(packet.second)
         if packet.command == CLSE:
             if stream is not None:
-                stream.end()
+                stream.end(FINISH_SECONDS)
         elif stream is None:
             await self.send(Packet(CLSE, 0, packet.first))
         elif packet.command == WRTE:
             stream.receive(packet.data)
-        elif packet.command == OKAY:
-            stream.acknowledge()
         else:
-            raise BadPacket("TLS is not spoken here")
+            stream.acknowledge()
 
     async def _open(self, packet: Packet) -> None:
         name = packet.data.rstrip(b"\0").decode("utf-8", "replace")

@@ -1,0 +1,161 @@
+"""Debian's real adb binary on the stand-in."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tars_jax.sandbox.phone import AdbServer
+from tars_jax.sandbox.phone.stand_in.device import Device
+from tars_jax.sandbox.phone.stand_in.server import StandIn
+from tests.sandbox.phone.conftest import Finger
+
+pytestmark = pytest.mark.multiprocess
+
+
+def test_adb_lists_it_and_says_what_it_is(finger: Finger) -> None:
+    (line,) = [line for line in finger.adb("devices", "-l", whole=False).splitlines() if finger.phone.serial in line]
+    assert line.split()[1] == "device" and "model:Stand_in" in line
+    assert finger.adb("get-state").strip() == "device"
+    assert finger.adb("shell", "getprop ro.build.display.id").startswith("tars_jax stand-in")
+
+
+def test_a_screenshot_and_a_tap_that_changes_it(finger: Finger) -> None:
+    before = Image.open(io.BytesIO(finger.raw("exec-out", "screencap -p")))
+    assert before.size == (360, 640)
+    assert before.tobytes() == finger.phone.call(lambda device: device.screenshot()).tobytes()
+    finger.tap("icon_calculator")
+    after = Image.open(io.BytesIO(finger.raw("exec-out", "screencap -p")))
+    assert after.tobytes() != before.tobytes()
+    assert "com.tarsjax.calculator" in finger.adb("shell", "dumpsys window")
+
+
+def test_exit_codes_and_both_outputs_come_apart(finger: Finger) -> None:
+    assert finger.adb("shell", "exit 7", status=7) == ""
+    assert "not found" in finger.adb("shell", "nosuch", status=127)
+    assert finger.adb("shell", "echo", "'a  b'", ";", "nosuch", "2>/dev/null", status=127) == "a  b\n"
+
+
+@pytest.mark.parametrize("size", [0, 1, 65536, 5_000_001])
+def test_files_go_there_and_back(finger: Finger, tmp_path: Path, size: int) -> None:
+    content = os.urandom(size)
+    source, back = tmp_path / "a file ä.bin", tmp_path / "back.bin"
+    source.write_bytes(content)
+    finger.adb("push", str(source), "/sdcard/Download/")
+    finger.adb("pull", "/sdcard/Download/a file ä.bin", str(back))
+    assert back.read_bytes() == content
+    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    assert finger.adb("shell", "md5sum '/sdcard/Download/a file ä.bin'").startswith(digest)
+
+
+def test_a_folder_is_pushed_and_pulled(finger: Finger, tmp_path: Path) -> None:
+    (tmp_path / "x" / "deep").mkdir(parents=True)
+    (tmp_path / "x" / "deep" / "ü").write_text("one")
+    finger.adb("push", str(tmp_path / "x"), "/sdcard/")
+    finger.adb("pull", "/sdcard/x", str(tmp_path / "y"))
+    assert (tmp_path / "y" / "deep" / "ü").read_text() == "one"
+    assert "does not exist" in finger.adb("pull", "/sdcard/none", str(tmp_path), status=1)
+
+
+def test_a_push_that_has_no_room_is_refused(finger: Finger, tmp_path: Path) -> None:
+    finger.phone.call(lambda device: device.storage.write("/sdcard/full", bytes((256 << 20) - 10), 0))
+    (tmp_path / "big").write_bytes(bytes(100_000))
+    assert "No space left" in finger.adb("push", str(tmp_path / "big"), "/sdcard/big", status=1)
+    finger.adb("shell", "rm /sdcard/full")
+    finger.adb("push", str(tmp_path / "big"), "/sdcard/big")
+
+
+def test_commands_read_their_input(finger: Finger) -> None:
+    finger.adb("shell", "cat > /sdcard/in", given="grüße\n".encode())
+    assert finger.adb("exec-out", "cat /sdcard/in") == "grüße\n"
+    finger.adb("exec-in", "cat > /sdcard/in", given=bytes(300_000))
+    deadline = time.monotonic() + 20  # exec-in ends before the phone has written
+    while "300000" not in finger.adb("shell", "wc -c /sdcard/in"):
+        assert time.monotonic() < deadline
+
+
+def test_an_interactive_shell(finger: Finger) -> None:
+    assert finger.adb("shell", given=b"pwd\nnosuch\necho done\nexit\n").splitlines()[0] == "/"
+
+
+def test_what_a_stand_in_has_not_is_refused(finger: Finger) -> None:
+    finger.adb("reboot", status=1)
+    assert "unknown command" in finger.adb("shell", "am instrument x", status=255)
+
+
+def test_text_of_input_has_the_limits_of_android(finger: Finger) -> None:
+    finger.tap("icon_notes")
+    finger.tap("new_note")
+    finger.adb("shell", "input text 'a%sb'")
+    assert "NullPointerException" in finger.adb("shell", "input text 'ä'", status=255)
+    finger.tap("save")
+    assert "title=a b," in finger.adb("shell", "content query --uri content://notes/notes")
+
+
+def test_two_devices_at_once_are_two(adb_server: AdbServer, finger: Finger) -> None:
+    with StandIn(Device(seed=8)) as second:
+        other = Finger(adb_server, second)
+        for one in (finger, other):
+            threading.Thread(target=one.adb, args=("shell", "sleep 0.2")).start()
+        finger.adb("shell", "settings put system volume_music 9")
+        assert other.adb("shell", "settings get system volume_music").strip() == "5"
+        assert other.adb("shell", "getprop ro.serialno") != finger.adb("shell", "getprop ro.serialno")
+        other.adb("disconnect", second.serial, whole=False)
+
+
+def test_a_device_that_vanishes_in_the_middle_of_a_push(finger: Finger, tmp_path: Path) -> None:
+    (tmp_path / "big").write_bytes(bytes(60 << 20))
+    command = [
+        "adb",
+        "-P",
+        str(finger.server.port),
+        "-s",
+        finger.phone.serial,
+        "push",
+        str(tmp_path / "big"),
+        "/sdcard/",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as push:
+        threading.Timer(0.15, finger.phone.close).start()
+        push.communicate(timeout=30)
+        assert push.returncode != 0
+    finger.adb("disconnect", finger.phone.serial, whole=False)  # a server keeps a line that is dead
+    with StandIn(finger.phone.device, port=finger.phone.port) as back:
+        assert Finger(finger.server, back).adb("shell", "echo back") == "back\n"
+
+
+def test_a_phone_whose_owner_refuses_is_unauthorized(adb_server: AdbServer) -> None:
+    with StandIn(authorized=False) as phone:
+        subprocess.run(["adb", "-P", str(adb_server.port), "connect", phone.serial], capture_output=True, timeout=30)
+        listed = subprocess.run(
+            ["adb", "-P", str(adb_server.port), "devices"], capture_output=True, timeout=30, text=True
+        )
+        assert f"{phone.serial}\tunauthorized" in listed.stdout
+        subprocess.run(["adb", "-P", str(adb_server.port), "disconnect", phone.serial], capture_output=True, timeout=30)
+
+
+@pytest.mark.slow
+def test_the_command_serves_until_a_signal(adb_server: AdbServer) -> None:
+    command = [sys.executable, "-m", "tars_jax.sandbox.phone.stand_in", "--port=0", "--seed=2", "--size=300x500"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        serial = served.stdout.readline().split()[-1]
+        adb = ["adb", "-P", str(adb_server.port)]
+        subprocess.run([*adb, "connect", serial], check=True, capture_output=True, timeout=30)
+        shown = subprocess.run([*adb, "-s", serial, "shell", "wm size"], capture_output=True, timeout=30, text=True)
+        assert shown.stdout == "Physical size: 300x500\n"
+        served.send_signal(signal.SIGTERM)
+        assert served.wait(20) == 0
+        subprocess.run([*adb, "disconnect", serial], capture_output=True, timeout=30)
+    bad = subprocess.run([*command[:3], "--size=big"], capture_output=True, text=True, timeout=60)
+    assert bad.returncode == 2 and "--size must be" in bad.stderr
