@@ -99,6 +99,7 @@ def client(adb_server: AdbServer, stand_in: StandIn, run: Run) -> Iterator[Clien
         yield Client(base)
 
 
+@pytest.mark.slow
 @pytest.mark.multiprocess
 def test_actions_do_what_androidworld_means(client: Client, stand_in: StandIn) -> None:
     def at(id: str) -> dict[str, int]:
