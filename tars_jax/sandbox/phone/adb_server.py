@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -14,6 +16,14 @@ from tars_jax import InputError
 from tars_jax.sandbox.phone.failures import ADB_SERVER, SandboxFailure
 
 START_SECONDS = 20.0
+# The server ends when this process's end of the pipe closes, also by kill -9.
+SCRIPT = """
+exec 3<&0
+"$0" -P "$1" nodaemon server 3<&- </dev/null & server=$!
+(cat <&3 >/dev/null; kill $server 2>/dev/null) &
+exec 3<&-
+wait $server
+"""
 
 
 def find_adb(given: str | None = None) -> str:
@@ -41,7 +51,7 @@ class AdbServer:
         environment = {**os.environ, "HOME": self._home.name, "ANDROID_SDK_HOME": self._home.name, "ADB_EMU": "0",
                        "ANDROID_ADB_SERVER_PORT": str(self.port), "TMPDIR": self._home.name}  # fmt: skip
         self._process = subprocess.Popen(
-            [program, "-P", str(self.port), "nodaemon", "server"], env=environment, stdin=subprocess.DEVNULL,
+            ["/bin/sh", "-c", SCRIPT, program, str(self.port)], env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         deadline = time.monotonic() + START_SECONDS
@@ -63,17 +73,18 @@ class AdbServer:
 
     def kill(self) -> None:
         """Ends the server at once, as a crash does."""
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def close(self) -> None:
         """Ends the server. A second call does nothing."""
-        if self.alive:
-            self._process.terminate()
-            try:
-                self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                self.kill()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.kill()
         self._home.cleanup()
 
 

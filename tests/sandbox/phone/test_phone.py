@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
-from tars_jax.sandbox.phone import AdbServer, Phone, PhoneConfig
+from tars_jax.sandbox.browser.failures import FAILURES, SandboxFailure
+from tars_jax.sandbox.phone import PHONE_FAILURES, AdbServer, Phone, PhoneConfig
 from tars_jax.sandbox.phone.app_names import find_package
 from tars_jax.sandbox.phone.screens import read_png, same
 from tars_jax.sandbox.phone.stand_in.device import Device
@@ -191,6 +191,7 @@ def test_failures_are_typed(adb_server: AdbServer, phone: Phone, stand_in: Stand
     def kind(work: Coroutine[Any, Any, Any]) -> str:
         with pytest.raises(SandboxFailure) as failed:
             run(work)
+        assert failed.value.kind in PHONE_FAILURES and failed.value.kind in FAILURES
         return failed.value.kind
 
     port = adb_server.port

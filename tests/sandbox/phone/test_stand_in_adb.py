@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from tars_jax.sandbox.phone import AdbServer
+from tars_jax.sandbox.phone.adb_server import answers
 from tars_jax.sandbox.phone.stand_in.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tests.sandbox.phone.conftest import Finger
@@ -142,6 +143,20 @@ def test_a_phone_whose_owner_refuses_is_unauthorized(adb_server: AdbServer) -> N
         )
         assert f"{phone.serial}\tunauthorized" in listed.stdout
         subprocess.run(["adb", "-P", str(adb_server.port), "disconnect", phone.serial], capture_output=True, timeout=30)
+
+
+def test_a_server_ends_with_whoever_started_it(adb_server: AdbServer) -> None:
+    code = "from tars_jax.sandbox.phone import AdbServer; s = AdbServer(); print(s.port, flush=True); input()"
+    owner = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    port = int(owner.stdout.readline())
+    assert answers("127.0.0.1", port)
+    owner.kill()
+    owner.communicate()
+    deadline = time.monotonic() + 20
+    while answers("127.0.0.1", port):
+        assert time.monotonic() < deadline, "the server outlived its owner"
+        time.sleep(0.05)
 
 
 @pytest.mark.slow

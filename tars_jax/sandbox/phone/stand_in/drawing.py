@@ -98,7 +98,7 @@ class Canvas:
                 if widget.focused:
                     draw.rectangle((ends[0] + px(1), ends[1], ends[0] + px(2), ends[1] + px(18)), fill=colors["accent"])
             else:
-                self._lines(draw, inner, widget.detail, 15, colors["dim"])
+                self._lines(draw, inner, widget.detail, 15, colors["dim"], end=True)
         else:
             self._row(draw, widget, box, middle)
 
