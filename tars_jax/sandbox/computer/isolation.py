@@ -7,13 +7,14 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer.bubblewrap import open_bubblewrap
 from tars_jax.sandbox.computer.container import Isolation
 from tars_jax.sandbox.computer.namespaces import open_namespaces
 from tars_jax.sandbox.computer.spec import ContainerSpec
 
 Opener = Callable[[Path], Awaitable[Isolation]]
-KINDS: dict[str, Opener] = {"namespaces": open_namespaces}
-CHOSEN = ("namespaces",)  # by "auto", the first that works
+KINDS: dict[str, Opener] = {"namespaces": open_namespaces, "bubblewrap": open_bubblewrap}
+CHOSEN = ("namespaces", "bubblewrap")  # by "auto", the first that works
 _TRIAL_S = 60.0
 
 

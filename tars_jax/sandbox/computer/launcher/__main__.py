@@ -13,6 +13,7 @@ When standard input closes, it kills what runs, and removes control groups and t
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import selectors
@@ -66,6 +67,33 @@ def become(plan: dict[str, Any], report: int, permission: int) -> None:
     os.execvpe(plan["argv"][0], plan["argv"], plan["environment"])
 
 
+def become_command(plan: dict[str, Any], report: int, permission: int) -> None:
+    """A program that makes the container by itself (bubblewrap.py), with its files as descriptors from 3 on.
+
+    The last of them is the permission: the program waits for a byte on it. Returns only by exceptions.
+    """
+    os.setsid()
+    for path in plan["cgroups"]:
+        with open(path, "w") as file:
+            file.write("0")
+    set_resource_limits(plan["rlimits"])
+    kept = [os.open("/dev/null", os.O_RDONLY)]
+    for path, flags in ((plan["log"], os.O_APPEND), (plan["log"], os.O_APPEND), (plan["status"], 0)):
+        kept.append(os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600))
+    kept += [os.open(plan["filter"], os.O_RDONLY), permission]
+    kept = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in kept]  # out of the way of what comes next
+    report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, 100)
+    for number, descriptor in enumerate(kept):
+        os.dup2(descriptor, number)
+    os.closerange(len(kept), report)
+    os.closerange(report + 1, 1 << 16)
+    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    for number in range(1, signal.NSIG):
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+    os.execv(plan["command"][0], plan["command"])
+
+
 class Launcher:
     """The containers of one owner."""
 
@@ -106,7 +134,7 @@ class Launcher:
         result, report = os.pipe()
         permission, give = os.pipe()
         try:
-            pid = syscalls.clone(NAMESPACES, signal.SIGCHLD)
+            pid = os.fork() if "command" in plan else syscalls.clone(NAMESPACES, signal.SIGCHLD)
         except OSError as error:
             for descriptor in (result, report, permission, give):
                 os.close(descriptor)
@@ -115,7 +143,7 @@ class Launcher:
         if pid == 0:
             try:
                 os.close(give)
-                become(plan, report, permission)
+                (become_command if "command" in plan else become)(plan, report, permission)
             except BaseException as error:
                 os.write(report, f"{type(error).__name__}: {error}".encode()[:4000])
             finally:

@@ -1,0 +1,277 @@
+"""Containers made by bubblewrap, for users who are not root.
+
+Against `namespaces`: files are written to memory (tmpfs; /home, /tmp, /var and /run have `disk_mib` each), a snapshot
+copies /home/agent and /tmp and a fork copies them once more, and `memory_mib` bounds each process where this user may
+make no control groups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer import inside
+from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.control_groups import ControlGroup
+from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
+from tars_jax.sandbox.computer.launcher.syscalls import open_inside
+from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
+from tars_jax.sandbox.computer.root import make_base, system_folders
+from tars_jax.sandbox.computer.runs import RunFolder
+from tars_jax.sandbox.computer.snapshots import Snapshots
+from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+
+RUN = "/run/agent"
+SAVED = (HOME, "/tmp")
+_START_S = 30.0
+_LIMITED = 'ulimit -u "$0" 2> /dev/null || ulimit -p "$0"; exec "$@"'  # bash and dash have other letters for it
+
+
+async def open_bubblewrap(folder: Path) -> Isolation:
+    """Raises InputError for root and where bubblewrap is not installed, OSError when the launcher does not start."""
+    program = shutil.which("bwrap")
+    if os.geteuid() == 0:
+        raise InputError("isolation=bubblewrap must be opened by an ordinary user; root has isolation=namespaces")
+    if program is None:
+        raise InputError("isolation=bubblewrap must find the program bwrap (apt-get install bubblewrap)")
+    isolation = BubblewrapIsolation(folder, program)
+    await isolation.start()
+    return isolation
+
+
+class BubblewrapIsolation:
+    """The launcher's process and its containers."""
+
+    name = "bubblewrap"
+
+    def __init__(self, folder: Path, program: str) -> None:
+        self._program = program
+        self._run = RunFolder(folder)
+        self._numbers = itertools.count(1)
+        self.launcher = LauncherProcess()
+        self.snapshots = Snapshots(self._run.path / "snapshots")
+        self._containers: dict[str, BubblewrapContainer] = {}
+
+    async def start(self) -> None:
+        await asyncio.to_thread(make_base, self._run.path / "base")
+        (self._run.path / "filter").write_bytes(seccomp_filter())
+        await self.launcher.start(self._run.path)
+
+    async def launch(self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None) -> Container:
+        number = next(self._numbers)
+        id, folder = f"{self._run.token}-{number}", self._run.path / str(number)
+        folder.mkdir()
+        group: ControlGroup | None = None
+        events = self.launcher.new(id)
+        pid, root = 0, -1
+        try:
+            group = ControlGroup(id, spec)
+            await self.launcher.launch(self._plan(id, folder, spec, argv, group))
+            async with asyncio.timeout(_START_S):
+                await asyncio.shield(events.started)
+                while not (pid := _first_process(folder)):
+                    if events.exited.done():
+                        raise NotStarted((folder / "log").read_text(errors="replace").strip()[-2000:])
+                    await asyncio.sleep(0.002)
+            if snapshot is not None:
+                for path in SAVED:
+                    source = f"{snapshot.layers[0]['folder']}{path}/."
+                    await asyncio.to_thread(_copy, source, f"/proc/{pid}/root{path}")
+            root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            _check_program(root, argv[0], spec)
+            await self.launcher.let_go(id)
+        except BaseException as error:
+            if root >= 0:
+                os.close(root)
+            await asyncio.shield(self.remove(id, pid, folder, group))
+            if isinstance(error, OSError | subprocess.CalledProcessError | NotStarted | TimeoutError):
+                raise SandboxFailure("container", f"it did not start: {error}") from error
+            raise
+        container = self._containers[id] = BubblewrapContainer(self, id, spec, folder, group, pid, root)
+        return container
+
+    def _plan(
+        self, id: str, folder: Path, spec: ContainerSpec, argv: Sequence[str], group: ControlGroup
+    ) -> dict[str, Any]:
+        limits = {"RLIMIT_CORE": 0, "RLIMIT_NOFILE": 65536}
+        if "memory" not in group.limited:
+            limits["RLIMIT_AS"] = spec.memory_mib << 20
+        command = [self._program, *self._arguments(spec), "--", *argv]
+        if "pids" not in group.limited:  # counted in the container's own user namespace, so set inside of it
+            command[-len(argv) :] = ["/bin/sh", "-c", _LIMITED, str(spec.processes), *argv]
+        return {
+            "id": id, "command": command, "cgroups": group.entrances, "rlimits": limits,
+            "log": str(folder / "log"), "status": str(folder / "status"), "filter": str(self._run.path / "filter"),
+        }  # fmt: skip
+
+    def _arguments(self, spec: ContainerSpec) -> list[str]:
+        """What bubblewrap is told; it does things in this order."""
+        size, user = str(spec.disk_mib << 20), str(USER_ID)
+        parts = [["--unshare-all", "--die-with-parent", "--as-pid-1", "--uid", user, "--gid", user, "--clearenv"]]
+        parts += [["--hostname", spec.hostname], ["--ro-bind", str(self._run.path / "base/etc"), "/etc"]]
+        for path in ("/home", "/tmp", "/run", "/var"):
+            parts.append(["--size", size, "--tmpfs", path])
+        parts += [["--dir", path] for path in (HOME, RUN, "/var/tmp", "/root", "/mnt", "/opt", "/srv", "/sys")]
+        folders, links = system_folders()
+        parts += [["--ro-bind", path, path] for path in folders]
+        parts += [["--symlink", target, path] for path, target in links.items()]
+        parts += [["--proc", "/proc"], ["--dev", "/dev"]]
+        parts += [["--size", str(spec.shared_memory_mib << 20), "--tmpfs", "/dev/shm"]]
+        parts += [["--ro-bind", str(host), path] for path, host in spec.binds.items()]
+        parts += [["--setenv", name, value] for name, value in spec.variables(HOME, RUN).items()]
+        parts += [["--remount-ro", "/"], ["--chdir", HOME], ["--json-status-fd", "3", "--block-fd", "5"]]
+        if seccomp_filter():
+            parts += [["--seccomp", "4"]]
+        return list(itertools.chain.from_iterable(parts))
+
+    async def remove(self, id: str, pid: int, folder: Path, group: ControlGroup | None) -> None:
+        """Ends a container and removes what it had."""
+        await self.launcher.end(id)  # bubblewrap's own process; the kernel then ends the first one
+        until = time.monotonic() + _START_S
+        while pid and Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+            await asyncio.sleep(0.002)
+        self._containers.pop(id, None)
+        if group is not None:
+            await asyncio.to_thread(group.remove)
+        await asyncio.to_thread(shutil.rmtree, folder, True)
+        await self.launcher.forget(id)
+
+    async def remove_snapshot(self, snapshot: Snapshot) -> None:
+        await asyncio.to_thread(self.snapshots.remove, snapshot, [])
+
+    async def close(self) -> None:
+        await asyncio.gather(*(container.close() for container in list(self._containers.values())))
+        await self.launcher.close()
+        await asyncio.to_thread(self._run.close)
+
+
+def _first_process(folder: Path) -> int:
+    """The first process, once its root is the container's; 0 before."""
+    with contextlib.suppress(OSError, ValueError, KeyError, IndexError):
+        pid = int(json.loads((folder / "status").read_text().splitlines()[0])["child-pid"])
+        root = f"/proc/{pid}/root"
+        if not os.path.samefile(root, "/") and os.path.isdir(f"{root}{RUN}") and os.path.isdir(f"{root}{HOME}"):
+            return pid
+    return 0
+
+
+def _check_program(root: int, name: str, spec: ContainerSpec) -> None:
+    """Raises InputError for a program that the container does not have."""
+    folders = [""] if "/" in name else [f"{part}/" for part in spec.variables(HOME, RUN)["PATH"].split(":")]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            os.close(open_inside(root, f"{folder}{name}", os.O_PATH))
+            return
+    raise InputError(f"argv must name a program of the container; got {name!r}")
+
+
+def _copy(source: str, target: str) -> None:
+    os.makedirs(target, exist_ok=True)
+    subprocess.run(["cp", "-a", source, target], check=True, capture_output=True)
+
+
+@dataclasses.dataclass(eq=False)
+class BubblewrapContainer:
+    """A container of this kind."""
+
+    _isolation: BubblewrapIsolation
+    id: str
+    spec: ContainerSpec
+    _folder: Path
+    _group: ControlGroup
+    pid: int
+    _root: int
+    _paused: bool = False
+    _closed: bool = False
+
+    home = HOME
+    run_folder = RUN
+
+    def host_path(self, path: str) -> Path:
+        return Path(f"/proc/{self.pid}/root{path}")
+
+    def read(self, path: str, limit: int = 1 << 20) -> bytes:
+        if path == f"{RUN}/log":  # bubblewrap began before there was an inside
+            with open(self._folder / "log", "rb") as file:
+                return file.read(limit)
+        return inside.read(self._root, path, limit)
+
+    async def connect(self, path: str) -> Any:
+        return await inside.connect(self._root, path)
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        try:
+            exited = self._isolation.launcher.events(self.id).exited
+            status = await asyncio.wait_for(asyncio.shield(exited), timeout_s)
+        except TimeoutError:
+            return None
+        return 128 - status if 128 < status <= 128 + signal.NSIG else status  # as bubblewrap says that of a signal
+
+    async def pause(self) -> None:
+        self._isolation.launcher.events(self.id)
+        if not self._paused:
+            await asyncio.to_thread(self._signal_all, signal.SIGSTOP)
+            self._paused = True
+
+    async def resume(self) -> None:
+        self._isolation.launcher.events(self.id)
+        if self._paused:
+            await asyncio.to_thread(self._signal_all, signal.SIGCONT)
+            self._paused = False
+
+    def _signal_all(self, number: int) -> None:
+        """To each process of the container's own pid namespace, until none is new."""
+        told: set[int] = set()
+        while new := set(_same_namespace(self.pid)) - told:
+            for pid in new:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            told |= new
+
+    def memory_bytes(self) -> int | None:
+        return self._group.memory_bytes()
+
+    async def snapshot(self, name: str) -> Snapshot:
+        place = self._isolation.snapshots.place(name)
+        was_paused = self._paused
+        try:
+            await self.pause()
+            for path in SAVED:
+                await asyncio.to_thread(_copy, f"/proc/{self.pid}/root{path}/.", f"{place}{path}")
+        except (OSError, subprocess.CalledProcessError) as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
+        finally:
+            if not was_paused and not self._closed:
+                await self.resume()
+        return self._isolation.snapshots.keep(name, place, ({"kind": "folder", "folder": str(place)},))
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            os.close(self._root)
+            await self._isolation.remove(self.id, self.pid, self._folder, self._group)
+
+
+def _same_namespace(first: int) -> list[int]:
+    found = []
+    with contextlib.suppress(OSError):
+        own = os.readlink(f"/proc/{first}/ns/pid")
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{name}/ns/pid") == own:
+                    found.append(int(name))
+    return found

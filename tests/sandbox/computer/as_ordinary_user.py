@@ -1,0 +1,67 @@
+"""Containers by bubblewrap, used as an ordinary user would; test_bubblewrap.py starts it as one.
+
+as_ordinary_user.py FOLDER [wait]      (with `wait` it stays, until it is killed)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.isolation import open_isolation
+from tars_jax.sandbox.computer.spec import ContainerSpec
+
+
+async def live(folder: Path, stays: bool) -> None:
+    isolation = await open_isolation(folder)
+    assert isolation.name == "bubblewrap"
+
+    async def said(script: str, spec: ContainerSpec) -> tuple[int | None, list[str]]:
+        container = await isolation.launch(spec, ["sh", "-c", script])
+        status = await container.wait(60)
+        lines = container.read("/run/agent/log", 3000).decode().splitlines()
+        await container.close()
+        return status, lines
+
+    small = ContainerSpec(disk_mib=32, processes=16, memory_mib=256)
+    status, lines = await said("id -un; pwd; hostname; echo $$; ls -A /root; cat /etc/shadow; exit 5", small)
+    assert (status, lines[:4]) == (5, ["agent", "/home/agent", "computer", "1"]), lines
+    assert len(lines) == 5 and "No such file" in lines[4], lines
+    status, lines = await said("unshare -U true; echo x > /usr/x; sh -c 'kill -9 $$'; exit $?", small)
+    assert status == -9 and "not permitted" in lines[0] and "Read-only" in lines[1], (status, lines)
+    _, lines = await said("yes | head -c 1G > f; ls -s f", small)
+    assert "No space left" in lines[0] and lines[1] == "32768 f", lines
+    _, lines = await said("i=0; while [ $i -lt 40 ]; do sleep 3 & i=$((i+1)); done; wait", small)
+    assert any("fork" in line for line in lines), lines
+    try:
+        await isolation.launch(small, ["/no/such"])
+        raise AssertionError("a program that is not there")
+    except InputError as error:
+        assert "argv must name a program of the container; got '/no/such'" in str(error)
+
+    count = "echo one > a; (setsid sleep 633 &); i=0; while sleep 0.01; do i=$((i+1)); echo $i > c; done"
+    parent = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", count])
+    until = time.monotonic() + 20
+    while not parent.host_path("/home/agent/c").exists() and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+    await parent.pause()
+    before = parent.read("/home/agent/c")
+    await asyncio.sleep(0.3)
+    assert parent.read("/home/agent/c") == before
+    snapshot = await parent.snapshot("still")
+    await parent.resume()
+    while parent.read("/home/agent/c") in (before, b"") and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+    fork = await isolation.launch(ContainerSpec(), ["/bin/cat", "a", "c"], snapshot)
+    assert await fork.wait(20) == 0
+    assert fork.read("/run/agent/log") == b"one\n" + before
+    print(parent.pid, flush=True)
+    if stays:
+        await asyncio.sleep(600)
+    await isolation.close()
+
+
+asyncio.run(live(Path(sys.argv[1]), bool(sys.argv[2:])))
