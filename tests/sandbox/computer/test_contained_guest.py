@@ -1,0 +1,37 @@
+"""The parts' machine, inside a container."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tars_jax.sandbox.computer.contained_guest import ContainedGuest
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tests.sandbox.computer.containers import Traces, needs_root, opened
+
+pytestmark = [pytest.mark.multiprocess, needs_root]
+
+
+def test_programs_run_inside_and_a_fork_begins_with_their_files(tmp_path: Path) -> None:
+    traces = Traces(tmp_path)
+
+    async def live() -> None:
+        async with opened(tmp_path, "namespaces") as isolation:
+            traces.note()
+            async with ContainedGuest(isolation, ContainerSpec()) as parent:
+                assert parent.machine.home == "/home/agent"
+                script = "id -un; hostname; echo $TARS_GUEST_TOKEN; echo kept > 'ä b'"
+                process = await parent.machine.start(["sh", "-c", script], output="/tmp/out")
+                assert await parent.machine.wait(process, 30) == 0
+                assert parent.container.read("/tmp/out") == b"agent\ncomputer\n\n"
+                assert parent.machine.host_path("/tmp/out").read_text().startswith("agent")
+                snapshot = await parent.container.snapshot("one")
+                async with ContainedGuest(isolation, ContainerSpec(), snapshot) as fork:
+                    process = await fork.machine.start(["cat", "ä b"], output="/tmp/out")
+                    assert await fork.machine.wait(process, 30) == 0
+                    assert fork.container.read("/tmp/out").endswith(b"\nkept\n")
+
+    asyncio.run(live())
+    assert not traces.left()
