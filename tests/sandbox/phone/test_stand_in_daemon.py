@@ -79,9 +79,9 @@ BAD = {
     "two greetings": GREETING * 2,
     "unknown command": GREETING + HEAD.pack(0x41414141, 0, 0, 0, 0, 0x41414141 ^ 0xFFFFFFFF),
     "zeros": bytes(4096),
-    "data before the acknowledgement": GREETING
+    "data without end before an acknowledgement": GREETING
     + Packet(OPEN, 1, 0, b"shell:sleep 5\0").encode()
-    + Packet(WRTE, 1, 1, b"x").encode() * 2,
+    + Packet(WRTE, 1, 1, bytes(256 << 10)).encode() * 17,
     "tls": GREETING + Packet(int.from_bytes(b"STLS", "little"), 1, 0).encode(),
 }
 

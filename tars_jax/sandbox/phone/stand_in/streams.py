@@ -24,6 +24,7 @@ from tars_jax.sandbox.phone.stand_in.packets import (
 
 GREETING_SECONDS = 10.0  # for the first packet
 MOST_STREAMS = 64
+MOST_WAITING = 4 << 20  # bytes of a stream that nobody has read
 FINISH_SECONDS = 5.0  # for a service whose client has left: `exec-in` closes behind its last byte
 TOKEN = 1  # AUTH: sign these 20 bytes
 
@@ -33,7 +34,7 @@ class StreamClosed(Exception):
 
 
 class Stream:
-    """Bytes both ways. The other side sends one packet, and the next when `read` has taken it."""
+    """Bytes both ways. `read` acknowledges what it takes, and the other side sends the next packet then."""
 
     def __init__(self, connection: Connection, own: int, other: int) -> None:
         self._connection, self._own, self._other = connection, own, other
@@ -41,7 +42,7 @@ class Stream:
         self._rest = b""
         self._acknowledged = asyncio.Event()
         self._acknowledged.set()
-        self._taken = True  # whether what came was acknowledged
+        self._waiting = 0  # bytes that came and were not read
         self._closed = False  # by the other side
         self._ended = False  # and nothing is left to read
         self.task: asyncio.Task[None] | None = None
@@ -57,7 +58,7 @@ class Stream:
         if piece is None:
             self._ended = True
             return b""
-        self._taken = True
+        self._waiting -= len(piece)
         if not self._closed:
             await self._connection.send(Packet(OKAY, self._own, self._other))
         return piece
@@ -89,10 +90,10 @@ class Stream:
         self._acknowledged.set()
 
     def receive(self, data: bytes) -> None:
-        """Raises BadPacket for data before the acknowledgement of what came before."""
-        if not self._taken:
-            raise BadPacket("data came before those before were acknowledged")
-        self._taken = not data
+        """Raises BadPacket for more than may wait: adb waits for each acknowledgement, but not when it closes."""
+        self._waiting += len(data)
+        if self._waiting > MOST_WAITING:
+            raise BadPacket("data came faster than they were acknowledged")
         if data:
             self._incoming.put_nowait(data)
 
