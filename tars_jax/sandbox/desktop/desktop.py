@@ -255,9 +255,9 @@ class Desktop:
             parts.watch.drain()
         else:
             parts.watch.settle(settle)
-        image = parts.frames.image()
-        parts.cursor.draw(image)
-        return Screenshot(image)
+        frame = parts.frames.frame()
+        parts.cursor.draw(frame)
+        return Screenshot(frame)
 
     async def _call(self, work: Callable[[], T], *, wait_ms: float = 0.0, needs_parts: bool = True) -> T:
         if self._closed or (needs_parts and self._parts is None):

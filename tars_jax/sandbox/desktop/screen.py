@@ -21,25 +21,26 @@ XWD_VERSION, LEAST_SIGNIFICANT_FIRST = 7, 0
 class Screenshot:
     """One picture of a screen. Encoded when a PNG is asked for, as pixels are what most callers take."""
 
-    def __init__(self, image: Image.Image) -> None:
-        self._image = image
+    def __init__(self, frame: np.ndarray) -> None:
+        """Takes np.uint8 [H, W, 4] over: blue, green, red and what nobody reads."""
+        frame.flags.writeable = False
+        self._frame = frame
 
     @property
     def size(self) -> tuple[int, int]:
         """(width, height)."""
-        return self._image.size
+        return self._frame.shape[1], self._frame.shape[0]
 
-    @functools.cached_property
+    @property
     def pixels(self) -> np.ndarray:
-        """np.uint8 [H, W, 3]; not writable."""
-        pixels = np.asarray(self._image)
-        pixels.flags.writeable = False
-        return pixels
+        """np.uint8 [H, W, 3]; not writable, and a view whose rows do not lie together."""
+        return self._frame[..., 2::-1]
 
     @functools.cached_property
     def png(self) -> bytes:
         buffer = io.BytesIO()
-        self._image.save(buffer, "PNG", compress_level=1)
+        image = Image.frombuffer("RGB", self.size, self._frame.tobytes(), "raw", "BGRX", 0, 1)
+        image.save(buffer, "PNG", compress_level=1)
         return buffer.getvalue()
 
 
@@ -64,24 +65,21 @@ class FrameBuffer:
             raise SandboxFailure("desktop", "the X server's frame buffer must be XWD of 32 bits a pixel, BGRX")
         self.width, self.height, self._row = width, height, row
         self._offset = size + 12 * colors
-        self._data = bytearray(row * height)
 
-    def read(self) -> bytearray:
-        """The rows of the screen, BGRX, `stride` bytes each; the same buffer each time."""
-        view, done = memoryview(self._data), 0
+    def frame(self) -> np.ndarray:
+        """The screen as np.uint8 [H, W, 4], BGRX. Raises SandboxFailure for a file that was cut short."""
+        data = np.empty(self._row * self.height, np.uint8)
+        view, done = memoryview(data), 0
         while done < len(view):
             got = os.preadv(self._file, [view[done:]], self._offset + done)
             if not got:
                 raise SandboxFailure("desktop", "the X server's frame buffer was cut short")
             done += got
-        return self._data
-
-    def image(self) -> Image.Image:
-        return Image.frombuffer("RGB", (self.width, self.height), self.read(), "raw", "BGRX", self._row, 1)
+        return data.reshape(self.height, -1, 4)[:, : self.width]
 
     def words(self) -> np.ndarray:
-        """A copy as np.uint32 [H, W], to compare with another."""
-        return np.frombuffer(self.read(), np.uint32).reshape(self.height, -1)[:, : self.width].copy()
+        """The same as np.uint32 [H, W], to compare with another."""
+        return self.frame().view(np.uint32)[..., 0]
 
     def close(self) -> None:
         os.close(self._file)
@@ -94,24 +92,22 @@ class Cursor:
         self._display, self._root = connection.display, connection.root
         self._display.xfixes_query_version()
         self._display.xfixes_select_cursor_input(self._root, xfixes.XFixesDisplayCursorNotifyMask)
-        self._image: Image.Image | None = None
+        self._image: np.ndarray | None = None  # np.uint16 [h, w, 4]: BGRA, multiplied with its alpha
         self._hot = 0, 0
 
     def changed(self) -> None:
         self._image = None
 
-    def draw(self, image: Image.Image) -> None:
+    def draw(self, frame: np.ndarray) -> None:
+        """Draws the cursor upon np.uint8 [H, W, 4], BGRX."""
         if self._image is None:
             cursor = self._display.xfixes_get_cursor_image(self._root)
             self._hot = cursor.xhot, cursor.yhot
-            size = cursor.width, cursor.height
-            count = cursor.width * cursor.height
-            data = np.array(cursor.cursor_image[:count], np.uint32).astype("<u4").tobytes()  # BGRA, premultiplied
-            self._image = Image.frombytes("RGBa", size, _swapped(data)).convert("RGBA")
+            words = np.array(cursor.cursor_image[: cursor.width * cursor.height], np.uint32).astype("<u4")
+            self._image = words.view(np.uint8).reshape(cursor.height, cursor.width, 4).astype(np.uint16)
         pointer = self._root.query_pointer()
-        image.paste(self._image, (pointer.root_x - self._hot[0], pointer.root_y - self._hot[1]), self._image)
-
-
-def _swapped(bgra: bytes) -> bytes:
-    """The same pixels as RGBA."""
-    return np.frombuffer(bgra, np.uint8).reshape(-1, 4)[:, [2, 1, 0, 3]].tobytes()
+        x, y = pointer.root_x - self._hot[0], pointer.root_y - self._hot[1]
+        top, left = max(-y, 0), max(-x, 0)
+        under = frame[max(y, 0) : y + self._image.shape[0], max(x, 0) : x + self._image.shape[1], :3]
+        over = self._image[top : top + under.shape[0], left : left + under.shape[1]]
+        under[:] = over[..., :3] + under * (255 - over[..., 3:]) // 255
