@@ -69,7 +69,7 @@ class FrameBuffer:
     def frame(self) -> np.ndarray:
         """The screen as np.uint8 [H, W, 4], BGRX. Raises SandboxFailure for a file that was cut short."""
         data = np.empty(self._row * self.height, np.uint8)
-        view, done = memoryview(data), 0
+        view, done = data.data, 0
         while done < len(view):
             got = os.preadv(self._file, [view[done:]], self._offset + done)
             if not got:
