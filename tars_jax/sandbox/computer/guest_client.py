@@ -20,6 +20,7 @@ from tars_jax.sandbox.computer.guest import frames
 
 CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
 CONNECT_TIMEOUT_S = 20.0
+LONGEST_LINE = 1 << 16  # bytes
 POLL_S = 30.0  # the guest is asked again, so that one that is gone is noticed
 
 Connect = Callable[[], Awaitable[socket.socket]]
@@ -112,13 +113,13 @@ class GuestClient:
         self._writer = writer
         self._reading = asyncio.create_task(self._read(reader, writer))
 
-    async def _open(self) -> Streams:
+    async def _open(self, longest_line: int = LONGEST_LINE) -> Streams:
         """A connection that the guest knows."""
         peer = await self._connect_socket()
         if self._pid is not None and peer_of(peer) != self._pid:
             peer.close()
             raise ConnectionError("another program listens in its place")
-        reader, writer = await asyncio.open_connection(sock=peer)
+        reader, writer = await asyncio.open_connection(sock=peer, limit=longest_line)
         try:
             await _exchange(reader, writer, {"id": 0, "call": "hello", "token": self._token})
         except BaseException:
@@ -143,14 +144,16 @@ class GuestClient:
                     if not waiting.done():
                         waiting.set_exception(why)
 
-    async def stream(self, call: str, **arguments: Any) -> tuple[dict[str, Any], Streams]:
+    async def stream(
+        self, call: str, *, longest_line: int = LONGEST_LINE, **arguments: Any
+    ) -> tuple[dict[str, Any], Streams]:
         """A connection of its own that becomes a stream of bytes: calls `connect` and `pipe` of the guest.
 
         Close its writer after use. Raises as `call`.
         """
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
-                reader, writer = await self._open()
+                reader, writer = await self._open(longest_line)
                 try:
                     return await _exchange(reader, writer, {**arguments, "id": 1, "call": call}), (reader, writer)
                 except BaseException:
@@ -219,16 +222,16 @@ class GuestMachine:
 
     async def run(
         self, argv: Sequence[str], stdin: bytes = b"", *, env: Mapping[str, str] | None = None, cwd: str | None = None,
-        timeout_s: float = 120.0, limit: int = 1 << 20, merge: bool = False,
+        root: str | None = None, timeout_s: float = 120.0, limit: int = 1 << 20, merge: bool = False,
     ) -> Ran:  # fmt: skip
         """Runs a program to its end, or kills its process group after `timeout_s`.
 
         `limit`: bytes that are kept of stdout and of stderr, from their beginning and end. `merge`: stderr goes where
-        stdout goes. Raises as `start`.
+        stdout goes. With `root`, no link may lead `cwd` out of that folder. Raises as `start`.
         """
         answer, data = await self.client.call(
-            "run", stdin, argv=list(argv), env=dict(env or {}), cwd=cwd, timeout_s=timeout_s, limit=limit, merge=merge,
-            patience_s=timeout_s + CALL_TIMEOUT_S,
+            "run", stdin, argv=list(argv), env=dict(env or {}), cwd=cwd, root=root, timeout_s=timeout_s, limit=limit,
+            merge=merge, patience_s=timeout_s + CALL_TIMEOUT_S,
         )  # fmt: skip
         (head, stdout_cut, tail), (_, stderr_cut, _) = answer["stdout"], answer["stderr"]
         return Ran(
@@ -244,10 +247,16 @@ class GuestMachine:
         return (await self.client.stream("connect", **{name: target}))[1]
 
     async def pipe(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None
-    ) -> tuple[int, Streams]:
-        """Starts a program whose stdin and stdout are the stream; its id inside. Raises as `start`."""
-        started, streams = await self.client.stream("pipe", argv=list(argv), env=dict(env or {}), cwd=cwd)
+        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None,
+        longest_line: int = LONGEST_LINE,
+    ) -> tuple[int, Streams]:  # fmt: skip
+        """Starts a program whose stdin and stdout are the stream; its id inside. Raises as `start`.
+
+        `longest_line`: bytes that `readline` and `readuntil` of the stream take.
+        """
+        started, streams = await self.client.stream(
+            "pipe", longest_line=longest_line, argv=list(argv), env=dict(env or {}), cwd=cwd
+        )
         return started["process"], streams
 
 

@@ -14,6 +14,7 @@ from tars_jax.sandbox.computer.guest.calls import Call, CallError, encodable
 from tars_jax.sandbox.computer.guest.identity import Identity, Sacrifice
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
+from tars_jax.sandbox.computer.guest.roots import open_below
 
 MOST_STATUSES = 10_000  # of ended programs, which can be asked for
 MOST_OUTPUT = 4 << 20  # bytes that `run` gives back of a program's output
@@ -119,6 +120,15 @@ class Processes:
             pid = self.start(call.words("argv"), call.texts("env"), call.text("cwd", ""), stdout=sink, stderr=sink)
         call.answer({"process": pid})
 
+    def open_folder(self, root: str, path: str, opened: list[int]) -> int:
+        """Adds the descriptor to `opened`, which the caller closes."""
+        try:
+            with self._identity.dropped():
+                opened.append(open_below(root, path, os.O_PATH | os.O_DIRECTORY))
+        except OSError as error:
+            raise CallError.of(error, path) from error
+        return opened[-1]
+
     def _sink(self, path: str) -> int:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
         try:
@@ -161,7 +171,7 @@ class Processes:
 
     def call_run(self, call: Call) -> None:
         """Runs a program to its end, or to that of its time, and gives back what it wrote."""
-        call.check_read("argv", "env", "cwd", "timeout_s", "limit", "merge")
+        call.check_read("argv", "env", "cwd", "root", "timeout_s", "limit", "merge")
         limit = call.whole("limit", 1 << 20, 2, MOST_OUTPUT // 2)
         Run(self, self._loop, call, limit)
 
@@ -183,14 +193,17 @@ class Run:
         ours: list[int] = []
         theirs: list[int] = []
         try:
+            if root := call.text("root", ""):  # the folder must be below it
+                arguments["cwd"] = f"/proc/self/fd/{processes.open_folder(root, call.text('cwd', '.'), theirs)}"
             reads, stdin = _pipe()
-            theirs.append(reads)
+            theirs.insert(0, reads)
             ours.append(stdin)
             for _ in range(1 if merge else 2):
                 read, write = _pipe()
                 ours.append(read)
                 theirs.append(write)
-            self._pid = processes.start(**arguments, stdin=theirs[0], stdout=theirs[1], stderr=theirs[-1])
+            stdout = theirs[-1] if merge else theirs[-2]
+            self._pid = processes.start(**arguments, stdin=theirs[0], stdout=stdout, stderr=theirs[-1])
         except BaseException:
             for descriptor in ours:
                 os.close(descriptor)

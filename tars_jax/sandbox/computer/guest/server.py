@@ -12,11 +12,13 @@ from typing import Any
 
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.guest.calls import Call, CallError
+from tars_jax.sandbox.computer.guest.files import Files
 from tars_jax.sandbox.computer.guest.identity import TOKEN, Identity, Sacrifice, guard, identity
 from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
 from tars_jax.sandbox.computer.guest.processes import Processes
 from tars_jax.sandbox.computer.guest.streams import Streams
 from tars_jax.sandbox.computer.guest.terminals import Terminals
+from tars_jax.sandbox.computer.guest.watches import Watches
 
 VERSION = 1
 MOST_CALLS = 256  # of one connection that are not answered
@@ -157,10 +159,12 @@ class Server:
         self.loop = Loop(who.drop)
         self._processes = Processes(who, self.loop, sacrifice)
         self._terminals = Terminals(self._processes, who, self.loop)
+        self._files = Files(self.loop)
         self._streams = Streams(self._processes, self.loop)
+        parts = (self, self._processes, self._terminals, self._files, Watches(who, self.loop))
         self._calls: dict[str, Callable[[Call], None]] = {
             name.removeprefix("call_"): getattr(part, name)
-            for part in (self, self._processes, self._terminals) for name in dir(part) if name.startswith("call_")
+            for part in parts for name in dir(part) if name.startswith("call_")
         }  # fmt: skip
         self._stream_calls = {"connect": self._streams.call_connect, "pipe": self._streams.call_pipe}
         self._strangers: list[Connection] = []  # the last connections, with and without a token

@@ -78,7 +78,8 @@ class Terminal:
 
     def _ended(self, status: int) -> None:
         """What holds the terminal besides the first process is hung up on, as when a window is closed."""
-        self._read(LAST_READS)
+        if self._open:  # the descriptor may be another's by now
+            self._read(LAST_READS)
         self.status = status
         self._hang_up()
         self._wake()

@@ -1,0 +1,69 @@
+"""An IPython kernel behind the same lines as kernel.py, where the computer's Python has ipykernel and jupyter_client.
+
+python3 jupyter_kernel.py        (stdin and stdout are one socket)
+"""
+
+import base64
+import json
+import os
+import queue
+import signal
+import sys
+from typing import Any
+
+
+def main() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path = [path for path in sys.path if os.path.abspath(path) != here]
+    from jupyter_client.manager import KernelManager
+
+    channel = os.fdopen(os.dup(0), "rb")
+    out = os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+
+    def say(message: dict[str, Any]) -> None:
+        data = memoryview(json.dumps(message).encode() + b"\n")
+        while data:
+            data = data[os.write(out, data) :]
+
+    manager = KernelManager()
+    manager.start_kernel()
+    signal.signal(signal.SIGINT, lambda *_: manager.interrupt_kernel())
+    client = manager.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=120)
+    say({"ready": os.getpid()})
+    for line in channel:
+        identity = client.execute(json.loads(line)["code"], allow_stdin=False)
+        while True:
+            try:
+                message = client.get_iopub_msg(timeout=1)
+            except queue.Empty:
+                if not manager.is_alive():
+                    return
+                continue
+            if message["parent_header"].get("msg_id") != identity:
+                continue
+            kind, content = message["msg_type"], message["content"]
+            if kind == "stream":
+                say({"stream": content["name"], "text": content["text"]})
+            elif kind in ("execute_result", "display_data"):
+                data = content["data"]
+                if "image/png" in data:
+                    say({"image": base64.b64encode(base64.b64decode(data["image/png"])).decode()})
+                if kind == "execute_result":
+                    say({"result": data.get("text/plain", "")})
+                elif "image/png" not in data:
+                    say({"stream": "stdout", "text": data.get("text/plain", "") + "\n"})
+            elif kind == "error":
+                say({"error": "\n".join(content["traceback"])})
+            elif kind == "status" and content["execution_state"] == "idle":
+                break
+        say({"done": True})
+    manager.shutdown_kernel(now=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+"""A Python whose variables live from cell to cell, for computers without Jupyter. Takes Python's own library alone.
+
+    python3 kernel.py        (stdin and stdout are one socket)
+
+Reads {"code": TEXT} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any number of
+{"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"image": PNG in base64}, {"error": TRACEBACK}, and at last
+{"done": true}. SIGINT interrupts a cell.
+"""
+
+import ast
+import asyncio
+import base64
+import contextlib
+import inspect
+import io
+import json
+import linecache
+import os
+import secrets
+import signal
+import sys
+import threading
+import traceback
+import types
+import warnings
+from typing import Any
+
+MOST_OUTPUT = 1 << 20  # bytes of a cell's stdout, and of its stderr
+
+
+class Channel:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.lines = os.fdopen(os.dup(0), "rb", closefd=True)
+        self._out = os.dup(1)
+
+    def say(self, message: dict[str, Any]) -> None:
+        data = memoryview(json.dumps(message).encode() + b"\n")
+        with self._lock:
+            while data:
+                data = data[os.write(self._out, data) :]
+
+
+class Capture(threading.Thread):
+    """What comes to a descriptor, from this process and from its children."""
+
+    def __init__(self, channel: Channel, descriptor: int, name: str) -> None:
+        super().__init__(daemon=True)
+        self._channel, self._descriptor, self._stream = channel, descriptor, name
+        self._mark = f"\x1e{secrets.token_hex(16)}\x1e".encode()
+        self._reached = threading.Event()
+        self._read, write = os.pipe()
+        os.dup2(write, descriptor)
+        os.close(write)
+        self._said = 0
+
+    def run(self) -> None:
+        held = b""
+        while chunk := os.read(self._read, 1 << 16):
+            held += chunk
+            while self._mark in held:
+                before, _, held = held.partition(self._mark)
+                self._say(before)
+                self._said = 0
+                self._reached.set()
+            end = held.rfind(b"\x1e")  # the mark may have begun there
+            end = end if end >= 0 and len(held) - end < len(self._mark) else len(held)
+            self._say(held[:end])
+            held = held[end:]
+
+    def _say(self, data: bytes) -> None:
+        room = MOST_OUTPUT - self._said
+        self._said += len(data)
+        if data and room > 0:
+            more = "\n[... further output of this cell is cut ...]\n" if len(data) > room else ""
+            text = data[:room].decode(errors="replace") + more
+            self._channel.say({"stream": self._stream, "text": text})
+
+    def settle(self) -> None:
+        """Waits until everything that was written has been said."""
+        self._reached.clear()
+        os.write(self._descriptor, self._mark)
+        self._reached.wait(10)
+
+
+class Kernel:
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._main = types.ModuleType("__main__")
+        sys.modules["__main__"] = self._main
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._count = 0
+
+    def run(self, code: str) -> None:
+        self._count += 1
+        name = f"<cell {self._count}>"
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            try:
+                value = self._evaluated(code, name)
+                if value is not None:
+                    self._main.__dict__["_"] = value
+                    self._show(value)
+                self._figures()
+            finally:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+        except BaseException as error:  # also SystemExit and KeyboardInterrupt
+            frames = error.__traceback__
+            while frames is not None and frames.tb_frame.f_code.co_filename != name:
+                frames = frames.tb_next
+            shown = error.with_traceback(frames) if frames else error
+            text = "".join(traceback.format_exception(shown if frames else type(error), shown, frames))
+            self._channel.say({"error": text})
+
+    def _evaluated(self, code: str, name: str) -> Any:
+        try:
+            tree = ast.parse(code, name)
+        except SyntaxError:
+            tree = ast.parse(_without_commands(code), name)
+        last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        self._executed(compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+        return self._executed(compile(last, name, "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)) if last else None
+
+    def _executed(self, code: types.CodeType) -> Any:
+        value = eval(code, self._main.__dict__)
+        if code.co_flags & inspect.CO_COROUTINE:
+            self._loop = self._loop or asyncio.new_event_loop()
+            return self._loop.run_until_complete(value)
+        return value
+
+    def _show(self, value: Any) -> None:
+        if image := _png_of(value):
+            self._channel.say({"image": base64.b64encode(image).decode()})
+        self._channel.say({"result": repr(value)[:MOST_OUTPUT]})
+
+    def _figures(self) -> None:
+        if (plots := sys.modules.get("matplotlib.pyplot")) is None:
+            return
+        for number in plots.get_fignums():
+            picture = io.BytesIO()
+            plots.figure(number).savefig(picture, format="png", bbox_inches="tight")
+            self._channel.say({"image": base64.b64encode(picture.getvalue()).decode()})
+        plots.close("all")
+
+
+def _png_of(value: Any) -> bytes | None:
+    draw = getattr(value, "_repr_png_", None)
+    if draw is None or isinstance(value, type):
+        return None
+    with contextlib.suppress(Exception):
+        image = draw()
+        return image if isinstance(image, bytes) else None
+    return None
+
+
+def _without_commands(code: str) -> str:
+    """Lines that begin with ! are given to the shell; those with %, which IPython knows, do nothing."""
+    lines = []
+    for line in code.split("\n"):
+        bare = line.lstrip()
+        space = line[: len(line) - len(bare)]
+        if bare.startswith("!"):
+            line = f"{space}__import__('subprocess').call({bare[1:]!r}, shell=True) and None"
+        elif bare.startswith("%"):
+            line = f"{space}pass"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path = ["", *(path for path in sys.path if path and os.path.abspath(path) != here)]
+    sys.argv = [""]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.setdefault("MPLBACKEND", "agg")
+    warnings.filterwarnings("ignore", message=".*non-interactive.*")
+    channel = Channel()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    captures = [Capture(channel, 1, "stdout"), Capture(channel, 2, "stderr")]
+    for capture in captures:
+        capture.start()
+    kernel = Kernel(channel)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    channel.say({"ready": os.getpid()})
+    for line in channel.lines:
+        kernel.run(json.loads(line)["code"])
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        for capture in captures:
+            capture.settle()
+        channel.say({"done": True})
+
+
+if __name__ == "__main__":
+    main()

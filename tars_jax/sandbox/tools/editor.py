@@ -1,0 +1,160 @@
+"""The editor that agents of others know: `str_replace_editor`, and Anthropic's `str_replace_based_edit_tool`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tars_jax.sandbox.tools.files import Files
+
+CONTEXT = 4  # lines around a change that are shown
+LONGEST_VIEW = 30_000  # characters
+MOST_UNDO = 20  # changes of one file that can be taken back
+CUT = "\n[... cut here: name the lines by view_range ...]"
+
+
+class Refused(Exception):
+    """What the agent is told instead of a result."""
+
+
+class Editor:
+    """Its answers are text. Raises Refused, and GuestError for what the files do not allow."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._undo: dict[str, list[str | None]] = {}  # texts before each change; None: there was no file
+
+    async def view(self, path: str, view_range: list[int] | None = None, longest: int = LONGEST_VIEW) -> str:
+        """A file with the numbers of its lines, or the two upper levels of a folder."""
+        if (await self._files.stat(path)).kind == "folder":
+            if view_range:
+                raise Refused(f"view_range must be left out for a folder; {path} is one")
+            return await self._folder(path)
+        first, last = view_range or (1, -1)
+        shown = await self._files.lines(path, first, last, limit=4 * longest)
+        if view_range:
+            if not 1 <= first <= max(shown.lines, 1):
+                raise Refused(f"view_range must begin at 1 to {shown.lines}, the lines of {path}; got {view_range}")
+            if last != -1 and (last < first or last > shown.lines):
+                raise Refused(f"view_range must end at {first} to {shown.lines}, or at -1; got {view_range}")
+        if "\0" in shown.text:
+            return f"{path} is no text: it has {shown.size:,} bytes"
+        return f"The lines of {path} with their numbers:\n{_numbered(shown.text, first, longest, shown.whole)}"
+
+    async def _folder(self, path: str) -> str:
+        entries, whole = await self._files.list(path, depth=2)
+        shown = [each for each in entries if not any(name.startswith(".") for name in each.path.split("/"))]
+        lines = [f"{path.rstrip('/')}/{each.path}{'/' if each.kind == 'folder' else ''}" for each in shown]
+        hidden = len([each for each in entries if "/" not in each.path]) - len([x for x in shown if "/" not in x.path])
+        text = "\n".join([f"Files and folders in {path}, two levels deep, without hidden ones:", path, *lines])
+        text = text if len(text) <= LONGEST_VIEW else text[: text.rfind("\n", 0, LONGEST_VIEW)] + "\n[... cut here ...]"
+        text += "" if whole else "\n[... and more ...]"
+        return text + (f"\n{hidden} hidden entries are not shown." if hidden else "")
+
+    async def create(self, path: str, text: str, *, replace: bool = False) -> str:
+        """With the folders above it. Where a file is, it is refused, but for `replace`."""
+        before = None
+        if await self._files.exists(path):
+            if (await self._files.stat(path)).kind == "folder":
+                raise Refused(f"{path} is a folder")
+            if not replace:
+                raise Refused(f"there is a file at {path} already: create makes new ones only")
+            before = (await self._files.read(path)).decode(errors="replace")
+        if folder := path.rpartition("/")[0]:
+            await self._files.make_folder(folder)
+        await self._files.write(path, _encoded(text), new=not replace)
+        self._remember(path, before)
+        return f"{path} was written"
+
+    async def str_replace(self, path: str, old: str, new: str) -> str:
+        if not old:
+            raise Refused("old_str must be some text of the file; got none")
+        if old == new:
+            raise Refused("new_str must differ from old_str; both are the same")
+
+        def change(text: str) -> str:
+            count = text.count(old)
+            if not count:
+                raise Refused(f"old_str must be in {path} exactly as it is written there; it was not found")
+            if count > 1:
+                lines = [text.count("\n", 0, at) + 1 for at in _places(text, old)]
+                where = ", ".join(map(str, lines[:20]))
+                raise Refused(f"old_str must be in {path} once; it is there {count} times, in lines {where}")
+            return text.replace(old, new)
+
+        edit = await self._changed(path, change)
+        line = edit[0].count("\n", 0, edit[0].find(old)) + 1
+        return self._shown(path, edit[1], line, new.count("\n"))
+
+    async def insert(self, path: str, line: int, text: str) -> str:
+        """Behind a line; behind line 0, at the beginning."""
+
+        def change(before: str) -> str:
+            lines = _kept_ends(before)
+            if not 0 <= line <= len(lines):
+                raise Refused(f"insert_line must be 0 to {len(lines)}, the lines of {path}; got {line}")
+            added = text if text.endswith("\n") or line == len(lines) else text + "\n"
+            if line and line == len(lines) and not lines[-1].endswith("\n"):
+                added = "\n" + added
+            return "".join([*lines[:line], added, *lines[line:]])
+
+        edit = await self._changed(path, change)
+        return self._shown(path, edit[1], line + 1, text.count("\n"))
+
+    async def undo_edit(self, path: str) -> str:
+        """The last change that was made here is taken back."""
+        if not (before := self._undo.get(path)):
+            raise Refused(f"there is no change of {path} to be undone")
+        text = before[-1]
+        if text is None:
+            await self._files.remove(path)
+        else:
+            await self._files.write(path, text.encode())
+        before.pop()
+        return f"the last change of {path} was undone" + (": there is no such file now" if text is None else "")
+
+    async def _changed(self, path: str, change: Callable[[str], str]) -> tuple[str, str]:
+        edit = await self._files.edit(path, change)
+        self._remember(path, edit.before)
+        return edit.before, edit.after
+
+    def _remember(self, path: str, before: str | None) -> None:
+        texts = self._undo.setdefault(path, [])
+        texts.append(before)
+        del texts[:-MOST_UNDO]
+
+    @staticmethod
+    def _shown(path: str, text: str, line: int, lines: int) -> str:
+        first = max(line - CONTEXT, 1)
+        around = "\n".join(text.split("\n")[first - 1 : line + lines + CONTEXT])
+        return f"{path} was changed. It reads there:\n{_numbered(around, first, LONGEST_VIEW, True)}"
+
+
+def _numbered(text: str, first: int, longest: int, whole: bool) -> str:
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    shown = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(lines, first))
+    if len(shown) <= longest and whole:
+        return shown
+    return shown[: shown.rfind("\n", 0, longest) if "\n" in shown[:longest] else longest] + CUT
+
+
+def _places(text: str, part: str) -> list[int]:
+    places, at = [], text.find(part)
+    while at >= 0:
+        places.append(at)
+        at = text.find(part, at + len(part))
+    return places
+
+
+def _kept_ends(text: str) -> list[str]:
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise Refused("file_text must have a UTF-8 form; it has half of a surrogate pair") from None

@@ -1,0 +1,166 @@
+"""Kernels of a computer: cells of Python whose variables live from one to the next."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import dataclasses
+import json
+import signal
+from collections.abc import Mapping
+from typing import Any, Self
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer.guest_client import GuestMachine, Streams
+from tars_jax.sandbox.shell.text import cleaned, cut
+
+LIMIT = 30_000  # characters of each text of a result
+MOST_TEXT = 4 << 20  # bytes that are kept of what a cell writes until it is cut
+MOST_IMAGES = 20
+LONGEST_LINE = 64 << 20  # bytes, of an image for instance
+STARTS_IN_S = 120.0
+GRACE_S = 3.0  # for an interrupted cell
+KINDS = ("auto", "jupyter", "python")
+
+
+@dataclasses.dataclass(frozen=True)
+class CellResult:
+    output: str = ""  # stdout and stderr as they came
+    result: str = ""  # of the last expression
+    error: str = ""  # traceback
+    images: tuple[bytes, ...] = ()  # PNG
+    timed_out: bool = False  # it was interrupted
+    restarted: bool = False  # the kernel has ended: the next cell has a new one, without its variables
+
+
+class Kernel:
+    """Use as an async context manager."""
+
+    def __init__(
+        self, machine: GuestMachine, *, kind: str = "auto", python: str = "python3", folder: str | None = None,
+        env: Mapping[str, str] | None = None, limit: int = LIMIT,
+    ) -> None:  # fmt: skip
+        """`python`: whose packages the cells have. `kind`: "jupyter" for IPython by ipykernel, "python" for a small
+        kernel that needs no package, "auto" for the first that is there.
+        """
+        if kind not in KINDS:
+            raise InputError(f"kind of a kernel must be one of {', '.join(KINDS)}; got {kind!r}")
+        self._machine, self._kind, self._python = machine, kind, python
+        self._folder, self._env, self._limit = folder, dict(env or {}), limit
+        self._process: int | None = None
+        self._streams: Streams | None = None
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Raises InputError for kind="jupyter" where that is not installed, SandboxFailure for one that hangs."""
+        if self._kind != "python":
+            check = "import ipykernel, jupyter_client"
+            ran = await self._machine.run([self._python, "-c", check], env=self._env, timeout_s=STARTS_IN_S)
+            if ran.status == 0:
+                self._kind = "jupyter"
+            elif self._kind == "jupyter":
+                raise InputError(
+                    f"kind of a kernel must be 'python' where ipykernel and jupyter_client are not installed for "
+                    f"{self._python} inside (python3 -m pip install ipykernel); got 'jupyter'"
+                )
+            else:
+                self._kind = "python"
+        program = "jupyter_kernel.py" if self._kind == "jupyter" else "kernel.py"
+        self._process, self._streams = await self._machine.pipe(
+            [self._python, "-u", f"{self._machine.folder}/{program}"], env=self._env, cwd=self._folder,
+            longest_line=LONGEST_LINE,
+        )  # fmt: skip
+        message = await self._next(STARTS_IN_S)
+        if message is None or "ready" not in message:
+            await self.close()
+            raise SandboxFailure("guest", f"the kernel did not start: {'it ended' if message is None else message}")
+
+    @property
+    def kind(self) -> str:
+        return self._kind
+
+    async def run(self, code: str, timeout_s: float = 120.0) -> CellResult:
+        """Runs a cell. After `timeout_s` it is interrupted; if it does not heed that, the kernel begins anew.
+
+        Raises InputError while another cell is running.
+        """
+        if self._lock.locked():
+            raise InputError("a cell must have ended before the next; one is still running: wait or interrupt it")
+        async with self._lock:
+            if self._streams is None:
+                await self.start()
+            assert self._streams is not None
+            with contextlib.suppress(OSError):
+                self._streams[1].write(json.dumps({"code": code}).encode() + b"\n")
+                await self._streams[1].drain()
+            return await self._result(timeout_s)
+
+    async def interrupt(self) -> None:
+        """The running cell, if there is one, ends with KeyboardInterrupt."""
+        if self._process is not None and self._lock.locked():
+            await self._machine.kill(self._process, signal.SIGINT)
+
+    async def close(self) -> None:
+        """Ends the kernel. The next cell begins a new one."""
+        process, streams, self._process, self._streams = self._process, self._streams, None, None
+        if streams is not None:
+            streams[1].close()
+        if process is not None:
+            await self._machine.kill(process)
+
+    async def _result(self, timeout_s: float) -> CellResult:
+        clock = asyncio.get_running_loop().time
+        end = clock() + timeout_s
+        texts: dict[str, str] = {"output": "", "result": "", "error": ""}
+        images: list[bytes] = []
+        timed_out = restarted = False
+        while True:
+            try:
+                message = await self._next(max(end - clock(), 0.0))
+            except TimeoutError:
+                if timed_out:
+                    await self.close()
+                    restarted = True
+                    break
+                timed_out, end = True, clock() + GRACE_S
+                await self.interrupt()
+                continue
+            if message is None:
+                await self.close()
+                restarted = True
+                break
+            if "done" in message:
+                break
+            if "image" in message and len(images) < MOST_IMAGES:
+                with contextlib.suppress(ValueError):
+                    images.append(base64.b64decode(message["image"]))
+            for name, field in (("output", "text"), ("result", "result"), ("error", "error")):
+                if field in message and len(texts[name]) < MOST_TEXT:
+                    texts[name] += str(message[field])
+        shown = {name: cut(cleaned(text), self._limit) for name, text in texts.items()}
+        return CellResult(**shown, images=tuple(images), timed_out=timed_out, restarted=restarted)
+
+    async def _next(self, timeout_s: float) -> dict[str, Any] | None:
+        """None: the kernel has ended."""
+        assert self._streams is not None
+        try:
+            async with asyncio.timeout(timeout_s):
+                line = await self._streams[0].readline()
+        except (OSError, ValueError) as error:
+            if isinstance(error, TimeoutError):
+                raise
+            return None
+        try:
+            message = json.loads(line)
+        except ValueError:
+            return None
+        return message if isinstance(message, dict) else None

@@ -1,0 +1,99 @@
+"""Kernels inside a computer: our small one and IPython's give the same results."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.local_guest import LocalGuest
+from tars_jax.sandbox.tools.jupyter import Kernel
+
+pytestmark = pytest.mark.multiprocess
+
+
+def with_kernel(folder: Path, kind: str, work: Callable[[Kernel], Awaitable[None]]) -> None:
+    async def live() -> None:
+        async with (
+            LocalGuest(folder, folder / "s") as guest,
+            Kernel(guest.machine, kind=kind, python=sys.executable) as kernel,
+        ):
+            await work(kernel)
+
+    asyncio.run(live())
+
+
+@pytest.mark.parametrize("kind", ["python", pytest.param("jupyter", marks=pytest.mark.slow)])
+def test_cells_share_their_variables(tmp_path: Path, kind: str) -> None:
+    if kind == "jupyter":
+        pytest.importorskip("ipykernel")
+        pytest.importorskip("jupyter_client")
+
+    async def work(kernel: Kernel) -> None:
+        assert kernel.kind == kind
+        ran = await kernel.run(
+            "import sys, os\ndef f(n):\n    return n * 2\nx = 'ä'\nprint(x)\nprint('e', file=sys.stderr)\nf(21)"
+        )
+        assert (sorted(ran.output.split()), ran.result, ran.error) == (["e", "ä"], "42", "")
+        ran = await kernel.run("f(4);\nos.getcwd()")
+        assert ran.result == repr(str(tmp_path))
+        ran = await kernel.run("def g():\n    raise ValueError('no ö')\ng()")
+        assert "ValueError: no ö" in ran.error and "g()" in ran.error and not ran.restarted
+        assert "SyntaxError" in (await kernel.run("x = (")).error
+        assert (
+            await kernel.run("import subprocess; subprocess.run(['echo', 'child'], check=True).returncode")
+        ).result == "0"
+        assert (await kernel.run("await __import__('asyncio').sleep(0, 'slept')")).result == "'slept'"
+        ran = await kernel.run("!echo from the shell")
+        assert "from the shell" in ran.output
+        ran = await kernel.run("print('begun', flush=True)\nimport time\nwhile True: time.sleep(0.01)", 1.0)
+        assert ran.timed_out and not ran.restarted and "begun" in ran.output and "KeyboardInterrupt" in ran.error
+        assert (await kernel.run("x")).result == "'ä'"
+        slow = asyncio.create_task(kernel.run("while True: pass"))
+        await asyncio.sleep(0.5)
+        with pytest.raises(InputError, match="a cell must have ended before the next"):
+            await kernel.run("1")
+        await kernel.interrupt()
+        assert "KeyboardInterrupt" in (await slow).error
+        ran = await kernel.run("for i in range(200_000): print(i)")
+        assert len(ran.output) < 31_000 and ran.output.startswith("0\n1\n") and "bytes cut" in ran.output
+        picture = "class P:\n    def _repr_png_(self): return b'\\x89PNG picture'\nP()"
+        assert (await kernel.run(picture)).images == (b"\x89PNG picture",)
+        ran = await kernel.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.plot([3])\nNone")
+        assert all(image.startswith(b"\x89PNG") for image in ran.images) and len(ran.images) >= 1, ran
+        ran = await kernel.run("os.kill(os.getpid(), 9)", 30)
+        assert ran.restarted
+        assert "NameError" in (await kernel.run("x")).error
+
+    with_kernel(tmp_path, kind, work)
+
+
+def test_a_cell_that_does_not_heed_an_interrupt_ends_with_its_kernel(tmp_path: Path) -> None:
+    async def work(kernel: Kernel) -> None:
+        stubborn = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
+        ran = await kernel.run(stubborn, 0.3)
+        assert ran.timed_out and ran.restarted
+        assert (await kernel.run("1 + 1")).result == "2"
+
+    with_kernel(tmp_path, "python", work)
+
+
+def test_a_kernel_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    async def live() -> None:
+        with pytest.raises(InputError, match="kind of a kernel must be one of"):
+            Kernel(None, kind="julia")  # type: ignore[arg-type]
+        async with LocalGuest(tmp_path, tmp_path / "s") as guest:
+            bare = tmp_path / "python"
+            bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+            bare.chmod(0o755)
+            with pytest.raises(InputError, match="pip install ipykernel"):
+                await Kernel(guest.machine, kind="jupyter", python=str(bare)).start()
+            async with Kernel(guest.machine, python=str(bare)) as kernel:
+                assert kernel.kind == "python"
+                assert (await kernel.run("6 * 7")).result == "42"
+
+    asyncio.run(live())
