@@ -243,8 +243,9 @@ class GuestMachine:
 
         Raises GuestError where nothing answers.
         """
-        name = "port" if isinstance(target, int) else "path"
-        return (await self.client.stream("connect", **{name: target}))[1]
+        if isinstance(target, int):
+            return (await self.client.stream("connect", port=target))[1]
+        return (await self.client.stream("connect", path=target))[1]
 
     async def pipe(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None,

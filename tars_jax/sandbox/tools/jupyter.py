@@ -76,7 +76,7 @@ class Kernel:
                 self._kind = "python"
         program = "jupyter_kernel.py" if self._kind == "jupyter" else "kernel.py"
         self._process, self._streams = await self._machine.pipe(
-            [self._python, "-u", f"{self._machine.folder}/{program}"], env=self._env, cwd=self._folder,
+            [self._python, f"{self._machine.folder}/{program}"], env=self._env, cwd=self._folder,
             longest_line=LONGEST_LINE,
         )  # fmt: skip
         message = await self._next(STARTS_IN_S)

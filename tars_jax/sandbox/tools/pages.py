@@ -99,7 +99,8 @@ class Pages:
     def read(self, url: str) -> tuple[str, str] | None:
         """Title and text; None: there is no such page. What follows # is not asked for, nor one last slash."""
         url = url.split("#")[0]
-        for each in (url, url.rstrip("/"), f"{url.rstrip('/')}/index.html"):
+        bare = url.rstrip("/")
+        for each in (url, bare, f"{bare}/", f"{bare}/index.html"):
             if each in self._texts:
                 return self._texts[each]
         return None

@@ -20,11 +20,13 @@ import secrets
 import signal
 import sys
 import threading
+import time
 import traceback
 import types
 import warnings
 from typing import Any
 
+FLUSH_S = 0.2
 MOST_OUTPUT = 1 << 20  # bytes of a cell's stdout, and of its stderr
 
 
@@ -109,8 +111,7 @@ class Kernel:
             frames = error.__traceback__
             while frames is not None and frames.tb_frame.f_code.co_filename != name:
                 frames = frames.tb_next
-            shown = error.with_traceback(frames) if frames else error
-            text = "".join(traceback.format_exception(shown if frames else type(error), shown, frames))
+            text = "".join(traceback.format_exception(type(error), error, frames))
             self._channel.say({"error": text})
 
     def _evaluated(self, code: str, name: str) -> Any:
@@ -118,7 +119,10 @@ class Kernel:
             tree = ast.parse(code, name)
         except SyntaxError:
             tree = ast.parse(_without_commands(code), name)
-        last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = None
+        if tree.body and isinstance(end := tree.body[-1], ast.Expr):
+            last = ast.Expression(end.value)
+            tree.body.pop()
         self._executed(compile(tree, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
         return self._executed(compile(last, name, "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)) if last else None
 
@@ -161,11 +165,19 @@ def _without_commands(code: str) -> str:
         bare = line.lstrip()
         space = line[: len(line) - len(bare)]
         if bare.startswith("!"):
-            line = f"{space}__import__('subprocess').call({bare[1:]!r}, shell=True) and None"
+            line = f"{space}__import__('subprocess').call({bare[1:]!r}, shell=True) or None"
         elif bare.startswith("%"):
             line = f"{space}pass"
         lines.append(line)
     return "\n".join(lines)
+
+
+def keep_flushing() -> None:
+    """What a cell prints is seen while it runs, without a write for each line."""
+    while True:
+        time.sleep(FLUSH_S)
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
 
 
 def main() -> None:
@@ -182,7 +194,7 @@ def main() -> None:
     for capture in captures:
         capture.start()
     kernel = Kernel(channel)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    threading.Thread(target=keep_flushing, daemon=True).start()
     channel.say({"ready": os.getpid()})
     for line in channel.lines:
         kernel.run(json.loads(line)["code"])
