@@ -33,6 +33,7 @@ __all__ = [
 
 _PLUGINS = Plugins("environment", "tars_jax.environments")
 _GYMNASIUM = "gymnasium:"
+_COMPUTER = "computer"
 _MOST_NAMES = 12  # that an error lists
 
 
@@ -82,7 +83,7 @@ def environments_in(names: str) -> tuple[str, ...]:
 def known_environments() -> tuple[str, ...]:
     """The names that need no colon."""
     ours = (each for collection in COLLECTIONS for each in playable_names(collection))
-    return (*_registered, *ours, *installed_environments())
+    return (*_registered, *ours, _COMPUTER, *installed_environments())
 
 
 def installed_environments() -> tuple[str, ...]:
@@ -95,6 +96,8 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
         return _registered[name]
     if _is_playable(name):
         return _playable_spec(name)
+    if name == _COMPUTER:
+        return _computer_spec(options)
     if name.startswith(_GYMNASIUM):
         return _gymnasium_spec(name, options)
     if ":" in name or name in _PLUGINS.entry_points():
@@ -136,6 +139,12 @@ def _playable_spec(name: str) -> EnvironmentSpec:
         time_limit=math.inf,  # the browser bounds each of its calls, and a place in a shared one may be waited for
         on_callers_loop=True,
     )
+
+
+def _computer_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
+    from tars_jax.envs.computer import ComputerEnvironment
+
+    return spec_of(_COMPUTER, ComputerEnvironment, options)
 
 
 # ---- gymnasium's

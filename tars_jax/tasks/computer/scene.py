@@ -9,24 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
-
-@dataclasses.dataclass(frozen=True)
-class File:
-    """A regular file of the home folder."""
-
-    data: bytes
-    executable: bool = False
-
-    @property
-    def text(self) -> str:
-        """What is no UTF-8 becomes the replacement character."""
-        return self.data.decode(errors="replace")
-
-
-Tree: TypeAlias = Mapping[str, File]  # paths below the home folder, such as "box/a.txt"
+from tars_jax.sandbox.computer.home import File, Tree
 
 
 @dataclasses.dataclass(frozen=True)

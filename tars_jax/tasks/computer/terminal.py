@@ -10,7 +10,8 @@ import shlex
 import tarfile
 import zlib
 
-from tars_jax.tasks.computer.scene import File, MakeScene, Outcome, Scene, expect, same_text
+from tars_jax.sandbox.computer.home import File
+from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, same_text
 from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, NAMES, pick, sentence
 
 _LARGEST_ARCHIVE = 1 << 20  # bytes, unpacked

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tars_jax.tasks.computer.scene import File, Outcome, Scene
+from tars_jax.sandbox.computer.home import File
+from tars_jax.tasks.computer.scene import Outcome, Scene
 from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
 
 LEVELS = (1, 3)

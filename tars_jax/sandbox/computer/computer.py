@@ -1,0 +1,88 @@
+"""Computers: each a container and its guest, opened and given back by who started the isolation."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer.contained_guest import ContainedGuest
+from tars_jax.sandbox.computer.container import Container, Isolation
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
+from tars_jax.sandbox.computer.isolation import open_isolation
+from tars_jax.sandbox.computer.spec import ContainerSpec
+
+
+@dataclasses.dataclass(eq=False)
+class Computer:
+    """A session: `machine` starts programs in it. Its end is that of all that runs there."""
+
+    guest: ContainedGuest
+
+    @property
+    def container(self) -> Container:
+        return self.guest.container
+
+    @property
+    def machine(self) -> GuestMachine:
+        return self.guest.machine
+
+    async def put(self, files: Tree, folders: Sequence[str] = ()) -> None:
+        """Writes files and folders below the home folder, as the agent's own. Raises SandboxFailure."""
+        done = await self.machine.run(
+            ["tar", "x", "--no-same-owner", "-p", "-C", self.machine.home], packed(files, tuple(folders)), timeout_s=60
+        )
+        if done.status != 0:
+            raise SandboxFailure("guest", f"the home folder could not be filled: {done.stderr[:200]!r}")
+
+    async def home(self) -> tuple[dict[str, File], frozenset[str]]:
+        """The files and the folders below the home folder, as `read_home` finds them. Raises TooMuch."""
+        try:
+            return await asyncio.to_thread(read_home, self.container.host_path(self.machine.home))
+        except OSError as error:
+            raise SandboxFailure("container", f"the home folder cannot be read: {error}") from error
+
+    async def close(self) -> None:
+        """Twice is once."""
+        await self.guest.__aexit__()
+
+
+class Computers:
+    """An async context manager over one kind of isolation; computers that were not closed end with it."""
+
+    def __init__(self, isolation: str = "auto") -> None:
+        """`isolation`: a kind of `open_isolation`; auto is the first that works here."""
+        self._kind = isolation
+        self._isolation: Isolation | None = None
+        self._folder: Path | None = None
+
+    async def __aenter__(self) -> Self:
+        """Raises InputError where no kind of isolation works."""
+        self._folder = Path(tempfile.mkdtemp(prefix="tars_jax-computers-"))
+        try:
+            self._isolation = await open_isolation(self._folder, self._kind)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        isolation, self._isolation = self._isolation, None
+        if isolation is not None:
+            await isolation.close()
+        if self._folder is not None:
+            await asyncio.to_thread(shutil.rmtree, self._folder, True)
+
+    async def open(self, spec: ContainerSpec | None = None) -> Computer:
+        """A computer whose guest answers. Raises SandboxFailure."""
+        if self._isolation is None:
+            raise RuntimeError("computers must be entered before one is opened")
+        guest = ContainedGuest(self._isolation, spec or ContainerSpec())
+        await guest.__aenter__()
+        return Computer(guest)

@@ -1,0 +1,131 @@
+"""Tasks in a real computer: done by commands alone, judged by what lies there, and no two see each other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.agent.actions import Action, Finished, ToolCall
+from tars_jax.environment import Task
+from tars_jax.envs.computer import ComputerEnvironment
+from tars_jax.envs.registry import load_environment
+from tars_jax.tasks.computer.catalog import TASKS, draw_level, reference_player
+
+pytestmark = [
+    pytest.mark.multiprocess,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation"),
+]
+
+
+def task(seed: int, **options: Any) -> Task:
+    return Task("one", "computer", seed, options, 8)
+
+
+def bash(command: str) -> list[Action]:
+    return [ToolCall("execute_bash", {"command": command})]
+
+
+SOME = ("find_word", "count_lines", "run_script")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [SOME, pytest.param([name for name in TASKS if name not in SOME], marks=pytest.mark.full)],
+    ids=["some", "all"],
+)
+def test_the_reference_player_does_every_task(names: Sequence[str]) -> None:
+    async def live() -> None:
+        for name in names:
+            environment = ComputerEnvironment(task=name, level=2)
+            observation = await environment.reset(task(3))
+            assert environment.instruction and observation.text and observation.info["wrong"]
+            for _ in range(4):
+                move = reference_player(observation.info["state"], random.Random(0))
+                done = move.function == "finished"
+                turn = await environment.step([Finished(**move.parameters)] if done else bash(**move.parameters))
+                observation = turn.observation
+                if turn.terminated:
+                    break
+            assert turn.terminated and turn.success and turn.reward == 1, (name, observation)
+            await environment.close()
+
+    asyncio.run(live())
+
+
+def test_an_episode_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def live() -> None:
+        one, two = ComputerEnvironment(task="move_file"), ComputerEnvironment(task="move_file")
+        try:
+            first, again = await one.reset(task(5)), await two.reset(task(5))
+            assert first.text == again.text and first.info == again.info
+            turn = await one.step(bash("X=7; cd /tmp; touch mine; ls /home/agent | wc -l"))
+            assert not turn.success and not turn.terminated
+            turn = await one.step(bash("echo $X; pwd"))
+            assert turn.observation.text.splitlines()[:2] == ["7", "/tmp"]
+            turn = await two.step(bash("ls /tmp; echo $X"))
+            assert "mine" not in turn.observation.text and "7" not in turn.observation.text
+            turn = await one.step([Finished("done")])
+            assert turn.terminated and not turn.success and turn.reward == 0
+            await one.reset(task(6))
+            turn = await one.step(bash("ls /tmp; echo $X"))
+            assert "mine" not in turn.observation.text and "7" not in turn.observation.text
+            turn = await two.step(bash("exit 3"))
+            turn = await two.step(bash("false; no_such_program"))
+            assert "no_such_program" in turn.observation.text
+        finally:
+            await one.close()
+            await two.close()
+            await two.close()
+
+    asyncio.run(live())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "head -c 40M /dev/zero > huge",
+        "for i in $(seq 3000); do : > f$i; done",
+        "rm -rf ~/* ~/.* 2>/dev/null; kill -9 -1",
+        "mkdir other; mount --bind other .; ln -s / root",
+    ],
+)
+def test_what_is_not_the_task_is_no_success(command: str) -> None:
+    async def live() -> None:
+        environment = ComputerEnvironment(task="count_lines")
+        try:
+            await environment.reset(task(1))
+            turn = await environment.step(bash(command))
+            assert not turn.success and turn.reward == 0
+            assert (await environment.step([Finished("0")])).reward == 0
+        finally:
+            await environment.close()
+
+    asyncio.run(live())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"task": "fly"}, "task must be one of move_file"),
+        ({"level": 9}, "level must be a whole number from 1 to 3; got 9"),
+        ({"tools": ["fly"]}, "tools must be of execute_bash"),
+        ({"isolation": "magic"}, "isolation must be auto"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        asyncio.run(ComputerEnvironment(**options).reset(task(0)))
+
+
+def test_it_is_an_environment_by_its_name() -> None:
+    spec = load_environment("computer", {"task": "find_word", "level": 2})
+    assert spec.default_max_steps({}) == 8 and spec.reference is reference_player
+    assert draw_level("", 1, 4).name in TASKS
+    with pytest.raises(InputError, match="an option must be one of task, level, tools, isolation"):
+        load_environment("computer", {"color": "red"})

@@ -1,0 +1,76 @@
+"""Computers as a user opens them: a container with its guest, files put there and read from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.computer import home
+from tars_jax.sandbox.computer.computer import Computers
+from tars_jax.sandbox.computer.home import File, TooMuch, read_home
+from tars_jax.sandbox.shell import Shell
+
+pytestmark = [
+    pytest.mark.multiprocess,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation"),
+]
+
+
+def test_two_computers_are_filled_used_and_read() -> None:
+    async def live() -> None:
+        async with Computers() as computers:
+            one, two = await asyncio.gather(computers.open(), computers.open())
+            put = {"a b.txt": File(b"hi\xff\n"), "box/Çem.sh": File(b"#!/bin/sh\necho yes\n", executable=True)}
+            await one.put(put, ["empty"])
+            assert await one.home() == (put, frozenset({"box", "empty"}))
+            assert await two.home() == ({}, frozenset())
+            async with Shell(one.machine) as shell:
+                assert (await shell.run("box/*.sh")).output == "yes\n"
+                await shell.run("ln -s /etc/passwd link; mkfifo pipe; mv box/* empty; chmod 000 'a b.txt'")
+            files, folders = await one.home()
+            assert set(files) == {"a b.txt", "empty/Çem.sh"} and folders == {"box", "empty"}
+            await one.close()
+            await one.close()
+            assert (await two.machine.run(["echo", "alive"])).stdout == b"alive\n"
+            with pytest.raises(SandboxFailure):
+                await one.machine.run(["true"])
+            with pytest.raises(SandboxFailure):
+                await one.home()
+
+    asyncio.run(live())
+
+
+def test_a_kind_of_isolation_that_there_is_not() -> None:
+    async def live() -> None:
+        async with Computers("magic"):
+            pass
+
+    with pytest.raises(InputError, match="isolation must be auto"):
+        asyncio.run(live())
+
+
+def test_a_home_that_nobody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home, "MOST_FILES", 3)
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    assert len(read_home(tmp_path)[0]) == 3
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(TooMuch, match="more than 3 files"):
+        read_home(tmp_path)
+    monkeypatch.setattr(home, "MOST_FILES", 300)
+    monkeypatch.setattr(home, "MOST_BYTES", 10)
+    (tmp_path / "large").write_bytes(bytes(11))
+    with pytest.raises(TooMuch):
+        read_home(tmp_path)
+    (tmp_path / "large").unlink()
+    deep = tmp_path
+    for _ in range(50):
+        deep /= "d"
+        deep.mkdir()
+    with pytest.raises(TooMuch, match="40 folders"):
+        read_home(tmp_path)
