@@ -65,10 +65,10 @@ def reference(name: str, skill: float) -> Chooses:
 
 
 def toward_the_goal(state: dict[str, Any], rng: random.Random) -> Any:
-    row, column, goal_row, goal_column = state["observation"]
-    if row != goal_row:
-        return call("act", action="down" if goal_row > row else "up")
-    return call("act", action="right" if goal_column > column else "left")
+    rows_down, columns_right = state["observation"]
+    if rows_down:
+        return call("act", action="down" if rows_down > 0 else "up")
+    return call("act", action="right" if columns_right > 0 else "left")
 
 
 def anything(name: str) -> Chooses:
