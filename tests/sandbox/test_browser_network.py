@@ -21,10 +21,10 @@ from websockets.exceptions import ConnectionClosed
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.addresses import is_public
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.network import Hosts, Proxy
 from tars_jax.sandbox.browser.sessions import Sessions
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
+from tars_jax.sandbox.failures import SandboxFailure
 
 NO_ENTRIES = [
     "http://x/", "", "*", "a b", "x:0", "x:70000", "*.", "x/y", "127.1", "0x7f.0.0.1", "0177.0.0.1", "2130706433",

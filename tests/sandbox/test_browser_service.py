@@ -32,7 +32,6 @@ from tars_jax.sandbox.browser import (
     Site,
     find_executable,
 )
-from tars_jax.sandbox.browser.failures import QuotaExceeded
 from tars_jax.sandbox.browser.service import (
     BrowserClient,
     Owner,
@@ -44,6 +43,7 @@ from tars_jax.sandbox.browser.service import (
 )
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
+from tars_jax.sandbox.failures import QuotaExceeded
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.web.running import _Server, serving
 

@@ -28,13 +28,13 @@ from tars_jax.sandbox.browser import (
     SandboxFailure,
     Site,
 )
-from tars_jax.sandbox.browser.failures import QuotaExceeded, SessionEnded
 from tars_jax.sandbox.browser.reaper import marked_processes
 from tars_jax.sandbox.browser.sessions import Session, Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.calls import Act, Evaluate
 from tars_jax.sandbox.browser.sessions.journal import read_journal
 from tars_jax.sandbox.browser.sessions.recording import main, play
 from tars_jax.sandbox.browser.site import PageSpec
+from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
 from tars_jax.tasks.games.catalog import game_names, load_game
 from tests.sandbox.conftest import crash_renderer
 

@@ -12,12 +12,12 @@ from tars_jax.sandbox.browser.events import (
     Wheel,
     is_key,
 )
-from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.interface import ActsOnPage, OpensPages
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.site import Site
+from tars_jax.sandbox.failures import PageError, SandboxFailure
 
 __all__ = [
     "ActsOnPage",

@@ -14,13 +14,13 @@ from playwright.async_api import Error as PlaywrightError
 from tars_jax.sandbox.browser.autoscaling import Load, browser_memory_mb
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.driver import Driver, start_driver
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.health import answers, shows_a_page
 from tars_jax.sandbox.browser.last_words import last_words
 from tars_jax.sandbox.browser.launch import FramesRefused, Kind, Launched, Making, kind_for, launch
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.stats import ManagerStats
+from tars_jax.sandbox.failures import SandboxFailure
 
 ATTEMPTS = 3
 

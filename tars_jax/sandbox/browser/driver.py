@@ -11,8 +11,8 @@ from collections.abc import Callable
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Playwright, PlaywrightContextManager, async_playwright
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.processes import SandboxRun, is_alive
+from tars_jax.sandbox.failures import SandboxFailure
 
 LONGEST_START_S = 120.0  # a fresh process of Node.js that reads its code: long on a busy machine, and nothing to mend
 

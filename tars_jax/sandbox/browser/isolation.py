@@ -18,12 +18,12 @@ from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, REPORTING, WORKER_MARK,
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.drawings import still
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.frames import Frames
 from tars_jax.sandbox.browser.launch import Launched, Making
 from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page_events import LONGEST_TEXT, Report, watch
 from tars_jax.sandbox.browser.site import ORIGIN, PageSpec, Site
+from tars_jax.sandbox.failures import SandboxFailure
 
 _REPORTED = {"Content-Security-Policy-Report-Only": REPORTING}
 _NO_STORAGE = (

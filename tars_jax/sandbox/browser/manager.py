@@ -31,7 +31,6 @@ from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.downloads import Downloader, Downloads
 from tars_jax.sandbox.browser.drawings import has_smil
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.isolation import alive, new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
 from tars_jax.sandbox.browser.network import Hosts, Proxy
@@ -40,6 +39,7 @@ from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.site import PageSpec, Site
 from tars_jax.sandbox.browser.stats import ManagerStats
+from tars_jax.sandbox.failures import SandboxFailure
 
 LONGEST_CLOSE_S = 5.0
 
@@ -205,7 +205,8 @@ class BrowserManager:
             with page.moving():
                 async with alive(tab.page):
                     await show(tab, spec, self.config.call_timeout_s / 2)
-            await self._wake(page, place, launched)
+            if place.alone:
+                await self._wake(page, place, launched)
         except BaseException:
             if page is not None:
                 page.abandon()
@@ -223,8 +224,7 @@ class BrowserManager:
         try:
             await page.wake()
         except ProtocolError:
-            if place.alone:
-                self.browsers.end(place, launched, "browser")
+            self.browsers.end(place, launched, "browser")
             raise
 
     async def _release(self, place: Place, page: Page) -> None:

@@ -16,12 +16,12 @@ from tars_jax.sandbox.browser.clock import begin_expression, observe_expression,
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.events import Command, InputDevices, InputEvent, ends_in_motion, real_seconds, volleys
-from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.frames import PATIENCE_S
 from tars_jax.sandbox.browser.isolation import Tab
 from tars_jax.sandbox.browser.screenshots import Camera, Observation, is_navigation, is_refusal
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.browser.storage import storage_of
+from tars_jax.sandbox.failures import PageError, SandboxFailure
 
 T = TypeVar("T")
 INTERNAL_ERROR = "Internal error"  # a refusal, and what is said for a renderer that dies in the middle of a call

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer import inside
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
@@ -33,6 +32,7 @@ from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 
 RUN = "/run/agent"
 SAVED = (HOME, "/tmp")

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 
 
 @dataclasses.dataclass(eq=False)

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import Self
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 
 GUEST, INSIDE = Path(__file__).with_name("guest"), "/opt/tars_jax/guest"
 _LISTEN_S = 30.0

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.guest import frames
+from tars_jax.sandbox.failures import SandboxFailure
 
 CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
 CONNECT_TIMEOUT_S = 20.0

@@ -10,12 +10,18 @@ import stat
 from tars_jax.sandbox.computer.launcher.syscalls import open_inside
 
 
-def read(root: int, path: str, limit: int) -> bytes:
-    """At most `limit` bytes of a regular file below the folder `root` (a descriptor). Raises OSError."""
+def open_file(root: int, path: str) -> int:
+    """A descriptor to read a regular file below the folder `root` (a descriptor). Raises OSError."""
     descriptor = open_inside(root, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is no regular file")
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(f"{path} must be a regular file")
+
+
+def read(root: int, path: str, limit: int) -> bytes:
+    """At most `limit` bytes of a regular file below `root`. Raises OSError."""
+    with open(open_file(root, path), "rb") as file:
         return file.read(limit)
 
 

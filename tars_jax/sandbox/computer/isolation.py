@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.bubblewrap import open_bubblewrap
 from tars_jax.sandbox.computer.container import Isolation
 from tars_jax.sandbox.computer.namespaces import open_namespaces
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 
 Opener = Callable[[Path], Awaitable[Isolation]]
 KINDS: dict[str, Opener] = {"namespaces": open_namespaces, "bubblewrap": open_bubblewrap}

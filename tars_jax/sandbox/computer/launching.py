@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.failures import SandboxFailure
 
 LAUNCHER = Path(__file__).with_name("launcher") / "__main__.py"
 GONE = "the launcher of containers is gone"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer import inside
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
@@ -23,6 +22,7 @@ from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots, copy_upper
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 
 RUN, LOG = "/run/agent", "/run/agent/log"
 _START_S = 30.0  # of a container, on a machine with much else to do

@@ -15,7 +15,6 @@ from Xlib import error
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.machine import Machine
 from tars_jax.sandbox.desktop.applications import APPLICATIONS, commands, menu
 from tars_jax.sandbox.desktop.connection import GONE, Connection
@@ -25,6 +24,7 @@ from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer, Screenshot
 from tars_jax.sandbox.desktop.server import INSTALL, NOT_FOUND, XServer
 from tars_jax.sandbox.desktop.settling import Settle, Watch
 from tars_jax.sandbox.desktop.windows import Window, Windows, paint_root
+from tars_jax.sandbox.failures import SandboxFailure
 
 T = TypeVar("T")
 

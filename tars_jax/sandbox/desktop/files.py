@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-import stat
 
+from tars_jax.sandbox.computer.inside import open_file
 from tars_jax.sandbox.computer.launcher.syscalls import open_inside
 from tars_jax.sandbox.computer.machine import Machine
 
@@ -18,11 +18,7 @@ class Inside:
 
     def open(self, path: str) -> int:
         """A descriptor to read a regular file. Raises OSError."""
-        descriptor = open_inside(self._root, path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return descriptor
-        os.close(descriptor)
-        raise OSError(f"{path} must be a regular file")
+        return open_file(self._root, path)
 
     def read(self, path: str, limit: int = 1 << 20, *, end: bool = False) -> bytes:
         """At most `limit` bytes from the beginning of a file, or from its end. Raises OSError."""

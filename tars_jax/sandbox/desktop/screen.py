@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 from Xlib.ext import xfixes
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.failures import SandboxFailure
 
 HEADER = struct.Struct(">20I")  # the start of an XWD file (XWDFile.h), version 7
 XWD_VERSION, LEAST_SIGNIFICANT_FIRST = 7, 0

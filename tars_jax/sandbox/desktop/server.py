@@ -6,10 +6,10 @@ import asyncio
 import secrets
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.machine import Machine
 from tars_jax.sandbox.desktop.connection import FAMILY_LOCAL, FAMILY_WILD, GONE, Connection, authority_entry
 from tars_jax.sandbox.desktop.files import Inside
+from tars_jax.sandbox.failures import SandboxFailure
 
 START_S, POLL_S = 20.0, 0.004
 SOCKETS = "/tmp/.X11-unix"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
+from tars_jax.sandbox.failures import SandboxFailure
 
 ADB_SERVER = "adb_server"  # nothing answers at the ADB server's address, or it ended during a call
 NO_DEVICE = "no_device"  # the server knows no device of this name, or none at all

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.guest.kept import Ends
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError, GuestMachine
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import prompt
 from tars_jax.sandbox.shell.text import cleaned, cut
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.guest_client import GuestMachine, Streams
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import cleaned, cut
 
 LIMIT = 30_000  # characters of each text of a result

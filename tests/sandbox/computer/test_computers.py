@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer import home
 from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.home import File, TooMuch, read_home
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 
 pytestmark = [

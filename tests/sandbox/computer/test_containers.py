@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.computer.containers import Traces, needs_root, opened, output
 
 pytestmark = [pytest.mark.multiprocess, needs_root]

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestError, GuestMachine, connect_to, peer_of
 from tars_jax.sandbox.computer.local_guest import LocalGuest
+from tars_jax.sandbox.failures import SandboxFailure
 
 pytestmark = pytest.mark.multiprocess
 

@@ -15,8 +15,8 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InsertText, KeyDown, KeyUp, MouseDown, MouseMove, Wheel
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.machine import ThisMachine
+from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.desktop.conftest import Room, click, eventually
 
 pytestmark = pytest.mark.multiprocess

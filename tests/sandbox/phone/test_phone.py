@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import FAILURES, SandboxFailure
+from tars_jax.sandbox.failures import FAILURES, SandboxFailure
 from tars_jax.sandbox.phone import PHONE_FAILURES, AdbServer, Phone, PhoneConfig
 from tars_jax.sandbox.phone.app_names import find_package
 from tars_jax.sandbox.phone.screens import read_png, same

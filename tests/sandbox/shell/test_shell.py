@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.computer.local_guest import LocalGuest
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell, ShellBusy
 
 pytestmark = pytest.mark.multiprocess

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tars_jax.sandbox.computer.home import File
+from tars_jax.sandbox.computer.home import File, read_home
 from tars_jax.tasks.computer.scene import Outcome, Scene
 from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
 
@@ -31,12 +31,7 @@ def lay_out(scene: Scene, home: Path) -> None:
 
 
 def seen(home: Path, answer: str | None = None) -> Outcome:
-    files = {
-        str(path.relative_to(home)): File(path.read_bytes(), bool(path.stat().st_mode & 0o100))
-        for path in home.rglob("*")
-        if path.is_file()
-    }
-    return Outcome(files, frozenset(str(path.relative_to(home)) for path in home.rglob("*") if path.is_dir()), answer)
+    return Outcome(*read_home(home), answer)
 
 
 def run(commands: tuple[str, ...], home: Path) -> str:

@@ -6,10 +6,10 @@ import hmac
 
 from starlette.requests import HTTPConnection
 
-from tars_jax.sandbox.browser.failures import SessionEnded
 from tars_jax.sandbox.browser.service.config import OPERATOR, Owner, ServiceConfig
 from tars_jax.sandbox.browser.service.errors import ENDED
 from tars_jax.sandbox.browser.sessions import Session, Sessions
+from tars_jax.sandbox.failures import SessionEnded
 from tars_jax.web.protocol import RequestError
 
 

@@ -19,13 +19,13 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.events import InputEvent, real_seconds
-from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.service.config import folder_name
 from tars_jax.sandbox.browser.service.errors import BUSY, ENDED, FAILURE, FULL, HELD, PAGE_ERROR, QUOTA
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
 from tars_jax.sandbox.browser.site import Site
+from tars_jax.sandbox.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.web.connections import Connections
 from tars_jax.web.protocol import INTERNAL_ERROR, to_json
 

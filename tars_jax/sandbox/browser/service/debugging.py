@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tars_jax.sandbox.browser.connection import Connection, ProtocolError
-from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.service.access import Access
+from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.web.protocol import RequestError
 
 BROWSER = {"targetId": "browser", "type": "browser", "title": "", "url": "", "attached": True, "canAccessOpener": False}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
+from tars_jax.sandbox.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.web.protocol import RequestError
 
 PAGE_ERROR, FAILURE, QUOTA, BUSY, ENDED, HELD = (

@@ -27,12 +27,12 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.json_fields import is_text
-from tars_jax.sandbox.browser.failures import PageError, SandboxFailure
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import Call, call_from_json, call_to_json
 from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.site import PageSpec
+from tars_jax.sandbox.failures import PageError, SandboxFailure
 
 VERSION = 1
 MOST_CALLS = 2**53

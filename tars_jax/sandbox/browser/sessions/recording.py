@@ -21,7 +21,6 @@ from typing import IO, Any, TypeAlias
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.config import BrowserConfig
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.journal import (
@@ -32,6 +31,7 @@ from tars_jax.sandbox.browser.sessions.journal import (
     recover_journal,
     replay,
 )
+from tars_jax.sandbox.failures import SandboxFailure
 
 log = logging.getLogger(__name__)
 JOURNAL, FRAMES = "journal.jsonl", "frames"

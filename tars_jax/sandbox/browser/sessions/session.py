@@ -13,7 +13,6 @@ from typing import Any, TypeAlias, TypeVar
 from tars_jax import InputError
 from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.events import InputEvent
-from tars_jax.sandbox.browser.failures import PageError, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.screenshots import Observation
@@ -24,6 +23,7 @@ from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, rep
 from tars_jax.sandbox.browser.sessions.places import place_of, spec_at
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.site import PageSpec
+from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
 
 T = TypeVar("T")
 OpenPage: TypeAlias = Callable[[PageSpec, Report], Awaitable[Page]]

@@ -15,7 +15,6 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.downloads import Downloads
-from tars_jax.sandbox.browser.failures import QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
@@ -26,6 +25,7 @@ from tars_jax.sandbox.browser.sessions.session import Session
 from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.sessions.store import Store
 from tars_jax.sandbox.browser.site import PageSpec, Site
+from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure, SessionEnded
 
 log = logging.getLogger(__name__)
 LOCAL = "local"  # the owner of what this process leases for itself

@@ -20,13 +20,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.desktop.applications import opener
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.desktop.osworld.commands import CommandFailed, Commands, Ran
 from tars_jax.sandbox.desktop.osworld.forms import read_form
 from tars_jax.sandbox.desktop.osworld.recording import Recording
 from tars_jax.sandbox.desktop.windows import Window
+from tars_jax.sandbox.failures import SandboxFailure
 
 COMMAND_S = 120.0  # of a command without a time of its own, as in OSWorld
 LONGEST_S = 3600.0

@@ -8,8 +8,8 @@ import io
 
 from PIL import Image
 
-from tars_jax.sandbox.browser.failures import SandboxFailure
 from tars_jax.sandbox.desktop.desktop import Desktop
+from tars_jax.sandbox.failures import SandboxFailure
 
 PERIOD_S = 0.5
 MOST_FRAMES = 1200  # the last one stays where there would be more

@@ -1,4 +1,4 @@
-"""What can go wrong on a page: the machinery (retry elsewhere) or the page's own script (do not)."""
+"""What can go wrong in a sandbox: the machinery (retry elsewhere) or a page's own script (do not)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FAILURES = (
 
 
 class SandboxFailure(Exception):
-    """The infrastructure under a page failed; the page is dead, and a new one can be opened.
+    """The infrastructure under a page, a computer or a phone failed; it is dead, and a new one can be opened.
 
     Never a statement about the episode: it is retried, then masked, and never a reward.
     """
