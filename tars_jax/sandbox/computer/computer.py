@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import shutil
+import os
+import stat
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from tars_jax import InputError
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.guest_client import GuestMachine
@@ -60,24 +62,16 @@ class Computers:
         """`isolation`: a kind of `open_isolation`; auto is the first that works here."""
         self._kind = isolation
         self._isolation: Isolation | None = None
-        self._folder: Path | None = None
 
     async def __aenter__(self) -> Self:
         """Raises InputError where no kind of isolation works."""
-        self._folder = Path(tempfile.mkdtemp(prefix="tars_jax-computers-"))
-        try:
-            self._isolation = await open_isolation(self._folder, self._kind)
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+        self._isolation = await open_isolation(_shared_folder(), self._kind)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         isolation, self._isolation = self._isolation, None
         if isolation is not None:
             await isolation.close()
-        if self._folder is not None:
-            await asyncio.to_thread(shutil.rmtree, self._folder, True)
 
     async def open(self, spec: ContainerSpec | None = None) -> Computer:
         """A computer whose guest answers. Raises SandboxFailure."""
@@ -86,3 +80,13 @@ class Computers:
         guest = ContainedGuest(self._isolation, spec or ContainerSpec())
         await guest.__aenter__()
         return Computer(guest)
+
+
+def _shared_folder() -> Path:
+    """This user's own, so that what a killed owner left is found. Raises InputError where it is somebody else's."""
+    folder = Path(tempfile.gettempdir()) / f"tars_jax-computers-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.geteuid() or not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o077:
+        raise InputError(f"{folder} must be a folder of this user alone; got one of user {found.st_uid}")
+    return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,24 @@ def test_two_computers_are_filled_used_and_read() -> None:
                 await one.home()
 
     asyncio.run(live())
+
+
+def test_what_a_killed_owner_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / f"tars_jax-computers-{os.geteuid()}"
+    left = folder / "run-left"
+    left.mkdir(parents=True)
+    folder.chmod(0o700)
+
+    async def live() -> None:
+        async with Computers():
+            assert not left.exists()
+
+    asyncio.run(live())
+    assert not list(folder.glob("run-*"))
+    folder.chmod(0o777)
+    with pytest.raises(InputError, match="must be a folder of this user alone"):
+        asyncio.run(live())
 
 
 def test_a_kind_of_isolation_that_there_is_not() -> None:
