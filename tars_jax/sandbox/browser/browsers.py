@@ -23,6 +23,7 @@ from tars_jax.sandbox.browser.stats import ManagerStats
 from tars_jax.sandbox.failures import SandboxFailure
 
 ATTEMPTS = 3
+PROBE_CALLS = 3  # calls' time that a browser has to show a page: a slow machine must not end it, and all of its pages
 
 
 class Place:
@@ -131,7 +132,8 @@ class Browsers:
 
     async def still_works(self, place: Place, launched: Launched) -> bool:
         """Whether a browser shows pages: then it was one page that did not. Ends it otherwise."""
-        if place.launched is launched and not await shows_a_page(launched, self._config.call_timeout_s):
+        timeout_s = PROBE_CALLS * self._config.call_timeout_s
+        if place.launched is launched and not await shows_a_page(launched, timeout_s):
             self.end(place, launched, "browser")
         return place.launched is launched
 
