@@ -44,6 +44,7 @@ mount_kernel() {
 
 [ -e "$tarball" ] || bootstrap
 [ -e "$tree/usr" ] || tar -C "$tree" -xf "$tarball"
+chmod 755 "$tree" # mktemp's mode would keep the ordinary user out
 mount_kernel
 carry_registries
 home=/root
