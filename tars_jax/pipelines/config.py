@@ -32,6 +32,7 @@ RENAMED = {
     "balance": "router_aux_loss_weight",
     "normalise_advantages": "normalize_advantages",
     "optimiser": "optimizer",
+    "picture_buckets": "image_buckets",
     "trajectories": "datasets",
     "travel": "expert_communication",
 }
