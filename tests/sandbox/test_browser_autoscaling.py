@@ -85,7 +85,7 @@ def test_impossible_numbers_of_browsers() -> None:
 def test_browsers_come_and_go_with_the_pages(laboratory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     site = laboratory.site("<body style='background: #124'>")
     config = BrowserConfig(
-        browsers=1, pages_per_browser=1, max_browsers=2, idle_browser_s=0.3, health_s=0.05, call_timeout_s=2
+        browsers=1, pages_per_browser=1, max_browsers=2, idle_browser_s=0.3, health_s=0.05, call_timeout_s=4
     )
     memory = [float("inf")]
     monkeypatch.setattr("tars_jax.sandbox.browser.manager.free_memory_mb", lambda: memory[0])

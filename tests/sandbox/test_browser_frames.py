@@ -149,7 +149,7 @@ def test_a_page_that_hangs_in_its_frame_holds_nobody_up(laboratory: Any) -> None
     site = laboratory.site("<script>onclick = () => requestAnimationFrame(() => { while (true); })</script>")
 
     async def live() -> None:
-        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=3, call_timeout_s=2)) as manager:
+        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=3, call_timeout_s=4)) as manager:
             hangs, other = [await manager.open_page(site) for _ in range(2)]
             hung = asyncio.ensure_future(hangs.act(CLICK, advance_ms=20))
             for _ in range(20):
@@ -173,7 +173,7 @@ def test_a_gpu_process_that_ends_is_not_noticed_and_one_that_hangs_is_replaced(
     site = laboratory.site("<body style='background: #124'>")
 
     async def live() -> None:
-        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2, call_timeout_s=2)) as manager:
+        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2, call_timeout_s=4)) as manager:
             page = await manager.open_page(site)
             launched = manager.browsers.places[0].launched
             assert launched is not None

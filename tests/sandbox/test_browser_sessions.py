@@ -57,7 +57,7 @@ CLICK = (MouseDown(30, 60), MouseUp(30, 60))
 @pytest.fixture(scope="module")
 def manager(shared_laboratory: Any) -> Iterator[BrowserManager]:
     """Its browsers are killed by these tests."""
-    manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, call_timeout_s=2))
+    manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, call_timeout_s=4))
     shared_laboratory.run(manager.start())
     yield manager
     shared_laboratory.run(manager.close())

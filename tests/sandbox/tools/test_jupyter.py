@@ -43,7 +43,7 @@ def test_cells_share_their_variables(tmp_path: Path, kind: str) -> None:
         assert ran.result == repr(str(tmp_path))
         ran = await kernel.run("def g():\n    raise ValueError('no ö')\ng()")
         assert "ValueError: no ö" in ran.error and "g()" in ran.error and not ran.restarted
-        assert "SyntaxError" in (await kernel.run("x = (")).error
+        assert "SyntaxError" in (await kernel.run("x = )")).error
         assert (
             await kernel.run("import subprocess; subprocess.run(['echo', 'child'], check=True).returncode")
         ).result == "0"
