@@ -123,6 +123,7 @@ class _Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                log_config=None,  # uvicorn's own would close the handlers that the program has
                 log_level=logging.WARNING,
                 access_log=False,
                 http=Http1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import socket
 import time
 from collections.abc import Iterator
@@ -104,3 +105,18 @@ def test_a_head_that_does_not_come_is_not_waited_for(port: int, monkeypatch: pyt
         assert received(silent) == received(slow) == b""
         quick.sendall(post(b"two"))  # a kept connection may wait longer between its requests
         assert received(quick, b"two deaf").startswith(b"HTTP/1.1 200")
+
+
+def test_handlers_of_the_programs_log_stay_open() -> None:
+    """absl's closes the stream below it, which may be the program's stderr."""
+
+    class Handler(logging.Handler):
+        closed = False
+
+        def close(self) -> None:
+            self.closed = True
+            super().close()
+
+    handler = Handler()
+    with serving(echo, Config()):
+        assert not handler.closed
