@@ -1,0 +1,59 @@
+"""Managers of leases as real processes, for tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+KEY = "a-key-for-tests"
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+class Manager:
+    """A process; `start` again after `kill` with the same file and port."""
+
+    def __init__(self, where: str, folder: Path, module: str = "tars_jax.sandbox.service.leases", *more: str) -> None:
+        self._where, self._key, self.port = where, folder / "key", free_port()
+        self._module, self._more = module, more
+        self._key.write_text(KEY)
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-P", "-m", self._module, self._where,
+                f"--key-file={self._key}", f"--port={self.port}", *self._more,
+            ],
+            cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().strip().startswith("http://")
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        self.process.send_signal(number)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait(30)
+
+
+@contextlib.contextmanager
+def manager(folder: Path, where: str = "") -> Iterator[Manager]:
+    running = Manager(where or str(folder / "leases.sqlite"), folder)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.kill()
