@@ -1,7 +1,7 @@
 """A manager of leases alone: python -m tars_jax.sandbox.service.leases FILE --key-file=KEY [--port=8710]
 
-FILE is a SQLite file, or the address of a Valkey or Redis server, redis://HOST:PORT/0, which several managers share. Prints
-its address when it serves; SIGTERM or Ctrl-C ends it.
+FILE is a SQLite file, or the address of a Valkey or Redis server, redis://HOST:PORT/0, which several managers share.
+Prints its address when it serves; SIGTERM or Ctrl-C ends it.
 """
 
 from __future__ import annotations

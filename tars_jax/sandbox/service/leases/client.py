@@ -10,7 +10,7 @@ import urllib.parse
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.failures import FAILURES, SandboxFailure
+from tars_jax.sandbox.failures import FAILURES, QuotaExceeded, SandboxFailure
 from tars_jax.sandbox.service.leases.connection import Connections
 from tars_jax.sandbox.service.leases.lease import Lease, LeaseEnded, LeaseHeld
 
@@ -75,7 +75,7 @@ class LeaseClient:
             try:
                 async with asyncio.timeout(answer_s):
                     status, answer = await self._connections[number].request(method, path, body)
-                if status not in (502, 503, 504):
+                if status not in (502, 503, 504) or b"sandbox_failure" in answer:
                     return _read(status, answer, id)
                 error: Exception = ConnectionError(f"status {status}")
             except (OSError, TimeoutError) as failed:
@@ -99,6 +99,8 @@ def _read(status: int, body: bytes, id: str) -> dict[str, Any]:
         raise LeaseHeld(id, float(param))
     if code == "ended":
         raise LeaseEnded(id, str(param))
+    if code == "busy":
+        raise QuotaExceeded(message, own=False)
     if code == "sandbox_failure":
         raise SandboxFailure(param if param in FAILURES else "service", message.partition(": ")[2] or message)
     if status in (400, 401, 404, 405, 413, 415):

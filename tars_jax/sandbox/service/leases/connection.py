@@ -1,7 +1,7 @@
 """Kept connections to a manager, for some thousand requests a second from one process.
 
-`web/connections.py` reads answers by h11, in Python; here httptools does, in C, on asyncio's protocols without streams: a
-request takes a fifth of the processor. No TLS: put a proxy that has it before a manager that others reach.
+`web/connections.py` reads answers by h11, in Python, from asyncio's streams; here httptools does, in C, and no stream.
+No TLS: put a proxy that has it before a manager that others reach.
 """
 
 from __future__ import annotations

@@ -44,8 +44,10 @@ class LeaseTable:
         self.changed: dict[str, Record | None] = {}  # None: forgotten
         self._due: list[tuple[float, str]] = []  # when to look at which
         self._planned: dict[str, float] = {}  # of the entries of an id, the one that counts
+        self._groups: dict[str, set[str]] = {}  # ids by what stands before their first dot
         for record in self._records.values():
             self._plan(record)
+            self._groups.setdefault(record.id.partition(".")[0], set()).add(record.id)
 
     def __len__(self) -> int:
         """The leases that have not ended."""
@@ -67,6 +69,7 @@ class LeaseTable:
         self.fence += 1
         record = Record(id, holder, place, self.fence, seconds, now + seconds, once, data)
         self._records[id] = self.changed[id] = record
+        self._groups.setdefault(id.partition(".")[0], set()).add(id)
         self._plan(record)
         return record.lease(now)
 
@@ -96,7 +99,8 @@ class LeaseTable:
 
     def list(self, now: float, prefix: str = "") -> list[Lease]:
         """Those that are held, whose ids begin so, ordered by id."""
-        found = [id for id in self._records if id.startswith(prefix)]
+        group, dot, _ = prefix.partition(".")
+        found = [id for id in (self._groups.get(group, ()) if dot else self._records) if id.startswith(prefix)]
         settled = (self._settled(now, id) for id in sorted(found))
         return [record.lease(now) for record in settled if record is not None and not record.ended]
 
@@ -110,6 +114,7 @@ class LeaseTable:
             record = self._records[id]
             if record.ended and record.until + KEPT_S <= now:
                 del self._records[id]
+                self._forget_group(id)
                 self.changed[id] = None
             elif record.ended or record.until > now:  # renewed since
                 self._plan(record)
@@ -138,6 +143,12 @@ class LeaseTable:
         record.ended, record.until = why, when
         self.changed[record.id] = record
         self._plan(record)
+
+    def _forget_group(self, id: str) -> None:
+        group = id.partition(".")[0]
+        self._groups[group].discard(id)
+        if not self._groups[group]:
+            del self._groups[group]
 
     def _plan(self, record: Record) -> None:
         when = record.until + KEPT_S if record.ended else record.until

@@ -78,7 +78,7 @@ def test_a_kill_loses_no_lease_that_was_answered(tmp_path: Path) -> None:
     async def live(running: Manager) -> None:
         async with LeaseClient(running.address, KEY, patience_s=60) as client:
             working = [asyncio.create_task(claims(name, client)) for name in range(8)]
-            for kills in range(2):
+            for _ in range(2):
                 before = len(answered)
                 while len(answered) < before + 60:
                     await asyncio.sleep(0.01)
@@ -149,7 +149,7 @@ def test_what_a_manager_refuses(tmp_path: Path) -> None:
         for change, named in (
             ({"id": "../a"}, "id must be"), ({"id": ""}, "id must be"), ({"id": "a" * 129}, "id must be"),
             ({"seconds": 0}, "seconds must be"), ({"seconds": None}, "seconds must be"), ({"seconds": 1e9}, "seconds"),
-            ({"seconds": True}, "seconds must be"), ({"holder": 7}, "holder must be text"), ({"holder": "x" * 200}, "holder"),
+            ({"seconds": True}, "seconds must be"), ({"holder": 7}, "holder must be"), ({"holder": "x" * 200}, "hold"),
             ({"data": "x" * 9000}, "data must be at most 8192"), ({"secs": 5}, "'secs' is no field"),
         ):  # fmt: skip
             answer = http.post("/v1/leases/claim", json={**claim, **change})

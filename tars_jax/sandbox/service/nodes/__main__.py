@@ -1,0 +1,63 @@
+"""A node of computers that joins a manager:
+
+    python -m tars_jax.sandbox.service.nodes http://MANAGER:8710 --key-file=KEY [--capacity=8] [--specs=FILE]
+
+Prints its id and address when it has joined. SIGTERM or Ctrl-C ends it and its sandboxes; it ends by itself when it was
+told to drain and its last session is over. FILE: {"small": {"memory_mib": 256, "warm": 2}}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from tars_jax import InputError
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.leases.__main__ import read_key
+from tars_jax.sandbox.service.nodes.node import NodeConfig
+from tars_jax.sandbox.service.nodes.sandboxes import ComputerOpener, read_specs
+from tars_jax.sandbox.service.nodes.serving import NodeAddress, serving_node
+
+
+async def live(given: argparse.Namespace) -> None:
+    specs, warm = read_specs(given.specs)
+    config = NodeConfig(given.name, given.capacity, warm, given.dead_s, given.heartbeat_s, max(60.0, 2 * given.dead_s))
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    opener, address = ComputerOpener(specs, given.isolation), NodeAddress(given.host, given.port)
+    async with serving_node(config, opener, given.manager, read_key(given.key_file), address) as (node, reached):
+        print(node.id, reached, flush=True)
+        ends = [asyncio.create_task(event.wait()) for event in (stopped, node.drained)]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for task in ends:
+            task.cancel()
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("manager", nargs="+", help="http://HOST:PORT, of several over one store each")
+    parser.add_argument("--key-file", type=Path, required=True)
+    parser.add_argument("--name", default=socket.gethostname().partition(".")[0][:40] or "node")
+    parser.add_argument("--capacity", type=int, default=8)
+    parser.add_argument("--specs", type=Path)
+    parser.add_argument("--isolation", default="auto")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--dead-s", type=float, default=10.0)
+    parser.add_argument("--heartbeat-s", type=float, default=1.0)
+    logging.basicConfig(format="node: %(message)s")
+    try:
+        asyncio.run(live(parser.parse_args(arguments)))
+    except (InputError, SandboxFailure) as error:
+        print(f"node: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,65 @@
+"""A node that serves: its sandboxes opened, its application listening, itself joined with a manager."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Sequence
+
+import uvicorn
+
+from tars_jax.sandbox.service.leases import LeaseClient
+from tars_jax.sandbox.service.nodes.node import Node, NodeConfig
+from tars_jax.sandbox.service.nodes.node_app import make_node
+from tars_jax.sandbox.service.nodes.sandboxes import Opener
+from tars_jax.web.http1 import Http1
+from tars_jax.web.request_limits import is_loopback
+from tars_jax.web.running import listen
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeAddress:
+    host: str = "127.0.0.1"  # that others reach this machine by
+    port: int = 0  # 0: any that is free
+    stop_seconds: float = 5.0
+
+
+class _Quiet(uvicorn.Server):
+    """Signals are the caller's."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):  # type: ignore[no-untyped-def]
+        yield
+
+
+@contextlib.asynccontextmanager
+async def serving_node(
+    config: NodeConfig, opener: Opener, managers: Sequence[str], key: str, address: NodeAddress | None = None
+) -> AsyncIterator[tuple[Node, str]]:
+    """The node and its address, while the block runs. Raises InputError where it cannot serve or join."""
+    address = address or NodeAddress()
+    async with contextlib.AsyncExitStack() as stack:
+        listening = stack.enter_context(listen(address))
+        host, port = listening.getsockname()[:2]
+        reached = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        node = await stack.enter_async_context(Node(config, opener))
+        app = make_node(node, [key], local=is_loopback(address.host))
+        server = _Quiet(
+            uvicorn.Config(
+                app, log_level="warning", access_log=False, http=Http1, ws="none", lifespan="off", loop="asyncio",
+                server_header=False, timeout_keep_alive=75, timeout_graceful_shutdown=round(address.stop_seconds) or 1,
+            )
+        )  # fmt: skip
+        running = asyncio.create_task(server.serve([listening]))
+
+        async def stop() -> None:
+            server.should_exit = True
+            await asyncio.gather(running, return_exceptions=True)
+
+        stack.push_async_callback(stop)
+        while not server.started and not running.done():
+            await asyncio.sleep(0.01)
+        manager = await stack.enter_async_context(LeaseClient(list(managers), key, patience_s=config.heartbeat_s))
+        await node.join(manager, reached)
+        yield node, reached

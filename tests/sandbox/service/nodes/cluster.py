@@ -1,0 +1,100 @@
+"""A manager and nodes as real processes that open real computers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.sandbox.service.leases.managers import ROOT, Manager
+
+SPECS = {
+    "small": {"memory_mib": 128, "processes": 32, "disk_mib": 32, "warm": 1},
+    "other": {"memory_mib": 96, "processes": 32, "disk_mib": 32},
+}
+
+
+class NodeProcess:
+    def __init__(self, folder: Path, name: str, managers: list[str], capacity: int, more: tuple[str, ...] = ()) -> None:
+        self.name, self._folder = name, folder
+        self._arguments = [*managers, f"--name={name}", f"--capacity={capacity}", *more]
+        self.start()
+
+    def start(self) -> None:
+        """The temporary folder is the node's own, as on a machine of its own."""
+        own = self._folder / f"tmp-{self.name}"
+        own.mkdir(exist_ok=True)
+        self.process = subprocess.Popen(
+            [
+                sys.executable, "-P", "-m", "tars_jax.sandbox.service.nodes", *self._arguments,
+                f"--key-file={self._folder / 'key'}", f"--specs={self._folder / 'specs.json'}",
+            ],
+            cwd=ROOT, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(own)},
+        )  # fmt: skip
+
+    def joined(self) -> str:
+        """Its id, when it has joined."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"node {self.name} ended with {self.process.wait()}"
+        return line.split()[0]
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        self.process.send_signal(number)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait(60)
+
+
+class Cluster:
+    def __init__(self, folder: Path, nodes: int, capacity: int, dead_s: float, specs: dict | None = None) -> None:
+        self.folder = folder
+        (folder / "specs.json").write_text(json.dumps(specs or SPECS))
+        self.manager = Manager(str(folder / "leases.sqlite"), folder, "tars_jax.sandbox.service.nodes.manager")
+        more = (f"--dead-s={dead_s}", f"--heartbeat-s={min(1.0, dead_s / 5)}")
+        self.nodes = [
+            NodeProcess(folder, f"node{number}", [self.manager.address], capacity, more) for number in range(nodes)
+        ]
+        self.ids = [node.joined() for node in self.nodes]
+
+    def close(self) -> None:
+        for node in self.nodes:
+            if node.process.poll() is None:
+                node.kill(signal.SIGTERM)
+        if self.manager.process.poll() is None:
+            self.manager.kill(signal.SIGTERM)
+
+    def left(self) -> list[str]:
+        """Processes, mounts and control groups of the nodes' computers, as they are now."""
+        folder = str(self.folder).encode()
+        found = []
+        for file in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if file.parent.name != str(os.getpid()) and folder in file.read_bytes():
+                    found.append(file.read_bytes().decode(errors="replace").replace("\0", " "))
+        found += [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.folder) in line]
+        return found
+
+    def nothing_left(self, patience_s: float = 30.0) -> None:
+        """Of what lives; files that a killed node left the next start of it removes."""
+        until = time.monotonic() + patience_s
+        while self.left() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not self.left()
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, nodes: int = 2, capacity: int = 3, dead_s: float = 3.0) -> Iterator[Cluster]:
+    running = Cluster(folder, nodes, capacity, dead_s)
+    try:
+        yield running
+    finally:
+        running.close()
+    running.nothing_left()
