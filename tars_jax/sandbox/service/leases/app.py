@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hmac
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,9 +36,13 @@ MOST_FENCE = 1 << 62
 class LeaseApp:
     """Raises nothing: what is wrong with a request is its answer."""
 
-    def __init__(self, leases: Leases, keys: Sequence[str], *, local: bool, others: ASGIApp | None = None) -> None:
+    def __init__(
+        self, leases: Leases, keys: Sequence[str], *, local: bool, others: ASGIApp | None = None,
+        on_stop: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:  # fmt: skip
         """`local`: it listens on loopback, so no foreign name leads to it. `others` has its own checks."""
-        self._leases, self._others, self._local = leases, others, local
+        self._leases, self._others, self._local, self._on_stop = leases, others, local, on_stop
+        self._local_names: set[bytes] = set()
         self._keys = [b"Bearer " + key.encode() for key in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,7 +61,7 @@ class LeaseApp:
         try:
             headers = dict(scope["headers"])
             if self._local:
-                require_local_name(headers.get(b"host", b"").decode("latin-1"))
+                self._require_local(headers.get(b"host", b""))
             if path == "/health":
                 answer: Any = {"status": "ok"}
             else:
@@ -81,8 +85,17 @@ class LeaseApp:
             return
         await send({"type": "lifespan.startup.complete"})
         await receive()
+        if self._on_stop is not None:
+            await self._on_stop()
         await self._leases.__aexit__()
         await send({"type": "lifespan.shutdown.complete"})
+
+    def _require_local(self, host: bytes) -> None:
+        """Looks at a name once."""
+        if host not in self._local_names:
+            require_local_name(host.decode("latin-1"))
+            if len(self._local_names) < 64:
+                self._local_names.add(host)
 
     def _admit(self, given: bytes) -> None:
         if not any([hmac.compare_digest(key, given) for key in self._keys]):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import dataclasses
 import fcntl
 import json
 import sqlite3
@@ -166,7 +165,7 @@ class SqliteLeases:
                 work = (json.dumps(kept), json.dumps(forgotten) if forgotten else "", self._table.fence)
                 await loop.run_in_executor(self._thread, self._write, *work)
             except sqlite3.Error as error:
-                self._fail(error)
+                await self._fail(error)
             else:
                 batch.written.set_result(None)
                 self.commits += 1
@@ -187,14 +186,20 @@ class SqliteLeases:
                 connection.execute("ROLLBACK")
             raise
 
-    def _fail(self, error: sqlite3.Error) -> None:
+    async def _fail(self, error: sqlite3.Error) -> None:
         """Nobody was answered since the last batch that was written: what is known is again what the file says."""
-        failure = SandboxFailure("storage", f"leases cannot be written: {error}")
-        for batch in (self._writing, self._next):
-            if batch is not None:
-                batch.written.set_exception(failure)
-        self._next = None
-        self._load(started=False)
+        while True:
+            failure = SandboxFailure("storage", f"leases cannot be written: {error}")
+            for batch in (self._writing, self._next):
+                if batch is not None and not batch.written.done():
+                    batch.written.set_exception(failure)
+            self._next = None
+            try:
+                self._load(started=False)
+                return
+            except sqlite3.Error as unreadable:  # nor read, for now
+                error = unreadable
+                await asyncio.sleep(1.0)
 
     def _load(self, *, started: bool) -> None:
         now, fence = self._now(), self._table.fence
@@ -212,7 +217,7 @@ class SqliteLeases:
 
 
 def _to_text(record: Record) -> str:
-    return json.dumps(dataclasses.astuple(record))
+    return json.dumps(list(vars(record).values()))
 
 
 def _boot() -> str:

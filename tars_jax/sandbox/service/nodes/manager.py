@@ -49,7 +49,8 @@ LONGEST_WAIT_S = 600.0
 
 def make_manager(leases: Leases, keys: Sequence[str], *, local: bool) -> ASGIApp:
     """The application; it opens the leases when it starts. Nodes are called with the first key."""
-    routes = _Routes(Placement(leases, keys[0]))
+    placement = Placement(leases, keys[0])
+    routes = _Routes(placement)
     one = "/v1/sandboxes/{id}"
     app = Starlette(
         routes=[
@@ -65,7 +66,7 @@ def make_manager(leases: Leases, keys: Sequence[str], *, local: bool) -> ASGIApp
         exception_handlers={RequestError: request_error, HTTPException: http_error, Exception: internal_error},
     )
     app.router.redirect_slashes = False
-    return LeaseApp(leases, keys, local=local, others=Admission(app, keys, local=local))
+    return LeaseApp(leases, keys, local=local, others=Admission(app, keys, local=local), on_stop=placement.close)
 
 
 class _Routes:

@@ -117,7 +117,8 @@ class Placement:
     # sandboxes
 
     async def claim(self, spec: str, holder: str, seconds: float, deadline_s: float, once: str) -> Placed:
-        """A sandbox for `seconds`, from when it is ready. The same claim again gets the same one while that lives.
+        """A sandbox for `seconds`, from when it is ready, or a moment more. The same claim again gets the same one
+        while that lives.
 
         Raises QuotaExceeded when no node had a place within the deadline, SandboxFailure when none could open one,
         InputError when no living node knows the spec at the deadline.
