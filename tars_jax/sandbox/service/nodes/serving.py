@@ -47,7 +47,8 @@ async def serving_node(
         app = make_node(node, [key], local=is_loopback(address.host))
         server = _Quiet(
             uvicorn.Config(
-                app, log_level="warning", access_log=False, http=Http1, ws="none", lifespan="off", loop="asyncio",
+                app, log_config=None, log_level="warning", access_log=False, http=Http1, ws="none", lifespan="off",
+                loop="asyncio",
                 server_header=False, timeout_keep_alive=75, timeout_graceful_shutdown=round(address.stop_seconds) or 1,
             )
         )  # fmt: skip
