@@ -145,6 +145,13 @@ class Toolbox:
         except (Refused, InputError) as error:
             return Answer(str(error), failed=True)
 
+    async def interrupt(self, name: str) -> None:
+        """What a call of this function is doing is interrupted, as by C-c. Raises SandboxFailure."""
+        if name in self._shells:
+            await self._shells[name].interrupt()
+        elif name == "JupyterCI":
+            await self._kernel.interrupt()
+
     async def _execute_bash(self, given: Mapping[str, Any]) -> Answer:
         command = Arguments(given, ("command",)).text("command")
         shell = self._shells["execute_bash"]

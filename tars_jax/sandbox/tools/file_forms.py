@@ -1,0 +1,157 @@
+"""Files as functions that an agent calls: read, write, list, search, move, remove."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax.environment import Function
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.shell.text import cut
+from tars_jax.sandbox.tools.arguments import Arguments
+from tars_jax.sandbox.tools.editor import Refused
+from tars_jax.sandbox.tools.files import Files
+from tars_jax.sandbox.tools.forms import LIMIT, Answer
+
+LONGEST_READ = 1 << 20  # bytes of one call
+MOST_ENTRIES = 1000
+
+_TEXT = {"type": "string"}
+_ENCODING = {"type": "string", "enum": ["text", "base64"], "description": "text (UTF-8) unless base64 is asked for"}
+
+
+def _function(name: str, description: str, required: Sequence[str], /, **properties: Mapping[str, Any]) -> Function:
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return Function(name, description, schema)
+
+
+FILE_FUNCTIONS = {
+    each.name: each
+    for each in (
+        _function(
+            "read_file",
+            f"Reads a file, or {LONGEST_READ >> 20} MiB of it from an offset on.",
+            ("path",),
+            path=_TEXT,
+            offset={"type": "integer", "minimum": 0, "description": "bytes"},
+            limit={"type": "integer", "minimum": 1, "maximum": LONGEST_READ, "description": "bytes"},
+            encoding=_ENCODING,
+        ),
+        _function(
+            "write_file",
+            "Writes a file, whole or not at all, with the folders above it; one that is there is replaced.",
+            ("path", "content"),
+            path=_TEXT,
+            content=_TEXT,
+            encoding=_ENCODING,
+        ),
+        _function(
+            "list_files",
+            "Lists a folder: kind, bytes and path of each entry.",
+            ("path",),
+            path=_TEXT,
+            depth={"type": "integer", "minimum": 1, "maximum": 16, "description": "levels; 1 unless given"},
+        ),
+        _function(
+            "search_files",
+            "Finds files below a folder by a shell pattern of their names, and lines of files by a regular expression.",
+            ("path",),
+            path=_TEXT,
+            name={"type": "string", "description": "as *.py"},
+            pattern=_TEXT,
+        ),
+        _function("move_file", "Moves or renames a file or a folder.", ("path", "to"), path=_TEXT, to=_TEXT),
+        _function("make_folder", "Makes a folder, and those above it.", ("path",), path=_TEXT),
+        _function(
+            "remove_file",
+            "Removes a file or an empty folder; with `all`, a folder and what is in it.",
+            ("path",),
+            path=_TEXT,
+            all={"type": "boolean"},
+        ),
+    )
+}
+
+
+class FileForms:
+    """Paths are absolute, or lead from the home folder on."""
+
+    def __init__(self, files: Files, home: str) -> None:
+        self._files, self._home = files, home
+
+    async def call(self, name: str, given: Mapping[str, Any]) -> Answer:
+        """Raises SandboxFailure and nothing else."""
+        try:
+            arguments = Arguments(given, list(FILE_FUNCTIONS[name].parameters["properties"]))
+            path = self._path(arguments, "path")
+            if name == "read_file":
+                return await self._read(path, arguments)
+            if name == "write_file":
+                return await self._write(path, arguments)
+            if name == "list_files":
+                return await self._list(path, arguments)
+            if name == "search_files":
+                return await self._search(path, arguments)
+            if name == "move_file":
+                await self._files.move(path, to := self._path(arguments, "to"))
+                return Answer(f"{path} is now {to}")
+            if name == "make_folder":
+                await self._files.make_folder(path)
+                return Answer(f"{path} is a folder")
+            await self._files.remove(path, all=arguments.flag("all"))
+            return Answer(f"{path} was removed")
+        except (Refused, GuestError) as error:
+            return Answer(str(error), failed=True)
+
+    def _path(self, arguments: Arguments, name: str) -> str:
+        path = arguments.text(name)
+        return path if path.startswith("/") else f"{self._home}/{path}"
+
+    async def _read(self, path: str, arguments: Arguments) -> Answer:
+        limit = arguments.whole("limit") if arguments.number("limit", -1) != -1 else LONGEST_READ
+        offset = int(arguments.number("offset", 0))
+        if not 1 <= limit <= LONGEST_READ or offset < 0:
+            raise Refused(f"offset and limit must be 0 or more, and 1 to {LONGEST_READ}; got {offset} and {limit}")
+        data = await self._files.read(path, offset, limit)
+        if _is_base64(arguments):
+            return Answer(base64.b64encode(data).decode())
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            if error.start < len(data) - 3 and not offset:
+                raise Refused(f"{path} is no text: read it with encoding base64") from error
+            text = data.decode(errors="replace")
+        return Answer(text)
+
+    async def _write(self, path: str, arguments: Arguments) -> Answer:
+        content = arguments.text("content")
+        try:
+            data = base64.b64decode(content, validate=True) if _is_base64(arguments) else content.encode()
+        except (binascii.Error, UnicodeEncodeError, ValueError) as error:
+            raise Refused(f"content must be what encoding says; got {error}") from error
+        if folder := path.rpartition("/")[0]:
+            await self._files.make_folder(folder)
+        await self._files.write(path, data)
+        return Answer(f"{path} was written: {len(data):,} bytes")
+
+    async def _list(self, path: str, arguments: Arguments) -> Answer:
+        depth = min(max(int(arguments.number("depth", 1)), 1), 16)
+        entries, whole = await self._files.list(path, depth, MOST_ENTRIES)
+        lines = [f"{each.kind}\t{each.size}\t{each.path}" for each in entries]
+        return Answer("\n".join(lines + ([] if whole else ["[... and more ...]"])) or "[an empty folder]")
+
+    async def _search(self, path: str, arguments: Arguments) -> Answer:
+        name, pattern = arguments.text("name", ""), arguments.text("pattern", "")
+        if not name and not pattern:
+            raise Refused("name or pattern must be given; got neither")
+        found, whole = await self._files.search(path, name=name, pattern=pattern, limit=MOST_ENTRIES)
+        lines = [f"{each.path}:{each.line}: {each.text}" if each.line else each.path for each in found]
+        return Answer(
+            cut("\n".join(lines + ([] if whole else ["[... and more ...]"])), LIMIT) or "nothing was found"
+        )
+
+
+def _is_base64(arguments: Arguments) -> bool:
+    return arguments.text("encoding", "text") == "base64" and bool(arguments.one_of("encoding", ("text", "base64")))

@@ -1,0 +1,100 @@
+"""What MCP's results hold, as an agent reads it: text within a bound, and pictures as PNG. And the other way."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import json
+from typing import Any
+
+import mcp_types as types
+from PIL import Image
+
+from tars_jax.sandbox.shell.text import cut
+from tars_jax.sandbox.tools.forms import LIMIT, Answer
+
+MOST_IMAGES = 4
+LARGEST_IMAGE = 4096  # pixels, of either side
+MOST_BYTES = 16 << 20  # of an image as it comes
+MOST_BLOCKS = 1000
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def answer_of(result: types.CallToolResult) -> Answer:
+    """Of what cannot be shown, such as sound, a line says what it was."""
+    texts: list[str] = []
+    images: list[bytes] = []
+    for block in result.content[:MOST_BLOCKS]:
+        if isinstance(block, types.ImageContent):
+            image = _png(block.data) if len(images) < MOST_IMAGES else None
+            images += [image] if image else []
+            texts.append(f"[image {len(images)}]" if image else f"[{_about('image', block.mime_type, block.data)}]")
+        else:
+            texts.append(_text(block))
+    if len(result.content) > MOST_BLOCKS:
+        texts.append(f"[{len(result.content) - MOST_BLOCKS} further parts are left out]")
+    if not texts and result.structured_content is not None:
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    text = "\n".join(_sound(each) for each in texts) or ("the call failed" if result.is_error else "[no output]")
+    return Answer(cut(text, LIMIT), tuple(images), result.is_error)
+
+
+def result_of(answer: Answer) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(text=_sound(answer.text))]
+    for image in answer.images:
+        content.append(types.ImageContent(data=base64.b64encode(image).decode(), mime_type="image/png"))
+    return types.CallToolResult(content=content, is_error=answer.failed)
+
+
+def _text(block: Any) -> str:
+    if isinstance(block, types.TextContent):
+        return block.text
+    if isinstance(block, types.EmbeddedResource):
+        resource = block.resource
+        if isinstance(resource, types.TextResourceContents):
+            return f"[{resource.uri}]\n{resource.text}"
+        return f"[{_about(str(resource.uri), resource.mime_type, resource.blob)}]"
+    if isinstance(block, types.ResourceLink):
+        return f"[link: {block.name}, {block.uri}]"
+    if isinstance(block, types.AudioContent):
+        return f"[{_about('audio', block.mime_type, block.data)}]"
+    return f"[{type(block).__name__}]"
+
+
+def _about(what: str, kind: str | None, data: str) -> str:
+    return f"{what}: {kind or 'of no kind'}, about {len(data) * 3 // 4:,} bytes, not shown"
+
+
+def _png(data: str) -> bytes | None:
+    """None for what is no picture, or too large a one."""
+    if len(data) > MOST_BYTES * 4 // 3:
+        return None
+    try:
+        raw = _essential(base64.b64decode(data))
+        with Image.open(io.BytesIO(raw)) as picture:
+            if max(picture.size) > LARGEST_IMAGE:
+                return None
+            buffer = io.BytesIO()
+            picture.convert("RGB").save(buffer, "PNG", compress_level=1)
+    except (OSError, ValueError, SyntaxError, binascii.Error, Image.DecompressionBombError):
+        return None
+    return buffer.getvalue()
+
+
+def _essential(png: bytes) -> bytes:
+    """A PNG without what a picture does not need, such as a color profile with a wrong checksum; else as it is."""
+    if not png.startswith(_PNG):
+        return png
+    kept, at = bytearray(_PNG), len(_PNG)
+    while at + 12 <= len(png):
+        end = at + 12 + int.from_bytes(png[at : at + 4], "big")
+        if png[at + 4 : at + 8] in (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"):
+            kept += png[at:end]
+        at = end
+    return bytes(kept)
+
+
+def _sound(text: str) -> str:
+    """Without halves of surrogate pairs, which have no UTF-8 form."""
+    return text.encode(errors="replace").decode()

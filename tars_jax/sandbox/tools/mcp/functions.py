@@ -1,0 +1,116 @@
+"""Tools of MCP servers as functions of an action space: names that differ, schemas as they are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import mcp_types as types
+
+from tars_jax import InputError
+from tars_jax.environment import Function
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.tools.forms import Answer
+from tars_jax.sandbox.tools.mcp.foreign import ForeignServer
+from tars_jax.sandbox.tools.mcp.spec import ServerSpec
+
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 4000
+LARGEST_SCHEMA = 1 << 16  # characters of its JSON
+
+
+class ForeignTools:
+    """The tools of several servers. Use as an async context manager, which starts them all at once.
+
+    A function keeps its tool's name where that is free, and has the server's before it where it is not. Functions stay
+    as they were at the start, whatever a server says later: an episode has one action space.
+    """
+
+    def __init__(self, machine: GuestMachine, specs: Sequence[ServerSpec], taken: Iterable[str] = ()) -> None:
+        """`taken`: names of functions and GUI actions that are there already."""
+        self.servers = tuple(ForeignServer(machine, spec) for spec in specs)
+        self._taken = tuple(taken)
+        self._calls: dict[str, tuple[ForeignServer, str]] = {}
+        self.functions: tuple[Function, ...] = ()
+
+    async def __aenter__(self) -> Self:
+        """Raises InputError for a server whose spec or tools cannot be, SandboxFailure for one that does not start."""
+        starting = [asyncio.create_task(server.start()) for server in self.servers]
+        try:
+            for task in starting:
+                await task
+            self.functions = self._functions()
+        except BaseException:
+            for task in starting:
+                task.cancel()
+            await asyncio.gather(*starting, return_exceptions=True)
+            await self.__aexit__()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(*(server.close() for server in self.servers))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._calls
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Raises SandboxFailure where the machine is gone."""
+        server, tool = self._calls[name]
+        return await server.call(tool, arguments)
+
+    def _functions(self) -> tuple[Function, ...]:
+        functions = []
+        taken = {folded(name) for name in self._taken}
+        for server in self.servers:
+            for tool in server.tools:
+                name = free_name(tool.name, server.spec.name, taken)
+                taken.add(folded(name))
+                self._calls[name] = (server, tool.name)
+                functions.append(
+                    Function(name, _description(tool), _schema(tool, f"tool {tool.name!r:.80} of {server.spec.name}"))
+                )
+        return tuple(functions)
+
+
+def free_name(tool: str, server: str, taken: Collection[str]) -> str:
+    """A name that both grammars can write and that no folded one of `taken` is alike."""
+    written = re.sub(r"[^A-Za-z0-9_.-]", "_", tool)[:LONGEST_NAME] or "tool"
+    if not re.match(r"[A-Za-z_]", written):
+        written = f"_{written}"
+    candidates = [written, f"{server}_{written}"[:LONGEST_NAME]]
+    if not re.match(r"[A-Za-z_]", candidates[1]):
+        candidates[1] = f"_{candidates[1]}"
+    for name in candidates:
+        if folded(name) not in taken:
+            return name
+    number = 2
+    while folded(name := f"{candidates[1][: LONGEST_NAME - 6]}_{number}") in taken:
+        number += 1
+    return name
+
+
+def folded(name: str) -> str:
+    """Alike for names that differ in case and signs alone, which policies confuse."""
+    return re.sub(r"[_.-]", "", name).casefold() or name
+
+
+def _description(tool: types.Tool) -> str:
+    text = tool.description or tool.title or ""
+    with contextlib.suppress(UnicodeEncodeError):
+        text.encode()
+        return text if len(text) <= LONGEST_DESCRIPTION else text[: LONGEST_DESCRIPTION - 4] + " ..."
+    return ""
+
+
+def _schema(tool: types.Tool, place: str) -> Mapping[str, Any]:
+    schema = {"type": "object", "properties": {}, **tool.input_schema}
+    if schema["type"] != "object" or not isinstance(schema["properties"], dict):
+        raise InputError(f"the schema of {place} must be one of an object; got {tool.input_schema!r:.80}")
+    if len(json.dumps(schema)) > LARGEST_SCHEMA:
+        raise InputError(f"the schema of {place} must have at most {LARGEST_SCHEMA:,} characters; got more")
+    return schema

@@ -1,0 +1,161 @@
+"""Functions as an MCP server: their names, schemas and answers; and a computer's functions as one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Self
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+
+from tars_jax.environment import Function
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS, FileForms
+from tars_jax.sandbox.tools.files import Files
+from tars_jax.sandbox.tools.forms import FUNCTIONS, NEEDS_PAGES, Answer, Toolbox
+from tars_jax.sandbox.tools.mcp.content import result_of
+from tars_jax.sandbox.tools.pages import Pages
+
+CALL_ID = "tars_jax/call"  # in a call's _meta: the same call again has the same answer, and is not done twice
+MOST_REMEMBERED = 256
+LONGEST_CALL_ID = 200
+
+Call = Callable[[str, Mapping[str, Any]], Awaitable[Answer]]
+Interrupt = Callable[[str], Awaitable[None]]
+_READS = ("read_file", "list_files", "search_files", "Search", "LinkReader")
+_INSTRUCTIONS = (
+    "A Linux computer of its own: shells and a Python kernel keep their state from call to call. Files lie in the home "
+    "folder, and paths that are not absolute lead from there on. There is no network."
+)
+
+
+class ToolServer:
+    """`server` is the library's, for any of its transports.
+
+    A client that goes away, or takes a call back, interrupts what it called; but a call that has an id in its _meta
+    (CALL_ID) goes on, and its answer waits for the same id.
+    """
+
+    def __init__(
+        self, name: str, functions: Sequence[Function], call: Call, interrupt: Interrupt | None = None, *,
+        instructions: str = "",
+    ) -> None:  # fmt: skip
+        self._functions = {function.name: function for function in functions}
+        self._call, self._interrupt = call, interrupt
+        self._remembered: OrderedDict[str, asyncio.Task[Answer]] = OrderedDict()
+        self._going: set[asyncio.Task[Answer]] = set()
+        self.server: Server[Any] = Server(
+            name, version="1", instructions=instructions or None, on_list_tools=self._list, on_call_tool=self._called
+        )
+
+    async def close(self) -> None:
+        """Ends the calls that go on without a client."""
+        for task in list(self._going):
+            task.cancel()
+        await asyncio.gather(*self._going, return_exceptions=True)
+
+    async def _list(
+        self, context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=function.name, description=function.description, input_schema=dict(function.parameters),
+                    annotations=types.ToolAnnotations(read_only_hint=function.name in _READS, open_world_hint=False),
+                )
+                for function in self._functions.values()
+            ]
+        )  # fmt: skip
+
+    async def _called(
+        self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        if params.name not in self._functions:
+            known = ", ".join(self._functions)
+            raise MCPError(types.INVALID_PARAMS, f"a tool must be one of {known}; got {params.name!r:.80}")
+        id = self._call_id(context)
+        task = self._remembered.get(id) if id else None
+        if task is None:
+            task = asyncio.create_task(self._answer(params.name, params.arguments or {}))
+            self._going.add(task)
+            task.add_done_callback(self._going.discard)
+            if id:
+                self._remember(id, task)
+        try:
+            return result_of(await asyncio.shield(task))
+        except SandboxFailure as error:
+            message = f"the computer has failed: {error}"
+            raise MCPError(types.INTERNAL_ERROR, message, {"kind": error.kind}) from error
+        except asyncio.CancelledError:
+            if not id:
+                await self._stop(params.name, task)
+            raise
+
+    async def _answer(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        return await self._call(name, arguments)
+
+    @staticmethod
+    def _call_id(context: ServerRequestContext[Any]) -> str:
+        id = (context.meta or {}).get(CALL_ID, "")
+        if not isinstance(id, str) or len(id) > LONGEST_CALL_ID:
+            raise MCPError(types.INVALID_PARAMS, f"{CALL_ID} must be a text of at most {LONGEST_CALL_ID} characters")
+        return id
+
+    def _remember(self, id: str, task: asyncio.Task[Answer]) -> None:
+        self._remembered[id] = task
+        for old in list(self._remembered):
+            if len(self._remembered) <= MOST_REMEMBERED:
+                break
+            if self._remembered[old].done():
+                del self._remembered[old]
+
+    async def _stop(self, name: str, task: asyncio.Task[Answer]) -> None:
+        if self._interrupt is None:
+            task.cancel()
+            return
+        with contextlib.suppress(SandboxFailure):
+            await asyncio.shield(self._interrupt(name))
+
+
+class ComputerServer:
+    """A computer's shell, editor, kernel, files and search as an MCP server. Use as an async context manager."""
+
+    def __init__(
+        self, machine: GuestMachine, tools: Sequence[str] = (), *, root: str = "/", pages: Pages | None = None,
+        **settings: Any,
+    ) -> None:  # fmt: skip
+        """`tools`: names of FUNCTIONS and FILE_FUNCTIONS; empty: all that there can be. `settings`: of the Toolbox.
+
+        Raises InputError for a name that is none.
+        """
+        names = list(tools) or [name for name in (*FUNCTIONS, *FILE_FUNCTIONS) if pages or name not in NEEDS_PAGES]
+        files = [name for name in names if name in FILE_FUNCTIONS]
+        self._toolbox = Toolbox(
+            machine, [name for name in names if name not in files], root=root, pages=pages, **settings
+        )  # fmt: skip
+        self._files = FileForms(Files(machine, root), machine.home)
+        functions = [FILE_FUNCTIONS.get(name) or FUNCTIONS[name] for name in names]
+        self.tools = ToolServer(
+            "tars_jax computer", functions, self._call, self._toolbox.interrupt, instructions=_INSTRUCTIONS
+        )
+
+    @property
+    def server(self) -> Server[Any]:
+        return self.tools.server
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.tools.close()
+        await self._toolbox.__aexit__()
+
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        forms = self._files if name in FILE_FUNCTIONS else self._toolbox
+        return await forms.call(name, arguments)
