@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
 TOOLS = ("execute_bash",)
-TURN_S = 40.0  # after that, no further action of a turn begins: several that take long are no failure of the environment
+TURN_S = (
+    40.0  # after that, no further action of a turn begins: several that take long are no failure of the environment
+)
+
 
 @dataclasses.dataclass
 class _Episode:

@@ -148,10 +148,8 @@ class FileForms:
             raise Refused("name or pattern must be given; got neither")
         found, whole = await self._files.search(path, name=name, pattern=pattern, limit=MOST_ENTRIES)
         lines = [f"{each.path}:{each.line}: {each.text}" if each.line else each.path for each in found]
-        return Answer(
-            cut("\n".join(lines + ([] if whole else ["[... and more ...]"])), LIMIT) or "nothing was found"
-        )
+        return Answer(cut("\n".join(lines + ([] if whole else ["[... and more ...]"])), LIMIT) or "nothing was found")
 
 
 def _is_base64(arguments: Arguments) -> bool:
-    return arguments.text("encoding", "text") == "base64" and bool(arguments.one_of("encoding", ("text", "base64")))
+    return arguments.text("encoding", "") != "" and arguments.one_of("encoding", ("text", "base64")) == "base64"
