@@ -17,9 +17,11 @@ JSON stands as a JSON string.
 
 Also read is what means one thing alone: white space between tags, a thought without its tag or without its opening
 tag, several calls after each other, `<tool_call>` or no tag around functions, a call that the text ends without closing
-(its functions must be closed), a function as Qwen's weights call it (`{"name": ..., "arguments": {...}}` in the tag), a
-code fence, an end of turn, other spellings of functions and parameters (spellings.py). `<answer>...</answer>` in place
-of a call is finished(content='...') (answer.py).
+(its functions must be closed), a function as Qwen's weights call it (`{"name": ..., "arguments": {...}}` in the tag),
+the tags of the report's own agent (`<code_env>` around functions; for tools of MCP servers `<mcp_env>
+<|FunctionCallBegin|>[{"name": ..., "parameters": {...}}, ...]<|FunctionCallEnd|></mcp_env>`), a code fence, an end of
+turn, other spellings of functions and parameters (spellings.py). `<answer>...</answer>` in place of a call is
+finished(content='...') (answer.py).
 
 All scans move forward only, so the time is linear in the length of the text.
 """
@@ -42,8 +44,10 @@ _CALL_OPEN, _CALL_CLOSE = "<seed:tool_call>", "</seed:tool_call>"
 _FUNCTION_CLOSE, _PARAMETER_CLOSE = "</function>", "</parameter>"
 _FUNCTION = re.compile(rf"<function=({NAME_PATTERN})>")
 _PARAMETER = re.compile(rf"<parameter=({NAME_PATTERN})>")
-_OPENING = re.compile(r"<(?:seed:)?tool_call>")
-_CLOSING = re.compile(r"</(?:seed:)?tool_call>")
+_OPENING = re.compile(
+    r"<(?:seed:)?tool_call>|<(?:code|mcp)_env>(?:\s*<\|FunctionCallBegin\|>)?|<\|FunctionCallBegin\|>"
+)
+_CLOSING = re.compile(r"</(?:seed:)?tool_call>|(?:<\|FunctionCallEnd\|>\s*)?</(?:code|mcp)_env>|<\|FunctionCallEnd\|>")
 _SPACE = re.compile(r"\s*")
 _END = re.compile(rf"\s*(?:(?:{END_OF_TURN}|```)\s*)*", re.IGNORECASE)
 _FENCE = re.compile(r"```\w*")
@@ -125,13 +129,15 @@ def _parse_functions(
             parameters = _parse_parameters(text, function.end())
             if isinstance(parameters, ParseError):
                 return parameters
-            name, (values, position) = function[1], parameters
-        elif call := _json_call(text, position):
-            name, values, position = call
+            values, position = parameters
+            calls: list[tuple[str, dict[str, Any]]] = [(function[1], {**values})]
+        elif written := _json_calls(text, position):
+            calls, position = written
         else:
             return ParseError(ErrorKind.UNBALANCED, f"neither <function=...> nor {_CALL_CLOSE} follows", position)
         try:
-            actions += actions_from_call(name, values, space=space, pixel_size=pixel_size)
+            for name, arguments in calls:
+                actions += actions_from_call(name, arguments, space=space, pixel_size=pixel_size)
         except ActionError as error:
             return parse_error_of(error, start)
     if not _END.fullmatch(text, position):
@@ -139,16 +145,24 @@ def _parse_functions(
     return actions
 
 
-def _json_call(text: str, position: int) -> tuple[str, dict[str, Any], int] | None:
-    """A call as JSON, {"name": ..., "arguments": {...}}: its name, its arguments and where it ends."""
+def _json_calls(text: str, position: int) -> tuple[list[tuple[str, dict[str, Any]]], int] | None:
+    """Calls as JSON, one {"name": ..., "arguments": {...}} or a list of them, and where they end.
+
+    The arguments may be called parameters.
+    """
     try:
-        call, end = DECODER.raw_decode(text, position)
+        written, end = DECODER.raw_decode(text, position)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return None
-    arguments = call.get("arguments", {})
-    return (call["name"], arguments, end) if isinstance(arguments, dict) else None
+    calls = []
+    for call in written if isinstance(written, list) else [written]:
+        if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+            return None
+        arguments = call.get("arguments", call.get("parameters", {}))
+        if not isinstance(arguments, dict):
+            return None
+        calls.append((call["name"], arguments))
+    return (calls, end) if calls else None
 
 
 def _parse_parameters(text: str, position: int) -> tuple[dict[str, str], int] | ParseError:

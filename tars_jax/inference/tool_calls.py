@@ -1,5 +1,7 @@
 """Tools of a chat, as Qwen's open weights read and write them: listed in the system message, called in tags of JSON.
 
+Also read is how the report's agent calls tools of MCP servers: a list of JSON in tags of its own, <mcp_env> around it.
+
 The wording of the list is that of the chat template that Qwen3 is published with: the weights were trained on it.
 """
 
@@ -15,6 +17,10 @@ from tars_jax.json_fields import is_text
 from tars_jax.web.protocol import Fields
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_TAGS = {_OPEN: _CLOSE, "<|FunctionCallBegin|>": "<|FunctionCallEnd|>", "<mcp_env>": "</mcp_env>"}
+_LIST = re.compile(
+    r"(?:<mcp_env>\s*)?(?:<\|FunctionCallBegin\|>)?(.*?)(?:<\|FunctionCallEnd\|>)?(?:\s*</mcp_env>)?", re.DOTALL
+)
 _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -115,21 +121,32 @@ class CallStream:
         """Words and calls, in order, that have become certain."""
         self._held += text
         found: list[str | dict[str, Any]] = []
-        while (end := self._held.find(_CLOSE)) >= 0:
-            end += len(_CLOSE)
-            begin = self._held.rfind(_OPEN, 0, end)
-            call = None if begin < 0 else _called(self._held[begin:end])
-            if call is None:
+        while closed := self._closed():
+            begin, end = closed
+            calls = _called(self._held[begin:end])
+            if not calls:
                 found += self._words(self._held[:end])
             else:
                 found += self._words(self._held[:begin].rstrip())
-                found.append(call)
+                found += calls
                 self.called = True
             self._held = self._held[end:]
         certain = self._certain()
         found += self._words(self._held[:certain])
         self._held = self._held[certain:]
         return found
+
+    def _closed(self) -> tuple[int, int] | None:
+        """Where the first call that is closed begins and ends; of two openings, the later counts."""
+        opened = [(begin, tag) for tag in _TAGS if (begin := self._held.find(tag)) >= 0]
+        if not opened:
+            return None
+        opening = min(opened)[1]
+        closing = _TAGS[opening]
+        end = self._held.find(closing, min(opened)[0])
+        if end < 0:
+            return None
+        return self._held.rfind(opening, 0, end), end + len(closing)
 
     def finish(self) -> list[str | dict[str, Any]]:
         """What was held back; nothing comes after it."""
@@ -139,10 +156,9 @@ class CallStream:
     def _certain(self) -> int:
         """How much of what is held is words, whatever comes: not a call that has begun, nor what may begin one, nor
         white space before it."""
-        begin = self._held.find(_OPEN)
+        begin = min((at for tag in _TAGS if (at := self._held.find(tag)) >= 0), default=-1)
         if begin < 0:
-            sizes = range(min(len(_OPEN) - 1, len(self._held)), 0, -1)
-            begin = len(self._held) - next((size for size in sizes if self._held.endswith(_OPEN[:size])), 0)
+            begin = len(self._held) - max(_begun(self._held, tag) for tag in _TAGS)
         return len(self._held[:begin].rstrip())
 
     def _words(self, text: str) -> list[str | dict[str, Any]]:
@@ -152,19 +168,29 @@ class CallStream:
         return [text] if text else []
 
 
-def _called(text: str) -> dict[str, Any] | None:
-    """The call that a tagged text is, as OpenAI has it."""
-    found = _CALL.fullmatch(text)
+def _begun(text: str, tag: str) -> int:
+    """How many characters at the end of a text may begin a tag."""
+    return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
+
+
+def _called(text: str) -> list[dict[str, Any]]:
+    """The calls that a tagged text is, as OpenAI has them; none where it is no whole one."""
+    found = _CALL.fullmatch(text) if text.startswith(_OPEN) else _LIST.fullmatch(text)
     try:
-        call = json.loads(found[1]) if found else None
+        written = json.loads(found[1]) if found else None
     except (ValueError, RecursionError):
-        return None
-    if not (isinstance(call, dict) and isinstance(call.get("name"), str)):
-        return None
-    if not isinstance(arguments := call.get("arguments", {}), dict):
-        return None
-    function = {"name": call["name"], "arguments": _json(arguments)}
-    return {"id": f"call_{secrets.token_hex(12)}", "type": "function", "function": function}
+        return []
+    if text.startswith(_OPEN) or not isinstance(written, list):
+        written = [written]
+    calls = []
+    for call in written:
+        if not (isinstance(call, dict) and isinstance(call.get("name"), str)):
+            return []
+        if not isinstance(arguments := call.get("arguments", call.get("parameters", {})), dict):
+            return []
+        function = {"name": call["name"], "arguments": _json(arguments)}
+        calls.append({"id": f"call_{secrets.token_hex(12)}", "type": "function", "function": function})
+    return calls
 
 
 def _is_written(tool: dict[str, Any]) -> bool:

@@ -167,10 +167,41 @@ def test_calls(call: str, actions: list[Action]) -> None:
         "<think>why</think>\n<tool_call>{}</tool_call><|im_end|>",
         "<think>why</think>\n{}\n",
         "<think>why</think>\n```xml\n<seed:tool_call>{}</seed:tool_call>\n```",
+        "<think>why</think>\n<code_env>\n{}\n</code_env>",
+        "<think>why</think>\n<mcp_env>\n{}\n</mcp_env><|im_end|>",
     ],
 )
 def test_tool_calls(around: str, call: str, actions: list[Action]) -> None:
     _reads(around.format(call), "tool", "why", *actions)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<think>why</think>\n<mcp_env>\n<|FunctionCallBegin|>{}<|FunctionCallEnd|>\n</mcp_env>",
+        "<think>why</think><mcp_env><|FunctionCallBegin|>\n{}\n<|FunctionCallEnd|></mcp_env>[EOS]",
+        "<think>why</think><|FunctionCallBegin|>{}<|FunctionCallEnd|>",
+        "<think>why</think><mcp_env>{}<|FunctionCallEnd|></mcp_env>",
+        "<think>why</think><mcp_env><|FunctionCallBegin|>{}",
+        "<think>why</think><tool_call>{}</tool_call>",
+    ],
+)
+def test_calls_of_mcp_tools(around: str) -> None:
+    """As the report's own agent writes them: a list of JSON in tags of its own."""
+    one = '{"name": "Search", "parameters": {"query": "Ä [b] </mcp_env>"}}'
+    call = ToolCall("Search", {"query": "Ä [b] </mcp_env>"})
+    for written, calls in (
+        (f"[{one}]", [call]),
+        (one, [call]),
+        (f'[{one},\n{{"name": "wait"}}, {one}]', [call, Wait(), call]),
+    ):
+        read = parse_response(around.replace("{}", written), "tool", space=SPACE)
+        assert read == Response("why", tuple(calls))
+    for wrong in ("[]", "[1]", '[{"name": "Search", "parameters": [1]}]', '[{"parameters": {}}]', "[[", f"[{one}"):
+        read = parse_response(around.replace("{}", wrong), "tool", space=SPACE)
+        assert isinstance(read, ParseError) and read.kind == ErrorKind.UNBALANCED, wrong
+    read = parse_response(around.replace("{}", one.replace("Search", "Find")), "tool", space=SPACE)
+    assert isinstance(read, ParseError) and read.kind == ErrorKind.UNKNOWN_FUNCTION
 
 
 @pytest.mark.parametrize("grammar", ["text", "tool"])

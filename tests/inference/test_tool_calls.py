@@ -80,6 +80,7 @@ def test_deep_tools_are_refused() -> None:
 
 
 ONE = '<tool_call>\n{"name": "look", "arguments": {"at": 1}}\n</tool_call>'
+LIST = '<|FunctionCallBegin|>[{"name": "look", "parameters": {"at": 1}}, {"name": "rest"}]<|FunctionCallEnd|>'
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
@@ -94,6 +95,10 @@ ONE = '<tool_call>\n{"name": "look", "arguments": {"at": 1}}\n</tool_call>'
         (f"<tool_call>{{}}</tool_call>{ONE}", "<tool_call>{}</tool_call>", 1),
         (f"<tool_call> {ONE}", "<tool_call>", 1),
         ("x</tool_call>", "x</tool_call>", 0),
+        (f"I look.\n<mcp_env>\n{LIST}\n</mcp_env>", "I look.", 2),
+        (f"{LIST} {ONE}\n", "", 3),
+        ("<mcp_env>[]</mcp_env> <|FunctionCallBegin|>", "<mcp_env>[]</mcp_env> <|FunctionCallBegin|>", 0),
+        ("<|FunctionCall|> <mcp_env", "<|FunctionCall|> <mcp_env", 0),
     ],
 )
 def test_calls_are_told_from_words_while_they_come(text: str, words: str, calls: int, size: int) -> None:
