@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 FOLDER = Path(__file__).parents[1] / "sandbox/tools"
-ODD = {
+ODD: dict[str, Any] = {
     "name": "odd", "command": "python3", "args": ["-I", str(FOLDER / "odd_mcp_server.py"), "good"],
     "show": [str(FOLDER)], "start_s": 120, "call_s": 3,
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """The MCP conformance suite against a computer's address: PYTHONPATH=. python tests/sandbox/tools/mcp_conformance.py
 
-Needs ./launch/mcp_servers.sh and the extra mcp. The suite asks for tools, prompts and resources of its own names; with
---fixtures those that are plain (tools and resources, no sampling or elicitation) stand beside the computer's.
+Needs ./launch/mcp_servers.sh --conformance and the extra mcp. The suite also asks for tools, prompts and resources of its
+own names, which a computer has not.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WithToken:
         await self._endpoint({**scope, "headers": headers}, receive, send)
 
 
-async def run(revision: str, fixtures: bool, port: int) -> None:
+async def run(revision: str, port: int) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         async with (
@@ -43,13 +43,9 @@ async def run(revision: str, fixtures: bool, port: int) -> None:
             ComputerServer(guest.machine, root=temporary, kernel=Kernel(guest.machine, kind="python")) as computer,
             McpEndpoint() as endpoint,
         ):
-            if fixtures:
-                from mcp_fixtures import add_fixtures
-
-                add_fixtures(computer.server)
             path = await endpoint.add("one", computer.server, TOKEN)
             server = uvicorn.Server(
-                uvicorn.Config(WithToken(endpoint), port=port, lifespan="off", log_level="critical")  # type: ignore[arg-type]
+                uvicorn.Config(WithToken(endpoint), port=port, lifespan="off", log_level="critical")
             )
             serving = asyncio.create_task(server.serve())
             suite = await asyncio.create_subprocess_exec(
@@ -59,8 +55,7 @@ async def run(revision: str, fixtures: bool, port: int) -> None:
             )  # fmt: skip
             output, _ = await suite.communicate()
             text = output.decode()
-            Path(f"/tmp/mcp-conformance-{revision}.txt").write_text(text)
-            print(f"{revision}{' with fixtures' if fixtures else ''}\n{text[text.rfind('=== SUMMARY') :]}")
+            print(f"{revision}\n{text[text.rfind('=== SUMMARY') :]}")
             server.should_exit = server.force_exit = True
             with contextlib.suppress(asyncio.CancelledError):
                 await serving
@@ -68,8 +63,7 @@ async def run(revision: str, fixtures: bool, port: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--fixtures", action="store_true")
     parser.add_argument("--port", type=int, default=3951)
     given = parser.parse_args()
     for revision in ("2025-11-25", "2026-07-28"):
-        asyncio.run(run(revision, given.fixtures, given.port))
+        asyncio.run(run(revision, given.port))

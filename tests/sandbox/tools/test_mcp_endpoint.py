@@ -63,6 +63,10 @@ def text(result: Any) -> str:
     return "\n".join(block.text for block in result.content if block.type == "text")
 
 
+def meta(id: str) -> Any:
+    return {CALL_ID: id}
+
+
 def with_computer(folder: Path, work: Callable[[str, GuestMachine, McpEndpoint], Awaitable[None]]) -> None:
     async def live() -> None:
         async with (
@@ -148,19 +152,19 @@ def test_a_call_with_an_id_is_done_once(tmp_path: Path) -> None:
     async def work(url: str, machine: GuestMachine, endpoint: McpEndpoint) -> None:
         async with client(url) as one:
             call: dict[str, Any] = {"name": "execute_bash", "arguments": {"command": "echo x >> said; wc -l < said"}}
-            first = await one.call_tool(**call, meta={CALL_ID: "7"})
-            assert text(first) == text(await one.call_tool(**call, meta={CALL_ID: "7"})) == "1"
-            assert text(await one.call_tool(**call, meta={CALL_ID: "8"})) == "2"
+            first = await one.call_tool(**call, meta=meta("7"))
+            assert text(first) == text(await one.call_tool(**call, meta=meta("7"))) == "1"
+            assert text(await one.call_tool(**call, meta=meta("8"))) == "2"
             assert text(await one.call_tool(**call)) == "3"
             with pytest.raises(mcp.MCPError, match="tars_jax/call must be a text"):
-                await one.call_tool(**call, meta={CALL_ID: "7" * 1000})
+                await one.call_tool(**call, meta=meta("7" * 1000))
         # A client that gives up: its call goes on, and whoever asks with its id has the answer.
         slow: dict[str, Any] = {"name": "execute_bash", "arguments": {"command": "sleep 2; echo done >> said; echo ok"}}
         async with client(url) as one:
             with pytest.raises((mcp.MCPError, TimeoutError)):
-                await one.call_tool(**slow, meta={CALL_ID: "9"}, read_timeout_seconds=0.5)
+                await one.call_tool(**slow, meta=meta("9"), read_timeout_seconds=0.5)
         async with client(url) as one:
-            assert text(await one.call_tool(**slow, meta={CALL_ID: "9"})) == "ok"
+            assert text(await one.call_tool(**slow, meta=meta("9"))) == "ok"
             assert (tmp_path / "said").read_text() == "x\nx\nx\ndone\n"
 
     with_computer(tmp_path, work)
