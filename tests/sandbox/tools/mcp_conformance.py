@@ -1,7 +1,7 @@
 """The MCP conformance suite against a computer's address: PYTHONPATH=. python tests/sandbox/tools/mcp_conformance.py
 
-Needs ./launch/mcp_servers.sh --conformance and the extra mcp. The suite also asks for tools, prompts and resources of its
-own names, which a computer has not.
+Needs ./launch/mcp_servers.sh --conformance and the extra mcp. The suite also asks for tools, prompts and resources of
+its own names, which a computer has not.
 """
 
 from __future__ import annotations
