@@ -1,0 +1,20 @@
+"""What programs wrote, as text with a mark where it was cut."""
+
+from __future__ import annotations
+
+from tars_jax.sandbox.computer.guest_client import Ran
+from tars_jax.sandbox.shell.text import cut
+
+MOST_OUTPUT = 2 << 20  # bytes that are kept of a program's stdout, and of its stderr
+
+
+def outputs(ran: Ran, limit: int = MOST_OUTPUT, errors: str = "backslashreplace") -> tuple[str, str]:
+    """stdout and stderr of what ran with that limit."""
+    return _text(ran.stdout, ran.stdout_cut, limit, errors), _text(ran.stderr, ran.stderr_cut, limit, errors)
+
+
+def _text(data: bytes, missing: int, limit: int, errors: str) -> str:
+    if not missing:
+        return data.decode(errors=errors)
+    head = data[: limit - limit // 2].decode(errors=errors)
+    return cut(head + data[limit - limit // 2 :].decode(errors=errors), 8 * limit, missing, len(head))
