@@ -37,6 +37,7 @@ class BashSession:
     def __init__(self, machine: GuestMachine) -> None:
         self._machine = machine
         self._shell = Shell(machine, limit=LIMIT)
+        self._calls = 0  # of `run`, on their way
 
     async def start(self, sources: Sequence[str], timeout_s: float) -> str:
         """What the files said that it was to begin with. Raises Transfer where they do not end in time."""
@@ -54,11 +55,16 @@ class BashSession:
         await self._shell.close()
 
     async def run(self, action: Action) -> dict[str, Any]:
-        """An observation. Raises Transfer for what SWE-ReX says by exceptions, InputError while another command runs."""
-        if action.interactive or action.quits:
-            return await self._run_interactive(action)
+        """An observation. Raises Transfer for what SWE-ReX has exceptions for, InputError while another runs."""
+        self._calls += 1
+        try:
+            return await (self._run_interactive if action.interactive or action.quits else self._run)(action)
+        finally:
+            self._calls -= 1
+
+    async def _run(self, action: Action) -> dict[str, Any]:
         await self._check_syntax(action.command)
-        result, matched = await self._wait(action, await self._begin(action))
+        result, matched = await self._carry_out(action)
         if result.exit_code is None and matched is None:
             raise self._late(action)
         code = result.exit_code
@@ -72,7 +78,7 @@ class BashSession:
         return _observation(result, code, matched)
 
     async def _run_interactive(self, action: Action) -> dict[str, Any]:
-        result, matched = await self._wait(action, await self._begin(action))
+        result, matched = await self._carry_out(action)
         if result.exit_code is None and matched is None:
             raise self._late(action)
         if not action.quits:  # programs that read lines themselves echo them
@@ -85,11 +91,19 @@ class BashSession:
         output = ""
         for attempt in range(retries + 1):
             stop = self._shell.interrupt if attempt < retries else self._shell.kill
-            result = await stop(max(timeout_s, QUIET_S) if attempt < retries else 2.0)
+            patience_s = max(timeout_s, QUIET_S) if attempt < retries else 2.0
+            result = await stop(patience_s)
             output += result.output
+            await self._until_another_call_has_it(patience_s)
             if result.exit_code is not None or result.ended or not self._shell.running:
                 return _observation(dataclasses.replace(result, output=output.strip()), 0, None)
         raise swerex("CommandTimeoutError", "Failed to interrupt session")
+
+    async def _until_another_call_has_it(self, patience_s: float) -> None:
+        """Where another call waits for the command, its end is told to that one."""
+        until = asyncio.get_running_loop().time() + patience_s
+        while self._calls and self._shell.running and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.02)
 
     async def _check_syntax(self, command: str) -> None:
         checked = await self._machine.run(["bash", "-n"], command.encode(errors="surrogateescape") + b"\n")
@@ -101,17 +115,17 @@ class BashSession:
             )
             raise swerex("BashIncorrectSyntaxError", words, bash_stdout=stdout, bash_stderr=stderr)
 
-    async def _begin(self, action: Action) -> Result:
-        """Types the command: to bash, or to the interactive program that runs there."""
+    async def _carry_out(self, action: Action) -> tuple[Result, str | None]:
+        """Types the command, to bash or to the interactive program that runs there, and waits for what it leads to."""
         limit_s = LONGEST_S if action.timeout_s is None else max(action.timeout_s, 0.0)
         first_s = min(limit_s, POLL_S[0]) if action.expect else limit_s
-        self._until = asyncio.get_running_loop().time() + limit_s
+        until = asyncio.get_running_loop().time() + limit_s
         if self._shell.running and (action.interactive or action.quits):
             text = action.command if action.command.endswith("\n") else f"{action.command}\n"
-            return await self._shell.send(text, first_s)
-        return await self._shell.run(action.command, first_s)
+            return await self._wait(action, await self._shell.send(text, first_s), until)
+        return await self._wait(action, await self._shell.run(action.command, first_s), until)
 
-    async def _wait(self, action: Action, result: Result) -> tuple[Result, str | None]:
+    async def _wait(self, action: Action, result: Result, until: float) -> tuple[Result, str | None]:
         """The output up to the string that was expected, and that string; None where the command ended, or time did."""
         try:
             patterns = [(text, re.compile(text, re.DOTALL)) for text in action.expect]
@@ -119,7 +133,6 @@ class BashSession:
             raise Transfer("builtins.ValueError", f"expect must be regular expressions; got {error}") from error
         output, pause_s = result.output, POLL_S[0]
         clock = asyncio.get_running_loop().time
-        until = self._until
         while True:
             skipped = max(len(output) - MOST_SEARCHED, 0)
             for text, pattern in patterns:

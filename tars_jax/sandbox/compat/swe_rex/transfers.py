@@ -1,4 +1,4 @@
-"""Exceptions on the wire: SWE-ReX's client raises the class that the path names, with the message as its one argument."""
+"""Exceptions on the wire: SWE-ReX's client raises the class that the path names, of the message alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ class Transfer(Exception):
         self.class_path, self.message, self.extra_info = class_path, message, extra_info
 
     def to_json(self) -> dict[str, Any]:
-        fields = {"message": self.message, "class_path": self.class_path, "traceback": "", "extra_info": self.extra_info}
+        fields = {
+            "message": self.message,
+            "class_path": self.class_path,
+            "traceback": "",
+            "extra_info": self.extra_info,
+        }
         return {"swerexception": fields}
 
 

@@ -23,10 +23,10 @@ from tars_jax import InputError
 from tars_jax.sandbox.desktop.applications import opener
 from tars_jax.sandbox.desktop.desktop import Desktop
 from tars_jax.sandbox.desktop.osworld.commands import CommandFailed, Commands, Ran
-from tars_jax.web.forms import read_form
 from tars_jax.sandbox.desktop.osworld.recording import Recording
 from tars_jax.sandbox.desktop.windows import Window
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.web.forms import read_form
 
 COMMAND_S = 120.0  # of a command without a time of its own, as in OSWorld
 LONGEST_S = 3600.0

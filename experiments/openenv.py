@@ -1,0 +1,53 @@
+"""Serves any environment over OpenEnv's protocol until it is told to stop; each WebSocket plays an episode of its own.
+
+The token is made once for a run directory and kept in its file `token`, readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.envs.openenv import RegisteredEpisode, describe
+from tars_jax.rules import at_least
+from tars_jax.sandbox.compat.openenv import Episode, openenv_app
+from tars_jax.sandbox.compat.serving import Gate, Served, read_token
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.request_limits import is_loopback
+from tars_jax.web.running import serve
+
+RULES = {"episodes": at_least(1)}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    logging.basicConfig(format="openenv: %(message)s")
+    options = _options(config.options)
+    token = read_token(run_directory.path / "token")
+
+    async def make() -> Episode:
+        return RegisteredEpisode(config.environment, options)
+
+    app = openenv_app(
+        describe(config.environment), make, Gate(token, only_local_names=is_loopback(config.host)), most=config.episodes
+    )
+
+    def announce(address: str) -> None:
+        url = address.replace("//", f"//any:{token}@")
+        print(f"openenv: {config.environment} at {address}; the token is {token}", flush=True)
+        print(f"  openenv validate --url {url}", flush=True)
+        print(f'  GenericEnvClient(base_url="{address}", headers={{"X-API-Key": TOKEN}})', flush=True)
+
+    serve(app, Served(config.host, config.port), announce, lambda words: print(f"\nopenenv: {words}"), plain=True)
+    print("openenv: stopped", flush=True)
+
+
+def _options(text: str) -> dict[str, Any]:
+    try:
+        options = json.loads(text or "{}")
+    except ValueError as error:
+        raise InputError(f"options must be a JSON object; got {text!r}: {error}") from error
+    if not isinstance(options, dict):
+        raise InputError(f"options must be a JSON object; got {text!r}")
+    return options

@@ -1,0 +1,78 @@
+"""AIO's answers, {"success", "message", "data"}, and what goes wrong as answers with a status."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell import ShellBusy
+from tars_jax.sandbox.tools.editor import Refused
+from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.responses import JsonResponse
+
+_STATUSES = {"ENOENT": 404, "ENOTDIR": 404, "EACCES": 403, "EPERM": 403, "EFBIG": 413, "ENOSPC": 507, "EEXIST": 409}
+
+
+class Failed(Exception):
+    """An answer without success."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+
+
+def answer(data: Any = None, message: str = "Operation successful") -> Response:
+    return JsonResponse({"success": True, "message": message, "data": data})
+
+
+def failure(status: int, message: str) -> Response:
+    return JsonResponse({"success": False, "message": message, "data": None}, status)
+
+
+def absent(part: str) -> Failed:
+    """Typed: what is asked for is no part of this computer."""
+    return Failed(501, f"{part} is not part of this session")
+
+
+def named(fields: Fields, name: str = "id") -> str:
+    """A session's name that a client chose."""
+    text = fields.text(name)
+    if not 0 < len(text) <= 200 or not text.isprintable():
+        raise fields.error(name, "1 to 200 printable characters")
+    return text
+
+
+def answering(work: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+    """What is raised below, as answers."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await work(request)
+        except Failed as failed:
+            return failure(failed.status, failed.message)
+        except RequestError as error:
+            return invalid(error)
+        except ShellBusy as error:
+            return failure(409, str(error))
+        except GuestError as error:
+            return failure(_STATUSES.get(error.code, 400), str(error))
+        except (Refused, InputError) as error:
+            return failure(400, str(error))
+        except SandboxFailure as error:
+            return failure(503, f"infrastructure: {error}")
+
+    return answered
+
+
+def invalid(error: RequestError) -> Response:
+    """As FastAPI says it."""
+    if error.status != 400:
+        return JsonResponse({"detail": error.message}, error.status, error.headers)
+    place = ["body", *([error.param] if error.param else [])]
+    return JsonResponse({"detail": [{"loc": place, "msg": error.message, "type": "value_error"}]}, 422)

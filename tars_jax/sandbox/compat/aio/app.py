@@ -1,0 +1,55 @@
+"""The application: AIO's endpoints over one machine. What a computer has no part for answers 501 and says so."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from tars_jax.sandbox.compat.aio.about import About
+from tars_jax.sandbox.compat.aio.answers import absent, answering, invalid
+from tars_jax.sandbox.compat.aio.browser import Acts, BrowserRoutes
+from tars_jax.sandbox.compat.aio.files import FileRoutes
+from tars_jax.sandbox.compat.aio.kernels import Kernels
+from tars_jax.sandbox.compat.aio.shells import Shells
+from tars_jax.sandbox.compat.serving import Gate, Guarded
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.web.protocol import RequestError
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+def aio_app(machine: GuestMachine, gate: Gate, *, page: Acts | None = None) -> ASGIApp:
+    """The application; machine and page stay their owner's.
+
+    `page`: what /v1/browser shows and acts on; None: there is no browser. The client's token goes into `headers`.
+    """
+    shells, kernels = Shells(machine), Kernels(machine)
+
+    async def other(request: Request) -> Response:
+        raise absent(f"/v1/{request.path_params['path'][:100]}")
+
+    async def error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestError)
+        return invalid(error)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await shells.close()
+        await kernels.close()
+
+    app = Starlette(
+        routes=[
+            *About(machine).routes(), *shells.routes(), *kernels.routes(), *FileRoutes(machine).routes(),
+            *BrowserRoutes(page).routes(), Route("/v1/{path:path}", answering(other), methods=METHODS),
+        ],
+        exception_handlers={RequestError: error},
+        lifespan=lifespan,
+    )  # fmt: skip
+    return Guarded(app, gate)

@@ -1,0 +1,225 @@
+"""/v1/jupyter and /v1/code: cells in kernels that keep their variables, and programs that begin anew each time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import dataclasses
+import secrets
+import time
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tars_jax.sandbox.compat.aio.answers import Failed, absent, answer, answering, named
+from tars_jax.sandbox.compat.output import outputs
+from tars_jax.sandbox.compat.serving import read_fields
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell.text import cut
+from tars_jax.sandbox.tools.jupyter import CellResult, Kernel
+from tars_jax.web.protocol import Fields
+
+MOST_KERNELS = 16  # the one that was not used for longest makes place
+KERNEL = "python3"
+DEFAULT_S, LONGEST_S = 30.0, 300.0
+LIMIT = 30_000  # characters of each output
+LANGUAGES = {"python": ("python3", "Python"), "javascript": ("node", "Node.js")}
+
+
+@dataclasses.dataclass
+class Session:
+    kernel: Kernel
+    used: float
+    count: int = 0
+    busy: int = 0
+
+
+class Kernels:
+    def __init__(self, machine: GuestMachine) -> None:
+        self._machine = machine
+        self._sessions: dict[str, Session] = {}
+        self._lock = asyncio.Lock()
+
+    def routes(self) -> list[Route]:
+        routes = {
+            ("POST", "/v1/jupyter/execute"): self.execute, ("GET", "/v1/jupyter/info"): self.info,
+            ("POST", "/v1/jupyter/sessions/create"): self.create, ("GET", "/v1/jupyter/sessions"): self.list,
+            ("DELETE", "/v1/jupyter/sessions"): self.end_all, ("DELETE", "/v1/jupyter/sessions/{id}"): self.end,
+            ("POST", "/v1/code/execute"): self.code, ("GET", "/v1/code/info"): self.languages,
+        }  # fmt: skip
+        return [Route(path, answering(work), methods=[method]) for (method, path), work in routes.items()]
+
+    async def execute(self, request: Request) -> Response:
+        body = await read_fields(request)
+        code, timeout_s, kernel = body.text("code"), _timeout(body), _kernel(body)
+        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        ran, count = await self._run(id, code, timeout_s, body.optional_text("cwd"))
+        return answer(
+            {
+                "kernel_name": kernel,
+                "session_id": id,
+                "status": _status(ran),
+                "execution_count": count,
+                "outputs": _outputs(ran, count),
+                "code": code,
+                "msg_id": None,
+            }
+        )
+
+    async def code(self, request: Request) -> Response:
+        body = await read_fields(request)
+        language, code, timeout_s = body.text("language"), body.text("code"), _timeout(body)
+        if language not in LANGUAGES:
+            raise body.error("language", f"one of {', '.join(LANGUAGES)}")
+        cwd, common = body.optional_text("cwd"), {"language": language, "code": code}
+        if body.flag("stateful"):
+            if language != "python":
+                raise absent(f"a stateful session of {language}")
+            id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+            cell, count = await self._run(id, code, timeout_s, cwd)
+            failed = {"exit_code": int(_status(cell) != "ok"), "traceback": cell.error.splitlines() or None}
+            said = {"status": _status(cell), "outputs": _outputs(cell, count), "stdout": cell.output, "stderr": None}
+            return answer({**common, **said, **failed, "session_id": id})
+        try:
+            ran = await self._machine.run([LANGUAGES[language][0], "-"], code.encode(), cwd=cwd, timeout_s=timeout_s)
+        except GuestError as error:
+            if error.code == "input" and "argv" in str(error):
+                raise absent(LANGUAGES[language][1]) from error
+            raise
+        stdout, stderr = (cut(text, LIMIT) for text in outputs(ran, 1 << 20))
+        status = "timeout" if ran.timed_out else "error" if ran.status else "ok"
+        streams = [
+            {"output_type": "stream", "name": name, "text": text}
+            for name, text in (("stdout", stdout), ("stderr", stderr))
+            if text
+        ]
+        trace = stderr.splitlines() if status == "error" else None
+        said = {"status": status, "outputs": streams, "stdout": stdout, "stderr": stderr, "exit_code": ran.status}
+        return answer({**common, **said, "traceback": trace, "session_id": None})
+
+    async def languages(self, request: Request) -> Response:
+        known = []
+        for language, (program, name) in LANGUAGES.items():
+            with contextlib.suppress(GuestError):
+                ran = await self._machine.run([program, "--version"])
+                known.append(
+                    {
+                        "language": language,
+                        "description": name,
+                        "runtime_version": (ran.stdout or ran.stderr).decode(errors="replace").strip(),
+                        "default_timeout": int(DEFAULT_S),
+                        "max_timeout": int(LONGEST_S),
+                        "details": None,
+                    }
+                )
+        return answer({"languages": known})
+
+    async def info(self, request: Request) -> Response:
+        return answer(
+            {
+                "default_kernel": KERNEL,
+                "available_kernels": [KERNEL],
+                "active_sessions": len(self._sessions),
+                "session_timeout_seconds": 0,
+                "max_sessions": MOST_KERNELS,
+                "kernel_detection": "dynamic",
+                "description": "Python kernels that keep their variables; the one unused for longest makes place",
+            }
+        )
+
+    async def create(self, request: Request) -> Response:
+        body = await read_fields(request)
+        kernel = _kernel(body)
+        id = named(body, "session_id") if body.value("session_id") is not None else secrets.token_hex(8)
+        await self._open(id, body.optional_text("cwd"))
+        return answer({"session_id": id, "kernel_name": kernel, "message": "the session is ready"})
+
+    async def list(self, request: Request) -> Response:
+        now = time.time()
+        shown = {
+            id: {"kernel_name": KERNEL, "last_used": each.used, "age_seconds": int(now - each.used)}
+            for id, each in self._sessions.items()
+        }
+        return answer({"sessions": shown})
+
+    async def end(self, request: Request) -> Response:
+        id = request.path_params["id"]
+        if id not in self._sessions:
+            raise Failed(404, f"there is no Jupyter session {id!r:.200}")
+        await self._sessions.pop(id).kernel.close()
+        return answer()
+
+    async def end_all(self, request: Request) -> Response:
+        await self.close()
+        return answer()
+
+    async def close(self) -> None:
+        sessions, self._sessions = self._sessions, {}
+        for session in sessions.values():
+            with contextlib.suppress(SandboxFailure):
+                await session.kernel.close()
+
+    async def _run(self, id: str, code: str, timeout_s: float, cwd: str | None) -> tuple[CellResult, int]:
+        session = await self._open(id, cwd)
+        session.busy += 1
+        try:
+            ran = await session.kernel.run(code, timeout_s)
+        finally:
+            session.busy -= 1
+            session.used = time.time()
+        session.count += 1
+        return ran, session.count
+
+    async def _open(self, id: str, cwd: str | None) -> Session:
+        async with self._lock:
+            if id not in self._sessions:
+                if len(self._sessions) >= MOST_KERNELS:
+                    await self._make_place()
+                kernel = Kernel(self._machine, folder=cwd)
+                await kernel.start()
+                self._sessions[id] = Session(kernel, time.time())
+            return self._sessions[id]
+
+    async def _make_place(self) -> None:
+        idle = [id for id, each in self._sessions.items() if not each.busy]
+        if not idle:
+            raise Failed(429, f"there may be {MOST_KERNELS} Jupyter sessions at once, and all are busy")
+        oldest = min(idle, key=lambda id: self._sessions[id].used)
+        await self._sessions.pop(oldest).kernel.close()
+
+
+def _timeout(body: Fields) -> float:
+    return body.number("timeout", DEFAULT_S, 0.1, LONGEST_S)
+
+
+def _kernel(body: Fields) -> str:
+    name = body.text("kernel_name", KERNEL)
+    if not name.startswith(KERNEL):
+        raise body.error("kernel_name", KERNEL)
+    return name
+
+
+def _status(ran: CellResult) -> str:
+    return "timeout" if ran.timed_out else "error" if ran.error or ran.restarted else "ok"
+
+
+def _outputs(ran: CellResult, count: int) -> list[dict[str, Any]]:
+    """In nbformat's shape."""
+    outputs: list[dict[str, Any]] = []
+    if ran.output:
+        outputs.append({"output_type": "stream", "name": "stdout", "text": ran.output})
+    for image in ran.images:
+        data = {"image/png": base64.b64encode(image).decode()}
+        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+    if ran.result:
+        data = {"text/plain": ran.result}
+        outputs.append({"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": count})
+    error = ran.error or ("KernelDied: the kernel has ended; the next cell has a new one" if ran.restarted else "")
+    if error:
+        name, _, value = error.rstrip("\n").rpartition("\n")[2].partition(": ")
+        outputs.append({"output_type": "error", "ename": name, "evalue": value, "traceback": error.splitlines()})
+    return outputs
