@@ -1,0 +1,146 @@
+"""One shell of AIO's: its commands, what each has written, and whether it still runs."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import shlex
+import time
+from collections import deque
+from typing import Any
+
+from tars_jax.sandbox.compat.aio.answers import Failed
+from tars_jax.sandbox.compat.serving import LONGEST_S
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.shell import Result, Shell, ShellBusy
+from tars_jax.sandbox.shell.text import cut
+
+TRUNCATED = 30_000  # characters of an output that a client has not asked for whole
+LIMIT = 200_000  # of one that it has
+MOST_RECORDS = 50
+SLICE_S = 0.5  # how often a command is looked at that may be silent too long
+CHANGES_IN_S = 5.0  # for a change of folder
+
+
+@dataclasses.dataclass
+class Record:
+    """A command and what came of it."""
+
+    folder: str
+    command: str
+    output: str = ""
+    status: str = "running"
+    exit_code: int | None = None
+
+    def take(self, result: Result) -> None:
+        self.output = cut(self.output + result.output, LIMIT)
+        if result.exit_code is not None or result.ended:
+            self.status, self.exit_code = "completed", result.exit_code
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "ps1": f"agent@computer:{self.folder} $",
+            "command": self.command,
+            "output": cut(self.output, TRUNCATED),
+        }
+
+
+class Session:
+    def __init__(self, machine: GuestMachine, id: str, folder: str | None, no_change_s: float) -> None:
+        self.id, self.no_change_s = id, no_change_s
+        self.folder = folder or machine.home
+        self._shell = Shell(machine, limit=LIMIT, folder=folder)
+        self.records: deque[Record] = deque(maxlen=MOST_RECORDS)
+        self.made = self.used = time.time()
+        self._waited = False  # a call waits for the command, and takes its output
+
+    async def open(self) -> None:
+        await self._shell.open()
+
+    async def close(self) -> None:
+        await self._shell.close()
+
+    @property
+    def last(self) -> Record | None:
+        return self.records[-1] if self.records else None
+
+    @property
+    def running(self) -> bool:
+        return self.last is not None and self.last.status == "running"
+
+    async def change_folder(self, folder: str, strict: bool) -> None:
+        if self._waited or self._shell.running:
+            await self.look()
+        changed = await self._shell.run(f"cd -- {shlex.quote(folder)}", CHANGES_IN_S)
+        if changed.exit_code and strict:
+            raise Failed(400, f"exec_dir must be a folder; got {folder!r:.200}")
+        self.folder = changed.folder
+
+    async def run(
+        self, command: str, wait_s: float, no_change_s: float | None = None, hard_s: float | None = None
+    ) -> Record:
+        """Runs a command until it ends, is silent too long, or has had its time; `hard_s` kills it."""
+        await self.look()
+        if self.running or self._waited:
+            raise ShellBusy("a command is still running in this session: wait for it, write to it or kill it")
+        record = Record(self.folder, command)
+        clock = time.monotonic
+        began = changed = clock()
+        quiet_s = self.no_change_s if no_change_s is None else no_change_s
+        self._waited = True
+        try:
+            ends = min(wait_s, LONGEST_S if hard_s is None else hard_s)
+            result = await self._shell.run(command, min(SLICE_S, ends))
+            self.records.append(record)
+            record.take(result)
+            while record.status == "running":
+                now = clock()
+                if hard_s is not None and now - began >= hard_s:
+                    record.take(await self._shell.kill())
+                    record.status = "hard_timeout"
+                elif now - began >= wait_s:
+                    break
+                elif now - changed >= quiet_s:
+                    record.status = "no_change_timeout"
+                else:
+                    rest = min(SLICE_S, ends - (now - began), quiet_s - (now - changed))
+                    result = await self._shell.more(max(rest, 0.01))
+                    changed = clock() if result.output else changed
+                    record.take(result)
+            self.folder = result.folder
+        finally:
+            self._waited = False
+        return record
+
+    async def look(self, wait_s: float = 0.0) -> None:
+        """Takes what the running command has written, unless another call does."""
+        record = self.last
+        if record is None or self._waited or not self._shell.running:
+            return
+        self._waited = True
+        try:
+            result = await self._shell.more(wait_s)
+            record.take(result)
+            self.folder = result.folder
+        finally:
+            self._waited = False
+
+    async def wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        await self.look(seconds)
+        while self.running and time.monotonic() < until:  # another call waits, too
+            await asyncio.sleep(0.05)
+
+    async def write(self, text: str) -> None:
+        result = await self._shell.send(text, 0.1)
+        if self.last is not None:
+            self.last.take(result)
+
+    async def kill(self) -> Record | None:
+        if self.last is None or not self._shell.running:
+            return self.last
+        result = await self._shell.kill()
+        self.last.take(result)
+        if self.last.status != "running":
+            self.last.status = "terminated"
+        return self.last
