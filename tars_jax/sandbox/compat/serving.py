@@ -78,7 +78,7 @@ class Guarded:
                 require_local_name(connection.headers.get("host", ""))
             if wrong := self._refused(connection):
                 if scope["type"] == "websocket":
-                    await send({"type": "websocket.close", "code": 1008, "reason": wrong.body.decode()[:100]})
+                    await send({"type": "websocket.close", "code": 1008, "reason": bytes(wrong.body).decode()[:100]})
                 else:
                     await wrong(scope, receive, send)
                 return

@@ -98,8 +98,8 @@ class Kernels:
             if text
         ]
         trace = stderr.splitlines() if status == "error" else None
-        said = {"status": status, "outputs": streams, "stdout": stdout, "stderr": stderr, "exit_code": ran.status}
-        return answer({**common, **said, "traceback": trace, "session_id": None})
+        said = {"status": status, "outputs": streams, "stdout": stdout, "stderr": stderr}
+        return answer({**common, **said, "exit_code": ran.status, "traceback": trace, "session_id": None})
 
     async def languages(self, request: Request) -> Response:
         known = []

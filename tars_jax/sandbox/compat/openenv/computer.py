@@ -64,7 +64,7 @@ class ComputerEpisode:
         if unknown := [name for name in action if name not in ("function", "arguments", "metadata")]:
             raise Refused(f"an action must have function and arguments; got {unknown[0]!r:.80}")
         name, arguments = action.get("function"), action.get("arguments", {})
-        if name not in self._tools:
+        if not isinstance(name, str) or name not in self._tools:
             raise Refused(f"function must be one of {', '.join(self._tools)}; got {name!r:.80}")
         if not isinstance(arguments, dict):
             raise Refused(f"arguments must be an object; got {arguments!r:.80}")

@@ -18,7 +18,7 @@ class Repeats:
     async def once(self, key: str, work: Callable[[], Awaitable[Response]]) -> Response:
         """The answer of the first request with this key, which may still be at work."""
         if (begun := self._answers.get(key)) is None:
-            begun = self._answers[key] = asyncio.ensure_future(work())  # type: ignore[arg-type]
+            begun = self._answers[key] = asyncio.ensure_future(work())
             begun.add_done_callback(lambda done: self._forget())
         return await asyncio.shield(begun)
 
