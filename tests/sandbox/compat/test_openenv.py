@@ -196,8 +196,9 @@ def test_each_reset_has_a_new_computer() -> None:
         assert wrong["data"]["observation"]["failed"]
         for action in ({"function": "nothing"}, {"function": "execute_bash", "arguments": 5}, {"tool": "x"}):
             assert (await ask(one, "step", action))["data"]["code"] == "VALIDATION_ERROR"
-        for files in ({"/etc/x": ""}, {"../x": ""}, {"a": 5}, []):
-            assert (await ask(one, "reset", {"files": files or 5}))["data"]["code"] == "VALIDATION_ERROR"
+        wrong_files: list[Any] = [{"/etc/x": ""}, {"../x": ""}, {"a": 5}, 5]
+        for files in wrong_files:
+            assert (await ask(one, "reset", {"files": files}))["data"]["code"] == "VALIDATION_ERROR"
         await ask(one, "reset")
         assert (await bash(one, "ls"))["data"]["observation"]["text"] == "[no output]"
 
