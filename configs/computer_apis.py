@@ -13,7 +13,7 @@ def get_config() -> ConfigDict:
     return ConfigDict(
         {
             "host": "127.0.0.1",  # another address lets others in who know the token, without TLS
-            "port": 8710,  # 0: any that is free
+            "port": 8730,  # 0: any that is free
             "isolation": "auto",  # or a kind of sandbox/computer/isolation.py
             "memory_mib": 1024,  # of the computer, and of each of /openenv
             "processes": 256,
