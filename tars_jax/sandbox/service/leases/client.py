@@ -65,11 +65,12 @@ class LeaseClient:
         return await self.call("POST", f"/v1/leases/{name}", values, id=values["id"])
 
     async def call(
-        self, method: str, path: str, values: Any = None, *, id: str = "", answer_s: float = ANSWER_S
-    ) -> dict[str, Any]:
-        """Any call of a manager that may be made twice, and its JSON."""
+        self, method: str, path: str, values: Any = None, *, id: str = "", answer_s: float = ANSWER_S,
+        patience_s: float | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Any call of a manager that may be made twice, and its JSON. `patience_s`: other than the client's."""
         body = None if values is None else json.dumps(values).encode()
-        until = time.monotonic() + self._patience_s
+        until = time.monotonic() + (self._patience_s if patience_s is None else patience_s)
         while True:
             number = self._best % len(self._connections)
             try:

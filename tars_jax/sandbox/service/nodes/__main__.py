@@ -27,12 +27,20 @@ from tars_jax.sandbox.service.nodes.serving import NodeAddress, serving_node
 async def live(given: argparse.Namespace) -> None:
     specs, warm = read_specs(given.specs)
     config = NodeConfig(given.name, given.capacity, warm, given.dead_s, given.heartbeat_s, max(60.0, 2 * given.dead_s))
-    stopped = asyncio.Event()
+    stopped, joining = asyncio.Event(), asyncio.current_task()
+
+    def stop() -> None:
+        stopped.set()
+        if joining is not None:
+            joining.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop)
     opener, address = ComputerOpener(specs, given.isolation), NodeAddress(given.host, given.port)
     async with serving_node(config, opener, given.manager, read_key(given.key_file), address) as (node, reached):
-        print(node.id, reached, flush=True)
+        joining = None  # from here on it ends in order
+        if not stopped.is_set():
+            print(node.id, reached, flush=True)
         ends = [asyncio.create_task(event.wait()) for event in (stopped, node.drained)]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for task in ends:
@@ -54,6 +62,8 @@ def main(arguments: list[str]) -> None:
     logging.basicConfig(format="node: %(message)s")
     try:
         asyncio.run(live(parser.parse_args(arguments)))
+    except asyncio.CancelledError:
+        sys.exit(143)  # told to end before it had joined
     except (InputError, SandboxFailure) as error:
         print(f"node: {error}", file=sys.stderr)
         sys.exit(2)

@@ -26,6 +26,7 @@ from tars_jax.sandbox.service.nodes.pools import Pools
 from tars_jax.sandbox.service.nodes.sandboxes import Opener, Sandbox
 
 log = logging.getLogger(__name__)
+JOIN_S = 60.0  # for a manager that starts after its nodes
 REMEMBERED = 10_000  # sessions that ended, so that a call that comes late does not begin them again
 
 
@@ -159,14 +160,17 @@ class Node:
             self.end(id, session.fence)
 
     async def join(self, manager: LeaseClient, address: str) -> None:
-        """Registers with a manager as reachable at `address`, and keeps that up. Raises InputError for a wrong key."""
-        fence = await self._register(manager, address)
+        """Registers with a manager as reachable at `address`, and keeps that up.
+
+        Raises InputError for a wrong key, SandboxFailure when no manager answers for JOIN_S.
+        """
+        fence = await self._register(manager, address, JOIN_S)
         self._beating = asyncio.create_task(self._beat(manager, address, fence))
 
-    async def _register(self, manager: LeaseClient, address: str) -> int:
+    async def _register(self, manager: LeaseClient, address: str, patience_s: float | None = None) -> int:
         self.id = f"node.{self.config.name}.{secrets.token_hex(4)}"
         values = {"id": self.id, "address": address, "seconds": self.config.dead_s, "status": self.status()}
-        return int((await manager.call("POST", "/v1/nodes", values))["fence"])
+        return int((await manager.call("POST", "/v1/nodes", values, patience_s=patience_s))["fence"])
 
     async def _beat(self, manager: LeaseClient, address: str, fence: int) -> None:
         answered = time.monotonic()
