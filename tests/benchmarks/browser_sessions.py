@@ -20,8 +20,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax.sandbox.browser import ActsOnPage, BrowserConfig, BrowserManager, MouseDown, MouseUp, OpensPages, Site
-from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig, make_app
+from tars_jax.sandbox.browser.service import BrowserClient, Pages
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.tasks.games.catalog import load_game
 from tars_jax.web.running import serving
 
@@ -90,7 +92,7 @@ def main() -> None:
     config = ServiceConfig((Owner("operator", KEY),), port=0)
     with tempfile.TemporaryDirectory() as folder:
         sessions = Sessions(BrowserManager(CONFIG), SessionsConfig(), Path(folder) / "service")
-        with serving(make_app(config, sessions), config, plain=True) as address:
+        with serving(make_app(config, Pages(sessions, config)), config, plain=True) as address:
             asyncio.run(measure(address, arguments.steps, arguments.rounds, Path(folder) / "here"))
 
 

@@ -32,18 +32,13 @@ from tars_jax.sandbox.browser import (
     Site,
     find_executable,
 )
-from tars_jax.sandbox.browser.service import (
-    BrowserClient,
-    Owner,
-    ServiceConfig,
-    debugging,
-    make_app,
-    read_owners,
-    session_routes,
-)
+from tars_jax.sandbox.browser.service import BrowserClient, Pages, debugging
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.browser.sessions.recording import play
 from tars_jax.sandbox.failures import QuotaExceeded
+from tars_jax.sandbox.service import session_routes
+from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.config import Owner, ServiceConfig, read_owners
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.web.running import _Server, serving
 
@@ -76,7 +71,7 @@ def address(folder: Path) -> Iterator[str]:
         SessionsConfig(max_sessions=5),
         folder / "sessions",
     )
-    with serving(make_app(config, sessions), config, plain=True) as address:
+    with serving(make_app(config, Pages(sessions, config)), config, plain=True) as address:
         yield address
 
 
@@ -148,7 +143,7 @@ def test_a_lease_that_nobody_waits_for_is_given_up(tmp_path: Path, monkeypatch: 
     manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=1, call_timeout_s=60))
     body = {"site": {"root": str(tmp_path)}, "single_canvas": True}  # which opens in the browser that runs already
     with (
-        serving(make_app(config, Sessions(manager)), config, plain=True) as address,
+        serving(make_app(config, Pages(Sessions(manager), config)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
         first = leased_in_time(http, body)
@@ -370,7 +365,7 @@ def test_a_person_makes_calls_wait(http: httpx.Client, folder: Path) -> None:
     path = f"/v1/sessions/{one['id']}"
     assert http.post(f"{path}/call", json={"call": ACT, "person": True}).status_code == 200
     assert http.get(path).json()["person"]
-    assert "a person holds the page" in refused(http.post(f"{path}/call", json={"call": ACT}), 423)
+    assert "a person holds the session" in refused(http.post(f"{path}/call", json={"call": ACT}), 423)
     assert http.post(f"{path}/person", json={"holds": False}).status_code == 200
     assert http.post(f"{path}/call", json={"call": ACT}).status_code == 200
 

@@ -19,8 +19,10 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, MouseDown, MouseUp, SandboxFailure, Site
-from tars_jax.sandbox.browser.service import BrowserClient, Owner, ServiceConfig, make_app
+from tars_jax.sandbox.browser.service import BrowserClient, Pages
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.web.running import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
@@ -52,7 +54,7 @@ def service(folder: Path) -> Iterator[httpx.Client]:
     manager = BrowserManager(BrowserConfig(browsers=1, pages_per_browser=6, width=96, height=96, call_timeout_s=60))
     sessions = Sessions(manager, SessionsConfig(collect_s=0.05), folder / "sessions")
     with (
-        serving(make_app(config, sessions), config, plain=True) as address,
+        serving(make_app(config, Pages(sessions, config)), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {OPERATOR}"}, timeout=100) as http,
     ):
         yield http

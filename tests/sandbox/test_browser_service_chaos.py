@@ -34,7 +34,7 @@ def free_port() -> int:
 def start_service(run: Path, port: int, site: Path) -> subprocess.Popen[str]:
     service = subprocess.Popen(
         [
-            sys.executable, "-P", "-m", "experiments", "browser_service", f"--config.run={run}",
+            sys.executable, "-P", "-m", "experiments", "sandbox_service", f"--config.run={run}",
             f"--config.port={port}", f"--config.roots={site}", "--config.browser.width=96",
             "--config.browser.height=96", "--config.browser.call_seconds=60",
         ],

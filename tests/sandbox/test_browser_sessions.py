@@ -35,6 +35,7 @@ from tars_jax.sandbox.browser.sessions.journal import read_journal
 from tars_jax.sandbox.browser.sessions.recording import main, play
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
+from tars_jax.sandbox.sessions.registry import opens
 from tars_jax.tasks.games.catalog import game_names, load_game
 from tests.sandbox.conftest import crash_renderer
 
@@ -107,7 +108,7 @@ def test_leases_quotas_and_tokens(laboratory: Any) -> None:
         async with Sessions(laboratory.manager, SessionsConfig(max_sessions=3, per_owner=2, lease_s=5)) as sessions:
             first, token = await sessions.lease(spec, "ann")
             second, other = await sessions.lease(spec, "ann", seconds=60)
-            assert sessions.opens(first, token) and not sessions.opens(first, other)
+            assert opens(first.lease, token) and not opens(first.lease, other)
             assert sessions.all_of("ann") == [first, second] and sessions.all_of("bob") == []
             with pytest.raises(QuotaExceeded, match="ann has 2 sessions, of 2"):
                 await sessions.lease(spec, "ann")

@@ -130,6 +130,11 @@ class Desktop:
         return self._server.folder
 
     @property
+    def processes(self) -> list[int]:
+        """Those that were started here, inside: each the first of a session of processes."""
+        return [self._server.process, *self._started]
+
+    @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""
         return self.config.width, self.config.height

@@ -33,7 +33,7 @@ class XServer:
     """One X server, from its start on."""
 
     def __init__(self, machine: Machine, inside: Inside, folder: str, process: int, number: int, cookie: bytes) -> None:
-        self._machine, self._inside, self._process, self._cookie = machine, inside, process, cookie
+        self._machine, self._inside, self.process, self._cookie = machine, inside, process, cookie
         self.folder, self.number = folder, number
 
     @classmethod
@@ -78,10 +78,10 @@ class XServer:
             raise SandboxFailure("desktop", f"no connection to the X server: {error}") from error
 
     async def close(self) -> None:
-        await self._machine.kill(self._process, 15)
-        if await self._machine.wait(self._process, 5) is None:
-            await self._machine.kill(self._process)
-            await self._machine.wait(self._process, 5)
+        await self._machine.kill(self.process, 15)
+        if await self._machine.wait(self.process, 5) is None:
+            await self._machine.kill(self.process)
+            await self._machine.wait(self.process, 5)
 
 
 def _octal(data: bytes) -> str:

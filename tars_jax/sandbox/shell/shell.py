@@ -56,6 +56,7 @@ class Shell:
         self._machine, self._limit, self._clean = machine, limit, clean
         self._first_folder, self._env = folder or machine.home, dict(env or {})
         self._terminal: int | None = None
+        self.first_process: int | None = None  # inside, that of bash itself
         self._lock = asyncio.Lock()
         self._running = self._had_one = False
         self._folder = self._first_folder
@@ -85,7 +86,7 @@ class Shell:
             "open_terminal", argv=["bash", "--noediting", "-i"], cwd=self._first_folder, echo=False,
             env={**self._env, **prompt.variables(secret)},
         )  # fmt: skip
-        self._terminal = opened["terminal"]
+        self._terminal, self.first_process = opened["terminal"], opened["process"]
         self._offset = self._number = self._process = 0
         self._known = set[int]()  # processes that were shells
         self._held = b""  # output in which the beginning of a prompt may be

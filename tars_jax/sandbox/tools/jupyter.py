@@ -88,6 +88,11 @@ class Kernel:
     def kind(self) -> str:
         return self._kind
 
+    @property
+    def process(self) -> int | None:
+        """Its number inside; None: it does not run."""
+        return self._process
+
     async def run(self, code: str, timeout_s: float = 120.0) -> CellResult:
         """Runs a cell. After `timeout_s` it is interrupted; if it does not heed that, the kernel begins anew.
 

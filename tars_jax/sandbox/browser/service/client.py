@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import contextlib
-import itertools
-import json
-import logging
 import math
 import os
 import secrets
-import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 from tars_jax import InputError
@@ -21,18 +14,13 @@ from tars_jax.sandbox.browser.config import BrowserConfig
 from tars_jax.sandbox.browser.events import InputEvent, real_seconds
 from tars_jax.sandbox.browser.manager import BrowserManager, ManagerStats
 from tars_jax.sandbox.browser.screenshots import Observation
-from tars_jax.sandbox.browser.service.config import folder_name
-from tars_jax.sandbox.browser.service.errors import BUSY, ENDED, FAILURE, FULL, HELD, PAGE_ERROR, QUOTA
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json
 from tars_jax.sandbox.browser.site import Site
-from tars_jax.sandbox.failures import PageError, QuotaExceeded, SandboxFailure, SessionEnded
-from tars_jax.web.connections import Connections
-from tars_jax.web.protocol import INTERNAL_ERROR, to_json
+from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
+from tars_jax.sandbox.service.client import ServiceClient
+from tars_jax.sandbox.service.config import folder_name
 
-log = logging.getLogger(__name__)
 ADDRESS_VARIABLE, KEY_VARIABLE = "TARS_JAX_BROWSER_SERVICE", "TARS_JAX_BROWSER_KEY"
-PAUSE_S = 0.2  # between two attempts to reach the service
-FULL_PAUSE_S = 2.0  # between two attempts where its disk is full: each may go a page's whole way again
 
 
 def browsers(config: BrowserConfig) -> BrowserManager | BrowserClient:
@@ -50,52 +38,22 @@ def browsers(config: BrowserConfig) -> BrowserManager | BrowserClient:
     return BrowserClient(address, key, width=config.width, height=config.height)
 
 
-class BrowserClient:
-    """Pages of a browser service; an async context manager.
+class BrowserClient(ServiceClient):
+    """Pages of a sandbox service.
 
-    A service that is out of reach (it is started again, for instance) or whose disk is full is asked again for
-    `patience_s`; a call that had reached it is not carried out twice, and no page is opened twice. While the client
-    lives it renews the leases of its pages, however long the policy thinks; when it dies, the service collects them.
+    A call that had reached the service is not carried out twice, and no page is opened twice.
 
     Args:
-        address: of the service, http://HOST:PORT.
-        key: an owner's.
         width, height: of viewports unless a page says otherwise, CSS pixels.
-        lease_s: how long a page outlives a client that has died.
     """
 
     def __init__(
         self, address: str, key: str, *, width: int = 96, height: int = 96, lease_s: float = 120.0,
         patience_s: float = 60.0, call_timeout_s: float = 120.0,
     ) -> None:  # fmt: skip
-        self.width, self.height, self.lease_s, self.patience_s = width, height, lease_s, patience_s
-        self._connections = Connections(address, {"Authorization": f"Bearer {key}"})
-        self._call_timeout_s = call_timeout_s
+        super().__init__(address, key, lease_s=lease_s, patience_s=patience_s, call_timeout_s=call_timeout_s)
+        self.width, self.height = width, height
         self.stats = ManagerStats()  # of this client's pages
-        self._pages: dict[str, RemotePage] = {}
-        self._renewing: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> BrowserClient:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def start(self) -> None:
-        """Raises InputError when the key is unknown, SandboxFailure when there is no service."""
-        await self.request("GET", "/v1/stats")
-        self._renewing = asyncio.create_task(self._renew())
-
-    async def close(self) -> None:
-        """Releases the pages. Idempotent."""
-        if self._renewing is not None:
-            self._renewing.cancel()
-        with contextlib.suppress(SandboxFailure):
-            await asyncio.gather(*(page.close() for page in list(self._pages.values())))
-        await self._connections.__aexit__()
 
     async def open_page(
         self, site: Site, *, single_canvas: bool = False, size: tuple[int, int] | None = None,
@@ -108,68 +66,23 @@ class BrowserClient:
         width, height = size or (self.width, self.height)
         mounts = {name: folder_name(folder) for name, folder in site.mounts}
         body = {
+            "kind": "browser",
             "site": {"root": folder_name(site.root), "index": site.index, "mounts": mounts},
             "width": width, "height": height, "single_canvas": single_canvas, "network": list(network),
             "lease_seconds": self.lease_s, "record": record, "once": secrets.token_hex(8),
         }  # fmt: skip
         opened = await self.request("POST", "/v1/sessions", body)
-        page = self._pages[opened["id"]] = RemotePage(self, opened["id"], opened["token"])
+        self.keep(opened["id"])
         self.stats.pages_opened += 1
-        self.stats.pages_open = len(self._pages)
-        return page
+        return RemotePage(self, opened["id"], opened["token"])
 
-    async def request(self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0) -> Any:
-        """The JSON of a response, which may take `asked_s` longer than others.
-
-        Raises what the service says; SandboxFailure("service") when it is out of reach.
-        """
-        received = await self.fetch(method, path, body, asked_s=asked_s)
-        return json.loads(received) if received else None
-
-    async def fetch(self, method: str, path: str, body: Any = None, *, asked_s: float = 0.0) -> bytes:
-        """As `request`, the body as it is."""
-        sent = None if body is None else to_json(body)
-        until = time.monotonic() + self.patience_s + asked_s
-        for attempt in itertools.count():
-            try:
-                async with asyncio.timeout(self._call_timeout_s + asked_s):
-                    received = await self._connections.request(method, path, sent)
-            except OSError as error:  # a timeout among them
-                if time.monotonic() > until:
-                    raise SandboxFailure("service", f"{type(error).__name__} {error}") from error
-                await asyncio.sleep(PAUSE_S)
-                continue
-            if received.status < 400:
-                return received.body
-            try:
-                refusal = json.loads(received.body)["error"]
-                code, _, _ = (refusal[name] for name in ("code", "message", "param"))
-            except (ValueError, LookupError, TypeError):  # not the service's words: something that stands between
-                raise SandboxFailure("service", f"{method} {path} was answered {received.status}") from None
-            if received.status == FULL and time.monotonic() < until:  # nothing was done; there may be room in a moment
-                await asyncio.sleep(FULL_PAUSE_S)
-                continue
-            if code in (BUSY, HELD):  # another page's end, or a person's hand: as long as it takes
-                await asyncio.sleep(PAUSE_S)
-                until = time.monotonic() + self.patience_s + asked_s
-                continue
-            if method == "DELETE" and attempt and code == ENDED:
-                return b""
-            raise _raised(refusal, path)
-        raise AssertionError("the loop returns or raises")
+    def keep(self, id: str) -> None:
+        super().keep(id)
+        self.stats.pages_open = len(self._leased)
 
     def forget(self, id: str) -> None:
-        self._pages.pop(id, None)
-        self.stats.pages_open = len(self._pages)
-
-    async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(self.lease_s / 3)
-            for id in list(self._pages):
-                try:
-                    await self.request("POST", f"/v1/sessions/{id}/renew", {})
-                except (SandboxFailure, SessionEnded, InputError) as error:  # its next call meets it, too
-                    log.warning("session %s: %s", id, error)
+        super().forget(id)
+        self.stats.pages_open = len(self._leased)
 
 
 class RemotePage:
@@ -211,11 +124,9 @@ class RemotePage:
 
     async def close(self) -> None:
         """Releases the session. Idempotent, safe on one that is gone."""
-        self._client.forget(self.id)
         if not self._closed:
             self._closed = True
-            with contextlib.suppress(SessionEnded):
-                await self._client.request("DELETE", f"/v1/sessions/{self.id}")
+            await self._client.release(self.id)
 
     async def _call(self, call: Call) -> Any:
         if self._closed:
@@ -234,19 +145,3 @@ class RemotePage:
 
 def _observation(answer: dict[str, Any]) -> Observation:
     return Observation(base64.b64decode(answer["png"]), answer["data"])
-
-
-def _raised(error: dict[str, Any], path: str) -> Exception:
-    """What was raised on the other side."""
-    code, message = error["code"], error["message"]
-    if code == PAGE_ERROR:
-        return PageError(message)
-    if code == FAILURE:
-        return SandboxFailure(error["param"], message.partition(": ")[2])
-    if code == ENDED:
-        return SessionEnded(path.split("/")[3])
-    if code == QUOTA:
-        return QuotaExceeded(message, own=True)
-    if code == INTERNAL_ERROR:
-        return SandboxFailure("service", message)
-    return InputError(f"browser service: {message}")

@@ -18,8 +18,9 @@ from urllib.parse import urlsplit
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tars_jax.sandbox.browser.connection import Connection, ProtocolError
-from tars_jax.sandbox.browser.service.access import Access
+from tars_jax.sandbox.browser.sessions import Session
 from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
+from tars_jax.sandbox.service.access import Access
 from tars_jax.web.protocol import RequestError
 
 BROWSER = {"targetId": "browser", "type": "browser", "title": "", "url": "", "attached": True, "canAccessOpener": False}
@@ -43,7 +44,7 @@ class Debugging:
     async def connect(self, socket: WebSocket) -> None:
         """/v1/sessions/ID/cdp, with the session's token in the header or as ?token=."""
         try:
-            session = self._access.session(socket)
+            session = self._access.session_of(Session, socket)
             page = await session.page()
         except (RequestError, SessionEnded) as error:
             await socket.close(REFUSAL, str(error)[:100])

@@ -25,12 +25,3 @@ class SessionsConfig:
                 raise InputError(f"sessions.{field.name} must be a value above {least}; got {value!r}")
         if self.lease_s > self.max_lease_s:
             raise InputError(f"sessions.lease_s must be at most max_lease_s, {self.max_lease_s}; got {self.lease_s!r}")
-
-
-@dataclasses.dataclass(frozen=True)
-class Lease:
-    """Who holds a session, and until when unless a call or a renewal comes."""
-
-    owner: str
-    seconds: float
-    token_sha256: str

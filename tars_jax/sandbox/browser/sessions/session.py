@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import json
 import math
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,24 +15,21 @@ from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.sessions.calls import Act, Call, Evaluate, Start, call_to_json, checked
-from tars_jax.sandbox.browser.sessions.config import Lease
-from tars_jax.sandbox.browser.sessions.event_log import EventLog
 from tars_jax.sandbox.browser.sessions.journal import ERROR, Entry, Journal, replay, result_of, stored
 from tars_jax.sandbox.browser.sessions.places import place_of, spec_at
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.site import PageSpec
 from tars_jax.sandbox.failures import PageError, SandboxFailure, SessionEnded
+from tars_jax.sandbox.sessions.leased import Lease, Leased, brief
 
 T = TypeVar("T")
 OpenPage: TypeAlias = Callable[[PageSpec, Report], Awaitable[Page]]
 RECOVERIES = 2  # of one call
-PERSON_S = 60.0  # a person who does nothing for so long gives the page back
 REMEMBERED = 4  # answers
 LONG_WAY = 200  # calls; a start beyond begins on a fresh page
-BRIEF = 2000  # characters of a value in a list
 
 
-class Session:
+class Session(Leased):
     """A page of a BrowserManager under a lease, with the page's own interface: start, act, evaluate, close.
 
     When the infrastructure under it fails, the call that met the failure is repeated on a new page that has gone the
@@ -46,19 +41,17 @@ class Session:
     next call finds one that has gone the way that is kept.
     """
 
+    kind = "browser"
+
     def __init__(
         self, id: str, lease: Lease, journal: Journal, open_page: OpenPage,
         *, began: Callable[[Session, Journal], None], released: Callable[[Session], Awaitable[None]],
     ) -> None:  # fmt: skip
-        self.id = id
-        self.lease = lease
-        self.events = EventLog()
+        super().__init__(id, lease)
         self.journal = journal
         self.recording: Recording | None = None
         self.downloads: Downloads | None = None  # None: nothing is kept
-        self.created = time.time()
         self.recoveries = 0
-        self.under_way = 0  # calls, those that wait included
         self.last: Observation | None = None
         self._open_page, self._began, self._released = open_page, began, released
         self._page: Page | None = None
@@ -66,10 +59,6 @@ class Session:
         self._opened = bool(journal.entries or journal.before)  # a page has been there before
         self._answers: dict[str, tuple[Call, Any]] = {}  # of the last calls with a word `once`: a value or a PageError
         self._ended = False
-        self._lease_ends = self._person_ends = 0.0  # on the monotonic clock, which nobody sets
-        self._given_back = asyncio.Event()
-        self._given_back.set()
-        self.renew()
 
     # ---- the page's interface ----
 
@@ -106,8 +95,7 @@ class Session:
         call = checked(call)
         # Whoever goes the journal's way again need not take its time.
         entered = dataclasses.replace(call, rate=math.inf) if isinstance(call, Act) else call
-        self.under_way += 1
-        try:
+        with self.in_use():
             if person:
                 self.hold()
             else:
@@ -120,9 +108,6 @@ class Session:
                         raise InputError("once must be an idempotency key of this call alone; got that of another")
                     return await self._answer_to(once)
                 return await self._carried_out(call, entered, once)
-        finally:
-            self.under_way -= 1
-            self.renew()
 
     def _call_of(self, once: str) -> Call | None:
         """The call that has come with this word, among the last ones."""
@@ -281,14 +266,10 @@ class Session:
 
     async def bring_up(self) -> None:
         """Opens the page now rather than with the next call."""
-        self.under_way += 1
-        try:
+        with self.in_use():
             async with self._turn:
                 if not self._ended:
                     await self._living_page()
-        finally:
-            self.under_way -= 1
-            self.renew()
 
     async def lose(self, kind: str, text: str) -> None:
         """Gives up the page, if there is one: the next call brings another to where it was."""
@@ -318,68 +299,18 @@ class Session:
             await page.close()
         self.events.close()
 
-    # ---- lease and person ----
-
-    def renew(self, seconds: float | None = None) -> None:
-        """The lease begins again, with another length where one is given."""
-        if seconds is not None:
-            self.lease = dataclasses.replace(self.lease, seconds=seconds)
-        self._lease_ends = time.monotonic() + self.lease.seconds
-
-    @property
-    def seconds_left(self) -> float:
-        """Until the lease is over; below 0 behind its end."""
-        return self._lease_ends - time.monotonic()
-
-    @property
-    def until(self) -> float:
-        """When the lease is over by the clock as it is now, Unix seconds."""
-        return time.time() + self.seconds_left
-
-    def is_idle(self) -> bool:
-        """Whether nobody holds it: the lease is over, no call is under way and no person at work."""
-        return not self.under_way and not self.held_by_person and self.seconds_left < 0
-
-    def let_go_of_absent_person(self) -> None:
-        if time.monotonic() > self._person_ends:
-            self.give_back()
-
-    @property
-    def held_by_person(self) -> bool:
-        return not self._given_back.is_set()
-
-    def hold(self) -> None:
-        """A person takes the page over: other calls wait until it is given back, or a minute long left alone."""
-        self._person_ends = time.monotonic() + PERSON_S
-        if self._given_back.is_set():
-            self._given_back.clear()
-            self.events.append("person", {"holds": True})
-
-    async def given_back(self) -> None:
-        """Returns when no person holds the page."""
-        await self._given_back.wait()
-
-    def give_back(self) -> None:
-        if not self._given_back.is_set():
-            self._given_back.set()
-            self.renew()
-            self.events.append("person", {"holds": False})
-
     def to_json(self) -> dict[str, Any]:
         """What there is to see of the session, for lists."""
         entries = self._last_entries()
         call = entries[-1].call if entries else None
         spec = self.journal.spec
         return {
-            "id": self.id, "owner": self.lease.owner, "index": spec.site.index, "width": spec.width,
-            "height": spec.height, "network": list(spec.network), "created": self.created, "until": self.until,
-            "lease_seconds": self.lease.seconds, "seconds_left": self.seconds_left, "calls": self.calls,
-            "under_way": self.under_way,
-            "recoveries": self.recoveries, "person": self.held_by_person, "live": self._page is not None,
-            "recording": self.recording is not None,
-            "downloads": len(self.downloads.kept) if self.downloads is not None else 0, "event": self.events.last,
-            "last_call": None if call is None else _brief(call_to_json(call)),
-            "data": None if self.last is None else _brief(self.last.data),
+            **self.lease_to_json(), "index": spec.site.index, "width": spec.width, "height": spec.height,
+            "network": list(spec.network), "calls": self.calls, "recoveries": self.recoveries,
+            "live": self._page is not None, "recording": self.recording is not None,
+            "downloads": len(self.downloads.kept) if self.downloads is not None else 0,
+            "last_call": None if call is None else brief(call_to_json(call)),
+            "data": None if self.last is None else brief(self.last.data),
         }  # fmt: skip
 
 
@@ -390,9 +321,3 @@ async def _shown_after(last: Entry, page: Page) -> Any:
     if isinstance(last.call, Evaluate):
         raise SandboxFailure("restored", "the value of this evaluation was lost with its page")
     return await page.act([], advance_ms=0, read=last.call.read)
-
-
-def _brief(value: Any) -> Any:
-    """A value for a list: long ones as the beginning of their JSON."""
-    text = json.dumps(value)
-    return value if len(text) <= BRIEF else f"{text[:BRIEF]}..."

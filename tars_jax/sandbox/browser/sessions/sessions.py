@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import hashlib
-import hmac
 import logging
 import secrets
 from collections.abc import Coroutine, Sequence
@@ -18,14 +16,16 @@ from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
-from tars_jax.sandbox.browser.sessions.config import Lease, SessionsConfig
+from tars_jax.sandbox.browser.sessions.config import SessionsConfig
 from tars_jax.sandbox.browser.sessions.journal import Journal, stored
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.sessions.session import Session
 from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
 from tars_jax.sandbox.browser.sessions.store import Store
 from tars_jax.sandbox.browser.site import PageSpec, Site
-from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure, SessionEnded
+from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
+from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.registry import Room, new_token
 
 log = logging.getLogger(__name__)
 LOCAL = "local"  # the owner of what this process leases for itself
@@ -40,10 +40,14 @@ class Sessions:
     """
 
     def __init__(
-        self, manager: BrowserManager, config: SessionsConfig | None = None, folder: Path | None = None
-    ) -> None:
+        self, manager: BrowserManager, config: SessionsConfig | None = None, folder: Path | None = None,
+        room: Room | None = None,
+    ) -> None:  # fmt: skip
+        """`room`: shared with sessions of other kinds; None: these have one of their own, of `config`."""
         self.manager = manager
         self.config = config or SessionsConfig()
+        self._room = room or Room(self.config.max_sessions, self.config.per_owner)
+        self._room.holds(self)
         self.adopted = 0
         self.collected = 0
         self.reaped = 0  # processes of the run before
@@ -112,16 +116,11 @@ class Sessions:
         or a storage that no page can be given, SandboxFailure when no browser could be brought up, the journal leads
         elsewhere, or the disk does not take the session.
         """
-        own = len(self.all_of(owner))
-        most = self.config.per_owner if quota is None else quota
-        if own >= most:
-            raise QuotaExceeded(f"{owner} has {own} sessions, of {most}; release one first", own=True)
-        if len(self._sessions) >= self.config.max_sessions:
-            raise QuotaExceeded(f"all {self.config.max_sessions} sessions are taken; come again", own=False)
+        self._room.require(owner, quota)
         journal = begin.copy() if isinstance(begin, Journal) else Journal(begin)
         spec_from_json(spec_to_json(journal.spec))  # or nobody could adopt the session
-        token = secrets.token_urlsafe(24)
-        lease = Lease(owner, self._seconds(seconds), _digest(token))
+        token, digest = new_token()
+        lease = Lease(owner, self._seconds(seconds), digest)
         session = self._session(secrets.token_hex(8), lease, journal)
         try:
             with stored("no session has been opened"):
@@ -165,10 +164,6 @@ class Sessions:
     async def release(self, id: str) -> None:
         """Ends the session, its page and its files. Raises SessionEnded when there is none."""
         await self._release(self.get(id))
-
-    def opens(self, session: Session, token: str) -> bool:
-        """Whether the token is the session's."""
-        return hmac.compare_digest(_digest(token), session.lease.token_sha256)
 
     def record(self, session: Session) -> None:
         """From now on every call and frame is kept, until the session ends.
@@ -234,7 +229,3 @@ class Sessions:
         if not 0 < seconds <= self.config.max_lease_s:
             raise InputError(f"lease_seconds must be more than 0, at most {self.config.max_lease_s:g}; got {seconds!r}")
         return seconds
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -29,9 +29,9 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.downloads import Downloads
 from tars_jax.sandbox.browser.processes import SandboxRun
 from tars_jax.sandbox.browser.reaper import end_run
-from tars_jax.sandbox.browser.sessions.config import Lease
 from tars_jax.sandbox.browser.sessions.journal import Journal, recover_journal, replace
 from tars_jax.sandbox.browser.sessions.recording import Recording
+from tars_jax.sandbox.sessions.leased import Lease
 
 log = logging.getLogger(__name__)
 MANAGER, SESSION, RECORDING, DOWNLOADS = "manager.json", "session.json", "recording", "downloads"

@@ -8,7 +8,8 @@ const TICK_MS = 120; // virtual time of a call, and the pause between two while 
 const BUTTONS = ["left", "middle", "right"];
 
 // send(events, advance_ms) gives a promise; runs() says whether time goes on by itself.
-function createHand(screen, send, runs) {
+// hovers: a pointer without a button moves, too.
+function createHand(screen, send, runs, { hovers = false } = {}) {
   let waiting = [], busy = false, timer = 0;
   const down = new Set();
 
@@ -45,7 +46,7 @@ function createHand(screen, send, runs) {
       screen.setPointerCapture(event.pointerId);
       put({ type: "MouseMove", ...place(event) }, { type: "MouseDown", ...place(event), ...button(event) });
     },
-    pointermove(event) { if (event.buttons) put({ type: "MouseMove", ...place(event) }); },
+    pointermove(event) { if (hovers || event.buttons) put({ type: "MouseMove", ...place(event) }); },
     pointerup(event) { put({ type: "MouseUp", ...place(event), ...button(event) }); },
     wheel(event) {
       event.preventDefault();

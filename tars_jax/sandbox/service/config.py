@@ -1,17 +1,18 @@
-"""What a browser service is told: where it listens, who may use it, and which folders it shows."""
+"""What a sandbox service is told: where it listens, who may use it, and which folders it shows."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.web.request_limits import is_loopback
 
-PACKAGE = Path(__file__).resolve().parents[3]  # tars_jax/
+PACKAGE = Path(__file__).resolve().parents[2]  # tars_jax/
 OPERATOR = "operator"  # sees and ends the sessions of everybody
 
 
@@ -36,6 +37,8 @@ class ServiceConfig:
     person_seconds: float = 20.0  # how long a call waits for a person who holds the page
     max_body_bytes: int = 32 << 20
     body_seconds: float = 30.0
+    preview_domain: str = "localhost"  # sessions are shown to browsers as ID.localhost; elsewhere, a wildcard's name
+    assets: Path | None = None  # a node_modules folder with what previews can use: launch/previews.sh makes it
     stop_seconds: float = 10.0  # for the requests under way when the server is told to stop
 
     def __post_init__(self) -> None:
@@ -44,6 +47,8 @@ class ServiceConfig:
                 raise InputError(f"service.{field} must be a value above 0; got {getattr(self, field)}")
         if not 0 <= self.port < 65536:
             raise InputError(f"service.port must be 0 to 65535; got {self.port}")
+        if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", self.preview_domain):
+            raise InputError(f"service.preview_domain must be a host name in lower case; got {self.preview_domain!r}")
         keys = [owner.key for owner in self.owners]
         if len(set(keys)) < len(keys) or any(len(key) < 8 or not key.isascii() or " " in key for key in keys):
             raise InputError("the keys of service.owners must differ and be ASCII of 8 characters or more; got others")

@@ -1,4 +1,4 @@
-"""Serves browser sessions until it is told to stop: a manager, its sessions in the run directory, the HTTP service.
+"""Serves sessions of browsers and computers until it is told to stop; what must survive a kill is in the run directory.
 
 The operator's key is made once for a run directory and kept in its file operator.key, readable by its owner alone.
 """
@@ -8,18 +8,28 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tars_jax.rules import at_least, more_than
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
-from tars_jax.sandbox.browser.service import Owner, ServiceConfig, make_app, read_owners
-from tars_jax.sandbox.browser.service.config import OPERATOR
+from tars_jax.sandbox.browser.service import Pages
 from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.computers.kind import ComputersKind
+from tars_jax.sandbox.service.computers.opening import ContainedComputers
+from tars_jax.sandbox.service.computers.sessions import ComputerSessions
+from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig, read_owners
+from tars_jax.sandbox.service.kinds import Kind
+from tars_jax.sandbox.sessions.registry import Room
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.web.running import serve
 
+ASSETS = ROOT / ".cache" / "previews" / "node_modules"
 RULES = {
+    "kinds": each(one_of("browser", "computer")),
     "sessions.download_megabytes": at_least(0),
     "server.max_body_megabytes": at_least(1),
     "server.open_seconds": more_than(0),
@@ -28,7 +38,7 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    logging.basicConfig(format="browser_service: %(message)s")
+    logging.basicConfig(format="sandbox_service: %(message)s")
     key = operator_key(run_directory.path / "operator.key")
     owners = read_owners(Path(config.owners_file)) if config.owners_file else ()
     service = ServiceConfig(
@@ -39,7 +49,18 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         open_seconds=config.server.open_seconds,
         max_body_bytes=config.server.max_body_megabytes << 20,
         stop_seconds=config.server.stop_seconds,
+        preview_domain=config.preview_domain,
+        assets=ASSETS if ASSETS.is_dir() else None,
     )
+    room = Room(config.sessions.max_sessions, config.sessions.per_owner)
+    make: dict[str, Callable[[Any, ServiceConfig, Path, Room], Kind]] = {"browser": _pages, "computer": _computers}
+    kinds = [make[name](config, service, run_directory.path, room) for name in config.kinds]
+    app = make_app(service, *kinds)
+    serve(app, service, lambda address: announce(address, key, run_directory.path), say, plain=True)
+    print("sandbox_service: stopped", flush=True)
+
+
+def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> Pages:
     browser = BrowserConfig(
         browsers=config.browser.browsers,
         max_browsers=config.browser.max_browsers,
@@ -58,12 +79,18 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         max_lease_s=config.sessions.max_lease_seconds,
         download_mb=config.sessions.download_megabytes,
     )
-    sessions = Sessions(BrowserManager(browser), limits, run_directory.path / "sessions")
-    serve(
-        make_app(service, sessions), service, lambda address: announce(address, key, run_directory.path), say,
-        plain=True,
-    )  # fmt: skip
-    print("browser_service: stopped", flush=True)
+    return Pages(Sessions(BrowserManager(browser), limits, folder / "sessions", room), service)
+
+
+def _computers(config: Any, service: ServiceConfig, folder: Path, room: Room) -> ComputersKind:
+    sessions = ComputerSessions(
+        ContainedComputers(config.computers.isolation),
+        folder / "computers",
+        room,
+        lease_s=config.sessions.lease_seconds,
+        max_lease_s=config.sessions.max_lease_seconds,
+    )
+    return ComputersKind(sessions)
 
 
 def operator_key(file: Path) -> str:
@@ -79,13 +106,13 @@ def operator_key(file: Path) -> str:
 
 def announce(address: str, key: str, run: Path) -> None:
     print(
-        f"browser_service: {address}/v1/sessions, key in {run / 'operator.key'}\n"
+        f"sandbox_service: {address}/v1/sessions, key in {run / 'operator.key'}\n"
         f"Live page:  {address}/#key={key}\n"
-        f"After a kill:  ./launch/local.sh browser_service --config.run={run}\n"
+        f"After a kill:  ./launch/local.sh sandbox_service --config.run={run}\n"
         "Ctrl-C ends it: requests under way may finish.",
         flush=True,
     )
 
 
 def say(words: str) -> None:
-    print(f"\nbrowser_service: {words}", flush=True)
+    print(f"\nsandbox_service: {words}", flush=True)

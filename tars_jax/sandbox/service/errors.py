@@ -14,6 +14,7 @@ from tars_jax.web.protocol import RequestError
 PAGE_ERROR, FAILURE, QUOTA, BUSY, ENDED, HELD = (
     "page_error", "sandbox_failure", "quota", "busy", "session_not_found", "held",
 )  # fmt: skip
+WRONG_KIND = "wrong_kind"  # of session
 FULL = 507  # Insufficient Storage (RFC 4918): nothing has been done
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 LONGEST_WORD = 64  # characters of a word `once`
@@ -26,8 +27,9 @@ def typed_errors(param: str | None = None) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        named = FIELD.match(str(error))
-        raise RequestError(str(error), param or (named.group() if named else None)) from error
+        code = getattr(error, "code", None)  # of a GuestError: what the system inside has said, ENOENT for instance
+        named = FIELD.match(str(error)) if code in (None, "input") else None
+        raise RequestError(str(error), param or (named.group() if named else None), code=code) from error
     except QuotaExceeded as error:
         retry = {} if error.own else {"Retry-After": "1"}
         raise RequestError(str(error), status=429, code=QUOTA if error.own else BUSY, headers=retry) from error

@@ -1,10 +1,11 @@
-"""Browser sessions over HTTP, with a live page that shows all of them.
+"""Sessions of browsers and computers over HTTP, with a live page that shows all of them.
 
-Command:  ./launch/local.sh browser_service
+Command:  ./launch/local.sh sandbox_service
 
 Ready when it prints the address of the live page, its key included. Sessions survive a kill: start it again with
 --config.run=RUN (the command is printed), and it ends what browsers are left, adopts the sessions and brings their
-pages to where they were. Ctrl-C or SIGTERM ends it.
+pages to where they were. Computers end with the service; what is asked of them afterwards is a typed failure. Ctrl-C
+or SIGTERM ends it.
 """
 
 from ml_collections import ConfigDict
@@ -17,6 +18,9 @@ def get_config() -> ConfigDict:
             "port": 8700,  # 0: any that is free
             "owners_file": "",  # JSON: {"ann": {"key": "...", "sessions": 8}}; "": the operator alone
             "roots": (),  # folders below which clients may name sites, beside tars_jax/
+            "kinds": ("browser", "computer"),  # of sessions; where this machine can isolate nothing, it says so
+            "preview_domain": "localhost",  # computers are shown at ID.localhost; for others, a wildcard's name
+            "computers": {"isolation": "auto"},  # namespaces, bubblewrap; auto: the first that works here
             "browser": {
                 "browsers": 1,  # that stay; each starts with its first page
                 "max_browsers": 8,  # while all are full, and memory allows

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import hmac
+from typing import TypeVar
 
 from starlette.requests import HTTPConnection
 
-from tars_jax.sandbox.browser.service.config import OPERATOR, Owner, ServiceConfig
-from tars_jax.sandbox.browser.service.errors import ENDED
-from tars_jax.sandbox.browser.sessions import Session, Sessions
 from tars_jax.sandbox.failures import SessionEnded
+from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
+from tars_jax.sandbox.service.errors import ENDED, WRONG_KIND
+from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.registry import AllSessions, opens
 from tars_jax.web.protocol import RequestError
+
+S = TypeVar("S", bound=Leased)
 
 
 class Access:
     """Checks keys and tokens. Raises RequestError: 401 without a known one, 404 for a session that is not theirs."""
 
-    def __init__(self, sessions: Sessions, config: ServiceConfig) -> None:
+    def __init__(self, sessions: AllSessions, config: ServiceConfig) -> None:
         self._sessions, self._owners = sessions, config.owners
 
     def owner(self, connection: HTTPConnection) -> Owner:
-        given = _bearer(connection)
+        given = bearer(connection)
         for owner in self._owners:
             if hmac.compare_digest(owner.key.encode(), given.encode()):
                 return owner
@@ -31,28 +35,36 @@ class Access:
             headers={"WWW-Authenticate": "Bearer"},
         )
 
-    def visible(self, connection: HTTPConnection) -> list[Session]:
+    def visible(self, connection: HTTPConnection) -> list[Leased]:
         owner = self.owner(connection)
         return self._sessions.all_of(None if owner.name == OPERATOR else owner.name)
 
-    def session(self, connection: HTTPConnection) -> Session:
+    def session(self, connection: HTTPConnection) -> Leased:
         """The session of the path, for the holder of its token, its owner or the operator."""
-        id = connection.path_params["id"]
+        id, given = connection.path_params["id"], bearer(connection)
         try:
             session = self._sessions.get(id)
         except SessionEnded as error:
-            if not _bearer(connection):
+            if not given:
                 self.owner(connection)  # only somebody with a key or a token, be it an old one, hears that it is gone
             raise _no_session(str(error)) from error
-        if self._sessions.opens(session, _bearer(connection)):
+        if opens(session.lease, given):
             return session
         owner = self.owner(connection)
         if owner.name not in (OPERATOR, session.lease.owner):
             raise _no_session(str(SessionEnded(id)))
         return session
 
+    def session_of(self, kind: type[S], connection: HTTPConnection) -> S:
+        """As `session`; one of another kind is refused."""
+        session = self.session(connection)
+        if not isinstance(session, kind):
+            words = f"the session must be of kind {kind.kind!r} for this; got one of {session.kind!r}"
+            raise RequestError(words, code=WRONG_KIND)
+        return session
 
-def _bearer(connection: HTTPConnection) -> str:
+
+def bearer(connection: HTTPConnection) -> str:
     """From the header; for WebSockets, which browsers open without headers, also from the query."""
     kind, _, given = connection.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":

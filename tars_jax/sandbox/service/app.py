@@ -1,10 +1,11 @@
-"""The browser service as an ASGI application: which path leads where, and what admits requests to all of them."""
+"""The service as an ASGI application: which path leads where, and what admits requests to all of them."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,35 +15,49 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.service.access import Access
-from tars_jax.sandbox.browser.service.config import PACKAGE, ServiceConfig
-from tars_jax.sandbox.browser.service.debugging import Debugging
-from tars_jax.sandbox.browser.service.page_routes import PageRoutes
-from tars_jax.sandbox.browser.service.session_routes import SessionRoutes
-from tars_jax.sandbox.browser.sessions import Sessions
+from tars_jax.sandbox.service.access import Access
+from tars_jax.sandbox.service.call_routes import CallRoutes
+from tars_jax.sandbox.service.computers.sessions import ComputerSessions
+from tars_jax.sandbox.service.config import PACKAGE, ServiceConfig
+from tars_jax.sandbox.service.gateway.doors import Door
+from tars_jax.sandbox.service.gateway.gateway import Gateway
+from tars_jax.sandbox.service.gateway.terminal import terminal_door
+from tars_jax.sandbox.service.kinds import Kind
+from tars_jax.sandbox.service.session_routes import SessionRoutes
+from tars_jax.sandbox.sessions.registry import AllSessions
 from tars_jax.web.protocol import RequestError
 from tars_jax.web.request_limits import Body, require_local_name
 from tars_jax.web.responses import JsonResponse, error_response, http_error, internal_error, refuse
 
-LIVE = PACKAGE / "sandbox" / "browser" / "service" / "live"
+LIVE = PACKAGE / "sandbox" / "service" / "live"
 SHOWN = {"live.js": "text/javascript", "live.css": "text/css", "input.js": "text/javascript"}
 # The live page shows screenshots of pages that it does not trust: it runs its own code and nothing else.
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
 
 
-def make_app(config: ServiceConfig, sessions: Sessions) -> ASGIApp:
-    """The application. It starts the manager and the sessions, and ends them when the server stops."""
+def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | None = None) -> ASGIApp:
+    """The application. It starts the kinds of sessions that it is given, and ends them when the server stops.
+
+    A lease that names no kind is one of the first.
+
+    Args:
+        doors: applications over a computer, by names: what is under /s/ID/NAME/ of each computer.
+    """
+    named = {kind.name: kind for kind in kinds}
+    sessions = AllSessions([kind.sessions for kind in kinds])
     access = Access(sessions, config)
-    leases, pages, debugging = SessionRoutes(sessions, config, access), PageRoutes(config, access), Debugging(access)
+    leases, calls = SessionRoutes(named, sessions, config, access), CallRoutes(named, config, access)
 
     async def health(request: Request) -> Response:
         return JsonResponse({"status": "ok"})
 
     async def stats(request: Request) -> Response:
-        """Counts since the start: browsers, pages, failures, sessions."""
+        """Counts since the start: sessions, and what each kind counts."""
         access.owner(request)
-        counts = {"sessions": len(sessions), "adopted": sessions.adopted, "collected": sessions.collected}
-        return JsonResponse({**counts, "reaped": sessions.reaped, "browsers": sessions.manager.stats.to_json()})
+        counts: dict[str, Any] = {"sessions": len(sessions)}
+        for kind in kinds:
+            counts |= kind.stats()
+        return JsonResponse(counts)
 
     async def live(request: Request) -> Response:
         """The live page; what it shows takes a key."""
@@ -58,7 +73,9 @@ def make_app(config: ServiceConfig, sessions: Sessions) -> ASGIApp:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with sessions.manager, sessions:
+        async with contextlib.AsyncExitStack() as running:
+            for kind in kinds:
+                await running.enter_async_context(kind.running())
             yield
 
     one = "/v1/sessions/{id}"
@@ -73,29 +90,38 @@ def make_app(config: ServiceConfig, sessions: Sessions) -> ASGIApp:
             Route(one, leases.inspect, methods=["GET"]),
             Route(one, leases.release, methods=["DELETE"]),
             Route(f"{one}/renew", leases.renew, methods=["POST"]),
-            Route(f"{one}/checkpoint", leases.checkpoint, methods=["GET"]),
-            Route(f"{one}/recording", leases.record, methods=["POST"]),
-            Route(f"{one}/recording", leases.recording, methods=["GET"]),
-            Route(f"{one}/downloads", pages.downloads, methods=["GET"]),
-            Route(f"{one}/downloads/{{number}}", pages.download, methods=["GET"]),
-            Route(f"{one}/call", pages.call, methods=["POST"]),
-            Route(f"{one}/screenshot", pages.screenshot, methods=["GET"]),
-            Route(f"{one}/events", pages.events, methods=["GET"]),
-            Route(f"{one}/person", pages.person, methods=["POST"]),
-            WebSocketRoute(f"{one}/cdp", debugging.connect),
+            Route(f"{one}/call", calls.call, methods=["POST"]),
+            Route(f"{one}/screenshot", calls.screenshot, methods=["GET"]),
+            Route(f"{one}/events", calls.events, methods=["GET"]),
+            Route(f"{one}/person", calls.person, methods=["POST"]),
+            WebSocketRoute(f"{one}/calls", calls.calls),
+            *(route for kind in kinds for route in kind.routes(access)),
         ],
         exception_handlers={RequestError: request_error, HTTPException: http_error, Exception: internal_error},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
-    return _Admission(app, config)
+    gateway = None
+    for kind in kinds:
+        if isinstance(kind.sessions, ComputerSessions):
+            known = {"terminal": terminal_door(config.assets), **_screen(), **(doors or {})}
+            gateway = Gateway(kind.sessions, config, access, known)
+    return _Admission(app, config, gateway)
+
+
+def _screen() -> dict[str, Door]:
+    try:
+        from tars_jax.sandbox.service.gateway.screen import screen_door
+    except ImportError:  # the extra desktop is not installed: then there is no session with one either
+        return {}
+    return {"desktop": screen_door}
 
 
 class _Admission:
     """An ASGI application around another one: foreign names, large and slow bodies stay outside."""
 
-    def __init__(self, app: ASGIApp, config: ServiceConfig) -> None:
-        self._app, self._config = app, config
+    def __init__(self, app: ASGIApp, config: ServiceConfig, gateway: Gateway | None) -> None:
+        self._app, self._config, self._gateway = app, config, gateway
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -103,13 +129,16 @@ class _Admission:
             return
         try:
             headers = dict(scope.get("headers", ()))
-            if not self._config.open_to_others:
-                require_local_name(headers.get(b"host", b"").decode("latin-1"))
+            host = _host(scope)
+            own = self._gateway is not None and self._gateway.owner_of(host) is not None
+            if not self._config.open_to_others and not own:
+                require_local_name(host)
             if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD"):
                 body = Body(receive, self._config.max_body_bytes, self._config.body_seconds, a_piece=False)
                 body.require_small(headers.get(b"content-length"))
                 receive = body.receive
-            await self._app(scope, receive, send)
+            app = self._gateway if self._gateway is not None and self._gateway.takes(scope, host) else self._app
+            await app(scope, receive, send)
         except RequestError as error:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008, "reason": error.message[:100]})
@@ -126,3 +155,11 @@ class _Admission:
 
         with contextlib.suppress(InputError):
             await self._app(scope, receive, shorter)
+
+
+def _host(scope: Scope) -> str:
+    """Raises RequestError where there are two: programs differ in which of them counts."""
+    hosts = [value for name, value in scope.get("headers", ()) if name == b"host"]
+    if len(hosts) > 1:
+        raise RequestError("Host must stand once in a request; got it more often", status=400)
+    return hosts[0].decode("latin-1") if hosts else ""

@@ -33,7 +33,9 @@ function begin(given) {
 }
 
 // ---- words ----
+const isComputer = (session) => session.kind === "computer";
 function title(session) {
+  if (isComputer(session)) return session.parts.includes("desktop") ? "Desktop" : "Computer";
   const folder = session.index.split("?")[0].split("/");
   const name = folder.length > 1 ? folder.at(-2) : folder[0].replace(/\.html$/, "");
   const words = name.replace(/^game_/, "").replaceAll("_", " ");
@@ -42,7 +44,7 @@ function title(session) {
 function described(call) {
   if (!call) return "opened";
   if (typeof call === "string") return "a long action";
-  if (call.call !== "act") return call.call;
+  if (call.call !== "act") return [call.call, call.command ?? call.path ?? call.code ?? ""].join(" ").trim().slice(0, 80);
   const { events } = call;
   const at = ({ x, y }) => `${Math.round(x)}, ${Math.round(y)}`;
   const press = events.find((event) => event.type === "MouseDown");
@@ -69,6 +71,9 @@ function results(data) {
 }
 const state = (session) => (session.person ? "person" : session.live ? "live" : "lost");
 const STATE_WORDS = { person: "a person plays", live: "live", lost: "recovering" };
+const stateWords = (session) => (isComputer(session) && !session.live ? "gone" : STATE_WORDS[state(session)]);
+// A desktop moves by itself; everything else only when it is called.
+const moves = (session) => isComputer(session) && session.live && session.parts.includes("desktop");
 
 // ---- the grid ----
 function element(tag, className, ...children) {
@@ -99,7 +104,7 @@ function update(entry, session) {
   entry.card.classList.toggle("person", session.person);
   entry.dot.className = `dot ${state(session)}`;
   entry.badge.className = `badge ${state(session)}`;
-  entry.badge.textContent = STATE_WORDS[state(session)];
+  entry.badge.textContent = stateWords(session);
   entry.badge.hidden = state(session) === "live";
   entry.name.textContent = title(session);
   entry.calls.textContent = session.calls;
@@ -112,7 +117,7 @@ function update(entry, session) {
 }
 async function showScreenshot(entry) {
   const { session } = entry;
-  if (entry.shown === session.calls || session.calls === 0) return;
+  if (!moves(session) && (entry.shown === session.calls || session.calls === 0)) return;
   entry.shown = session.calls;
   const blob = await (await request(`/v1/sessions/${session.id}/screenshot`)).blob();
   const old = entry.image.src;
@@ -139,9 +144,9 @@ function count(sessions, stats) {
   const rate = lastTime ? Math.max(0, (calls - lastCalls) / ((now - lastTime) / 1000)) : 0;
   [lastCalls, lastTime] = [calls, now];
   const named = (word, number) => [number === 1 ? word : `${word}s`, number];
-  const rows = [named("session", sessions.length), named("browser", stats.browsers.browsers),
-    ["actions a second", rate.toFixed(1)]];
-  const lost = Object.values(stats.browsers.failures).reduce((sum, number) => sum + number, 0);
+  const rows = [named("session", sessions.length), ["actions a second", rate.toFixed(1)]];
+  if (stats.browsers) rows.splice(1, 0, named("browser", stats.browsers.browsers));
+  const lost = Object.values(stats.browsers?.failures ?? {}).reduce((sum, number) => sum + number, 0);
   if (lost) rows.push(["pages lost and recovered", lost]);
   byId("counts").replaceChildren(...rows.map(([name, value]) => {
     const [term, number] = [document.createElement("dt"), document.createElement("dd")];
@@ -167,7 +172,7 @@ async function poll() {
       }
       byId("empty").hidden = sessions.length > 0;
       count(sessions, stats);
-      if (open) facts(cards.get(open).session);
+      if (open) facts(cards.get(open).session), doors(cards.get(open).session);
       await Promise.all([...cards.values()].map((entry) => showScreenshot(entry).catch(() => {})));
     } catch (error) {
       byId("counts").textContent = key ? `The service does not answer: ${error.message}` : "";
@@ -185,13 +190,14 @@ function show(id) {
   open = id;
   byId("stage").hidden = false;
   byId("title").textContent = title(session);
-  byId("place").textContent = `${session.index} · ${session.owner} · ${session.id}`;
+  byId("place").textContent = `${session.index ?? session.parts.join(", ")} · ${session.owner} · ${session.id}`;
   const screen = byId("screen");
   screen.className = session.width < 400 ? "small" : "";
   screen.width = Math.min(1280, Math.max(session.width, 720 * Math.min(1, session.width / session.height)));
   screen.src = image.src;
   byId("events").replaceChildren();
   facts(session);
+  doors(session);
   follow(id);
 }
 function hide() {
@@ -202,10 +208,12 @@ function hide() {
 }
 function facts(session) {
   const rows = [
-    ["state", STATE_WORDS[state(session)]], ["calls", session.calls], ["last", described(session.last_call)],
+    ["state", stateWords(session)], ["calls", session.calls], ["last", described(session.last_call)],
     ...results(session.data).map(([words]) => { const [name, value] = words.split(" "); return [value ? name : "game", value ?? name]; }),
-    ["recoveries", session.recoveries], ["viewport", `${session.width} × ${session.height}`],
-    ["network", session.network.join(", ") || "closed"],
+    ...(isComputer(session) ? [["ports", session.ports.join(", ") || "none"],
+      ["memory", session.memory_bytes === null ? "not counted" : `${session.memory_bytes >> 20} MiB`]]
+      : [["recoveries", session.recoveries], ["network", session.network.join(", ") || "closed"]]),
+    ["screen", `${session.width} × ${session.height}`],
     ["lease", `${Math.max(0, Math.round(session.seconds_left))} s left`],
   ];
   byId("facts").replaceChildren(...rows.flatMap(([name, value]) => {
@@ -213,6 +221,24 @@ function facts(session) {
     term.textContent = name;
     words.textContent = value;
     return [term, words];
+  }));
+}
+// What a computer shows opens in a tab of its own, under the session's own name. The key goes as a form, in no address.
+function doors(session) {
+  const form = byId("doors");
+  form.hidden = !isComputer(session) || !session.live;
+  byId("hand").parentElement.hidden = isComputer(session) && !moves(session);
+  if (form.hidden) return;
+  form.action = `/s/${session.id}/open`;
+  form.elements.token.value = key;
+  const names = ["terminal", ...(moves(session) ? ["desktop"] : []), ...session.ports.map((port) => `port/${port}`)];
+  if (byId("buttons").dataset.names === names.join()) return; // a button that is being pressed stays
+  byId("buttons").dataset.names = names.join();
+  byId("buttons").replaceChildren(...names.map((name) => {
+    const button = element("button", "", name.replace("/", " "));
+    button.name = "door";
+    button.value = `${name}/`;
+    return button;
   }));
 }
 async function follow(id) {
@@ -237,7 +263,7 @@ function log({ kind, time, data }) {
   const when = document.createElement("time"), what = document.createElement("b"), words = document.createElement("span");
   when.textContent = new Date(time * 1000).toLocaleTimeString([], { hour12: false });
   what.textContent = kind;
-  words.textContent = kind === "person" ? (data.holds ? "took the page over" : "gave the page back")
+  words.textContent = kind === "person" ? (data.holds ? "took it over" : "gave it back")
     : data.text ?? data.url ?? Object.entries(data).map((pair) => pair.join(" ")).join(", ");
   byId("events").prepend(element("li", kind, when, what, words));
   while (byId("events").childElementCount > 300) byId("events").lastChild.remove();
@@ -259,7 +285,7 @@ async function takeOver() {
   byId("stage").classList.add("held");
   byId("hand").className = "held";
   byId("hand").textContent = "Give back";
-  byId("hint").textContent = "Click, drag, scroll and type on the page. Its agent waits.";
+  byId("hint").textContent = "Click, drag, scroll and type on the screen. Its agent waits.";
   hand.take();
 }
 function giveBack() {

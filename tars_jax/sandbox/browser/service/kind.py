@@ -1,0 +1,126 @@
+"""Pages as a kind of session of the service."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from tars_jax.json_fields import shown
+from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.service.debugging import Debugging
+from tars_jax.sandbox.browser.service.page_routes import PageRoutes
+from tars_jax.sandbox.browser.sessions import Session, Sessions
+from tars_jax.sandbox.browser.sessions.calls import call_from_json
+from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
+from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
+from tars_jax.sandbox.service.access import Access
+from tars_jax.sandbox.service.config import Owner, ServiceConfig
+from tars_jax.sandbox.service.errors import typed_errors
+from tars_jax.sandbox.service.kinds import Opening
+from tars_jax.web.protocol import Fields, RequestError
+
+
+class Pages:
+    """A `Kind`. It starts the manager with the sessions, and ends both."""
+
+    name = Session.kind
+
+    def __init__(self, sessions: Sessions, config: ServiceConfig) -> None:
+        self.sessions, self._config = sessions, config
+        self.default_lease_s, self.most_lease_s = sessions.config.lease_s, sessions.config.max_lease_s
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with self.sessions.manager, self.sessions:
+            yield
+
+    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+        """{site, width?, height?, single_canvas?, network?, record?} or {checkpoint, record?}"""
+        begin, record = self._begin(fields), fields.flag("record")
+
+        async def open() -> tuple[Session, str]:
+            session, token = await self.sessions.lease(begin, owner.name, seconds=seconds, quota=owner.sessions)
+            if record:
+                try:
+                    self.sessions.record(session)
+                except BaseException:  # nobody has heard of it
+                    await self.sessions.release(session.id)
+                    raise
+            return session, token
+
+        return open
+
+    async def call(self, session: Session, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
+        """{call: "act", events, advance_ms, read?, rate?} -> {png, data} or {value}"""
+        answer = await session.call(call_from_json(value), once=once, person=person)
+        if isinstance(answer, Observation):
+            return {"png": base64.b64encode(answer.png).decode(), "data": answer.data}
+        return {"value": answer}
+
+    async def picture(self, session: Session) -> bytes | None:
+        return None if session.last is None else session.last.png
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        pages, one = PageRoutes(self.sessions, access), "/v1/sessions/{id}"
+        return [
+            Route(f"{one}/checkpoint", pages.checkpoint, methods=["GET"]),
+            Route(f"{one}/recording", pages.record, methods=["POST"]),
+            Route(f"{one}/recording", pages.recording, methods=["GET"]),
+            Route(f"{one}/downloads", pages.downloads, methods=["GET"]),
+            Route(f"{one}/downloads/{{number}}", pages.download, methods=["GET"]),
+            WebSocketRoute(f"{one}/cdp", Debugging(access).connect),
+        ]
+
+    def stats(self) -> dict[str, Any]:
+        sessions = self.sessions
+        counts = {"adopted": sessions.adopted, "collected": sessions.collected, "reaped": sessions.reaped}
+        return {**counts, "browsers": sessions.manager.stats.to_json()}
+
+    def _begin(self, fields: Fields) -> PageSpec | Journal:
+        if (checkpoint := fields.value("checkpoint")) is not None:
+            with typed_errors("checkpoint"):
+                journal = journal_from_json(Fields(checkpoint, "checkpoint").array("journal", required=True), "journal")
+            site = journal.spec.site
+            folders = [str(site.root), *(str(folder) for _, folder in site.mounts)]
+            if any(self._config.folder(folder) is None for folder in folders):
+                raise RequestError(
+                    f"checkpoint.journal must be of a site that this service shows; got {shown(folders)}", "checkpoint"
+                )
+            return journal
+        manager = self.sessions.manager.config
+        return PageSpec(
+            self._site(Fields(fields.value("site"), "site")),
+            fields.integer("width", manager.width, 1, MAX_SIDE) or manager.width,
+            fields.integer("height", manager.height, 1, MAX_SIDE) or manager.height,
+            fields.flag("single_canvas"),
+            tuple(_hosts(fields)),
+        )
+
+    def _site(self, fields: Fields) -> Site:
+        mounts = fields.value("mounts") or {}
+        if not isinstance(mounts, dict):
+            raise fields.error("mounts", "an object, name -> folder")
+        site = Site(
+            self._folder(fields, "root", fields.text("root")),
+            fields.text("index", "index.html"),
+            tuple((name, self._folder(fields, "mounts", folder)) for name, folder in mounts.items()),
+        )
+        fields.done()
+        return site
+
+    def _folder(self, fields: Fields, name: str, given: Any) -> Any:
+        folder = self._config.folder(given) if isinstance(given, str) and "\0" not in given else None
+        if folder is None:
+            raise fields.error(name, "a folder of tars_jax/ or below the service's roots")
+        return folder
+
+
+def _hosts(fields: Fields) -> list[str]:
+    hosts = fields.array("network")
+    if not all(isinstance(host, str) for host in hosts):
+        raise fields.error("network", "an array of hosts")
+    return hosts

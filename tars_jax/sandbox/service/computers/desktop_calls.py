@@ -1,0 +1,107 @@
+"""The desktop of a session: events in, pictures out; its windows and its applications."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import dataclasses
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.web.protocol import Fields
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.desktop import Desktop
+
+LONGEST_WAIT_MS = 60_000.0
+
+Work = Callable[[], Awaitable[Any]]
+
+
+async def start_desktop(machine: GuestMachine, width: int, height: int) -> DesktopCalls:
+    """Raises InputError where what a desktop needs is not installed, SandboxFailure for one that does not come up."""
+    try:
+        from tars_jax.sandbox.desktop import Desktop, DesktopConfig
+    except ImportError as error:
+        raise InputError(
+            f"parts must leave desktop out without {error.name}: pip install 'tars_jax[desktop]'"
+        ) from error
+    folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
+    return DesktopCalls(await Desktop.start(machine, DesktopConfig(width, height), folder=folder))
+
+
+class DesktopCalls:
+    """A `Part`."""
+
+    def __init__(self, desktop: Desktop) -> None:
+        self.desktop = desktop
+        self.env = dict(desktop.env)
+        self.calls: Mapping[str, Reader] = {
+            "act": self._act, "screenshot": self._screenshot, "windows": self._windows, "launch": self._launch,
+        }  # fmt: skip
+
+    @property
+    def sessions(self) -> frozenset[int]:
+        """Of processes: what the desktop has started, and what was started from its menus."""
+        return frozenset(self.desktop.processes)
+
+    def own(self) -> set[int]:
+        return set(self.desktop.processes)
+
+    def words(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        await self.desktop.close()
+
+    def _act(self, fields: Fields) -> Work:
+        """{events, advance_ms?} -> {png, data: null}: as the call of a page; time is real, and goes on by itself"""
+        given = fields.array("events")
+        if len(given) > MAX_EVENTS:
+            raise fields.error("events", f"at most {MAX_EVENTS}")
+        events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
+        wait_ms = fields.number("advance_ms", 0.0, 0.0, LONGEST_WAIT_MS)
+        if fields.value("read") is not None:
+            raise fields.error("read", "left out: a desktop evaluates nothing")
+
+        async def work() -> Any:
+            shown = await self.desktop.act(events)
+            if wait_ms:
+                await asyncio.sleep(wait_ms / 1000)
+                shown = await self.desktop.screenshot()
+            return await _picture(shown)
+
+        return work
+
+    def _screenshot(self, fields: Fields) -> Work:
+        async def work() -> Any:
+            return await _picture(await self.desktop.screenshot())
+
+        return work
+
+    def _windows(self, fields: Fields) -> Work:
+        async def work() -> Any:
+            return {"windows": [dataclasses.asdict(window) for window in await self.desktop.windows()]}
+
+        return work
+
+    def _launch(self, fields: Fields) -> Work:
+        """{application, arguments?}: by its name in the menu (terminal, editor, ...), once it shows a window"""
+        application, arguments = fields.text("application"), fields.array("arguments")
+        if not all(isinstance(each, str) for each in arguments):
+            raise fields.error("arguments", "an array of texts")
+
+        async def work() -> Any:
+            return {"process": await self.desktop.launch(application, *arguments)}
+
+        return work
+
+
+async def _picture(shown: Any) -> dict[str, Any]:
+    png = await asyncio.to_thread(lambda: shown.png)
+    return {"png": base64.b64encode(png).decode(), "data": None}

@@ -1,0 +1,148 @@
+"""Files of a session: read, written, listed, searched, edited; below the root of the computer and nowhere else."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.service.computers.part import Reader, as_json, data_of, seconds
+from tars_jax.sandbox.tools.files import Files
+from tars_jax.web.protocol import Fields
+
+LARGEST = 16 << 20  # bytes of a file in one answer; GET .../files gives larger ones
+MOST_ENTRIES = 10_000
+
+Work = Callable[[], Awaitable[Any]]
+
+
+class FileCalls:
+    """A `Part`. Paths are absolute, or begin at the home folder."""
+
+    def __init__(self, machine: GuestMachine) -> None:
+        self.files, self._home = Files(machine), machine.home
+        self.calls: Mapping[str, Reader] = {
+            "read": self._read, "write": self._write, "list": self._list, "stat": self._stat, "search": self._search,
+            "edit": self._edit, "make_folder": self._make_folder, "remove": self._remove, "move": self._move,
+        }  # fmt: skip
+
+    def own(self) -> set[int]:
+        return set()
+
+    def words(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        pass
+
+    def path(self, fields: Fields, name: str = "path", default: str | None = None) -> str:
+        given = fields.text(name, default)
+        if not given or "\0" in given:
+            raise fields.error(name, "a path")
+        return given if given.startswith("/") else f"{self._home}/{given}"
+
+    def _read(self, fields: Fields) -> Work:
+        """{path, offset?, limit?} -> {data} or {data_base64}, {size}"""
+        path, offset = self.path(fields), fields.integer("offset", 0, 0, 1 << 50) or 0
+        limit = fields.integer("limit", LARGEST, 1, LARGEST) or LARGEST
+
+        async def work() -> Any:
+            size = (await self.files.stat(path)).size
+            data = await self.files.read(path, offset, limit)
+            return {**as_json("data", data), "size": size, "whole": offset == 0 and len(data) >= size}
+
+        return work
+
+    def _write(self, fields: Fields) -> Work:
+        """{path, data or data_base64, new?, version?}; `version`: of the file that is replaced, as stat told it"""
+        path, data = self.path(fields), data_of(fields, "data")
+        new, version = fields.flag("new"), fields.optional_text("version")
+
+        async def work() -> Any:
+            return dataclasses.asdict(await self.files.write(path, data, new=new, version=version))
+
+        return work
+
+    def _list(self, fields: Fields) -> Work:
+        path, depth = self.path(fields, default=self._home), fields.integer("depth", 1, 1, 100) or 1
+        limit = fields.integer("limit", MOST_ENTRIES, 1, MOST_ENTRIES) or 1
+
+        async def work() -> Any:
+            entries, whole = await self.files.list(path, depth, limit)
+            return {"entries": [dataclasses.asdict(entry) for entry in entries], "whole": whole}
+
+        return work
+
+    def _stat(self, fields: Fields) -> Work:
+        path = self.path(fields)
+
+        async def work() -> Any:
+            return dataclasses.asdict(await self.files.stat(path))
+
+        return work
+
+    def _search(self, fields: Fields) -> Work:
+        """{path?, name?, pattern?, literal?, limit?, timeout_s?} -> {found: [{path, line, text}], whole}"""
+        path, name, pattern = self.path(fields, default=self._home), fields.text("name", ""), fields.text("pattern", "")
+        literal, limit = fields.flag("literal"), fields.integer("limit", 1000, 1, 100_000) or 1
+        timeout_s = seconds(fields, 30.0)
+
+        async def work() -> Any:
+            found, whole = await self.files.search(
+                path, name=name, pattern=pattern, literal=literal, limit=limit, timeout_s=timeout_s
+            )
+            return {"found": [dataclasses.asdict(each) for each in found], "whole": whole}
+
+        return work
+
+    def _edit(self, fields: Fields) -> Work:
+        """{path, old, new, all?} -> {replaced}: `old` must stand there once, or with `all` once or more"""
+        path, old, new, every = self.path(fields), fields.text("old"), fields.text("new"), fields.flag("all")
+        if not old:
+            raise fields.error("old", "text that is not empty")
+
+        async def work() -> Any:
+            count = 0
+
+            def change(text: str) -> str:
+                nonlocal count
+                count = text.count(old)
+                if count == 0 or (count > 1 and not every):
+                    raise InputError(
+                        f"old must stand in {path} once{' or more' if every else ''}; got it {count} times"
+                    )
+                return text.replace(old, new)
+
+            await self.files.edit(path, change)
+            return {"replaced": count}
+
+        return work
+
+    def _make_folder(self, fields: Fields) -> Work:
+        path = self.path(fields)
+
+        async def work() -> Any:
+            await self.files.make_folder(path)
+            return {}
+
+        return work
+
+    def _remove(self, fields: Fields) -> Work:
+        path, every = self.path(fields), fields.flag("all")
+
+        async def work() -> Any:
+            await self.files.remove(path, all=every)
+            return {}
+
+        return work
+
+    def _move(self, fields: Fields) -> Work:
+        path, to = self.path(fields), self.path(fields, "to")
+
+        async def work() -> Any:
+            await self.files.move(path, to)
+            return {}
+
+        return work

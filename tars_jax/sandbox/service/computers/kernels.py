@@ -1,0 +1,96 @@
+"""Kernels of a session by their names."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.service.computers.part import NAME, Reader, seconds
+from tars_jax.sandbox.tools.jupyter import KINDS, Kernel
+from tars_jax.web.protocol import Fields
+
+MOST_KERNELS = 16
+MAIN = "main"
+
+Work = Callable[[], Awaitable[Any]]
+
+
+class Kernels:
+    """A `Part`. A kernel begins with its first cell."""
+
+    def __init__(self, machine: GuestMachine, env: Mapping[str, str]) -> None:
+        self._machine, self._env = machine, dict(env)
+        self._kernels: dict[str, Kernel] = {}
+        self.calls: Mapping[str, Reader] = {
+            "run_cell": self._run, "interrupt_kernel": self._interrupt, "close_kernel": self._close,
+            "kernels": self._list,
+        }  # fmt: skip
+
+    def own(self) -> set[int]:
+        return {process for kernel in self._kernels.values() if (process := kernel.process) is not None}
+
+    def words(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        kernels, self._kernels = self._kernels, {}
+        await asyncio.gather(*(kernel.close() for kernel in kernels.values()))
+
+    def _run(self, fields: Fields) -> Work:
+        """{kernel?, kind?, code, timeout_s?} -> {output, result, error, images, timed_out, restarted}"""
+        name, code, timeout_s = _name(fields), fields.text("code"), seconds(fields, 120.0)
+        kind = fields.text("kind", "auto")
+        if kind not in KINDS:
+            raise fields.error("kind", f"one of {', '.join(KINDS)}")
+
+        async def work() -> Any:
+            kernel = self._kernels.get(name)
+            if kernel is None:
+                if len(self._kernels) >= MOST_KERNELS:
+                    raise InputError(f"kernels must be at most {MOST_KERNELS} at once; close one first")
+                kernel = self._kernels[name] = Kernel(self._machine, kind=kind, env=self._env)
+            cell = await kernel.run(code, timeout_s)
+            return {
+                "output": cell.output, "result": cell.result, "error": cell.error,
+                "images": [base64.b64encode(image).decode() for image in cell.images], "timed_out": cell.timed_out,
+                "restarted": cell.restarted, "kind": kernel.kind,
+            }  # fmt: skip
+
+        return work
+
+    def _interrupt(self, fields: Fields) -> Work:
+        name = _name(fields)
+
+        async def work() -> Any:
+            if (kernel := self._kernels.get(name)) is not None:
+                await kernel.interrupt()
+            return {}
+
+        return work
+
+    def _close(self, fields: Fields) -> Work:
+        name = _name(fields)
+
+        async def work() -> Any:
+            if (kernel := self._kernels.pop(name, None)) is not None:
+                await kernel.close()
+            return {}
+
+        return work
+
+    def _list(self, fields: Fields) -> Work:
+        async def work() -> Any:
+            return {"kernels": [{"kernel": name, "kind": kernel.kind} for name, kernel in self._kernels.items()]}
+
+        return work
+
+
+def _name(fields: Fields) -> str:
+    name = fields.text("kernel", MAIN)
+    if not 0 < len(name) <= NAME:
+        raise fields.error("kernel", f"a name of 1 to {NAME} characters")
+    return name

@@ -1,0 +1,84 @@
+"""Computers as a kind of session of the service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.routing import BaseRoute, Route
+
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.access import Access
+from tars_jax.sandbox.service.computers.pictures import terminal_picture
+from tars_jax.sandbox.service.computers.routes import ComputerRoutes
+from tars_jax.sandbox.service.computers.session import ComputerSession
+from tars_jax.sandbox.service.computers.sessions import ComputerSessions
+from tars_jax.sandbox.service.computers.spec import read_spec
+from tars_jax.sandbox.service.config import Owner
+from tars_jax.sandbox.service.errors import typed_errors
+from tars_jax.sandbox.service.kinds import Opening
+from tars_jax.web.protocol import Fields
+
+
+class ComputersKind:
+    """A `Kind`."""
+
+    name = ComputerSession.kind
+
+    def __init__(self, sessions: ComputerSessions) -> None:
+        self.sessions = sessions
+        self.default_lease_s, self.most_lease_s = sessions.lease_s, sessions.max_lease_s
+
+    def running(self) -> ComputerSessions:
+        return self.sessions
+
+    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+        """{parts?, memory_mib?, disk_mib?, ..., slack_seconds?, job_seconds?} or {snapshot, ...}"""
+        snapshot = fields.optional_text("snapshot")
+        with typed_errors():
+            named = None if snapshot is None else self.sessions.snapshots.get(owner.name, snapshot)
+            if named is not None:  # what it does not say is as it was
+                usual = {**named.spec.to_json(), **{k: v for k, v in fields.values.items() if v is not None}}
+                fields.ignore(list(named.spec.to_json()))
+                spec = read_spec(Fields(usual))
+            else:
+                spec = read_spec(fields)
+
+        async def open() -> tuple[ComputerSession, str]:
+            return await self.sessions.lease(
+                spec, owner.name, seconds=seconds, quota=owner.sessions,
+                snapshot=None if named is None else named.snapshot,
+            )  # fmt: skip
+
+        return open
+
+    async def call(self, session: ComputerSession, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
+        """{call: NAME, ...}: see README.md for the names -> an object"""
+        return await session.call(value, once=once, person=person)
+
+    async def picture(self, session: ComputerSession) -> bytes | None:
+        if session.failure is None and (desktop := session.desktop) is not None:
+            try:
+                shown = await desktop.desktop.screenshot()
+            except SandboxFailure as failure:
+                return terminal_picture(str(failure))
+            return await asyncio.to_thread(lambda: shown.png)
+        words = str(session.failure) if session.failure is not None else session.words()
+        return await asyncio.to_thread(terminal_picture, words) if words else None
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        computers, one = ComputerRoutes(self.sessions, access), "/v1/sessions/{id}"
+        return [
+            Route(f"{one}/files", computers.read_file, methods=["GET"]),
+            Route(f"{one}/files", computers.write_file, methods=["PUT"]),
+            Route(f"{one}/snapshots", computers.take_snapshot, methods=["POST"]),
+            Route(f"{one}/fork", computers.fork, methods=["POST"]),
+            Route("/v1/snapshots", computers.snapshots, methods=["GET"]),
+            Route("/v1/snapshots/{name:path}", computers.remove_snapshot, methods=["DELETE"]),
+        ]
+
+    def stats(self) -> dict[str, Any]:
+        sessions = self.sessions
+        counts = {"open": len(sessions), "lost": sessions.lost, "collected": sessions.collected}
+        return {"computers": {**counts, "unavailable": sessions.unavailable or None}}

@@ -1,0 +1,61 @@
+"""A part of a computer: calls by their names, over one machine."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from tars_jax.web.protocol import Fields
+
+Reader: TypeAlias = Callable[[Fields], Callable[[], Awaitable[Any]]]
+LONGEST_S = 3600.0  # that one call may wait
+NAME = 64  # characters of a shell's or a kernel's name
+
+
+class Part(Protocol):
+    """What a session is made of. Others of the same form can be plugged in: see `Parts` in session.py."""
+
+    @property
+    def calls(self) -> Mapping[str, Reader]:
+        """By name. A reader takes the call's fields, and gives the work that answers with JSON.
+
+        Raises RequestError for fields that cannot be; the work raises what errors.py knows.
+        """
+        ...
+
+    def own(self) -> set[int]:
+        """Processes inside that are the part itself, and no program that somebody left running."""
+        ...
+
+    def words(self) -> str:
+        """What was seen last, for a list that has no picture; empty: nothing yet."""
+        ...
+
+    async def close(self) -> None:
+        """Twice is once."""
+        ...
+
+
+def seconds(fields: Fields, default: float, name: str = "timeout_s") -> float:
+    return fields.number(name, default, 0.0, LONGEST_S)
+
+
+def data_of(fields: Fields, name: str) -> bytes:
+    """Bytes that came as {name: text} or as {name_base64: ...}."""
+    packed = f"{name}_base64"
+    if fields.value(packed) is None:
+        return fields.text(name).encode()
+    try:
+        return base64.b64decode(fields.text(packed), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise fields.error(packed, "base64") from error
+
+
+def as_json(name: str, data: bytes) -> dict[str, str]:
+    """Text where it is such, otherwise base64: the inverse of `data_of`."""
+    try:
+        return {name: data.decode()}
+    except UnicodeDecodeError:
+        return {f"{name}_base64": base64.b64encode(data).decode()}

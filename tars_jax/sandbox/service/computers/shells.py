@@ -1,0 +1,179 @@
+"""Shells of a session by their names, and programs that run to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.service.computers.part import NAME, Reader, as_json, data_of, seconds
+from tars_jax.sandbox.shell import Result, Shell
+from tars_jax.web.protocol import Fields, RequestError
+
+MOST_SHELLS = 64
+MAIN = "main"  # the shell that is there without being opened
+SEEN = 4000  # characters of what lists show
+LONGEST_OUTPUT = 8 << 20  # bytes of a program's
+
+Work = Callable[[], Awaitable[Any]]
+
+
+class Shells:
+    """A `Part`. Calls of one shell are carried out in turn; `interrupt`, `type` and `more` while another one waits."""
+
+    def __init__(self, machine: GuestMachine, env: Mapping[str, str]) -> None:
+        """`env`: of every shell and program, such as the name of a desktop."""
+        self._machine, self._env = machine, dict(env)
+        self._shells: dict[str, Shell] = {}
+        self._opening = asyncio.Lock()
+        self._seen = ""
+        self.calls: Mapping[str, Reader] = {
+            "open_shell": self._open, "close_shell": self._close, "shells": self._list, "run": self._run,
+            "more": self._more, "type": self._type, "interrupt": self._interrupt, "kill": self._kill,
+            "run_program": self._run_program,
+        }  # fmt: skip
+
+    def own(self) -> set[int]:
+        """Shells, not what runs in them."""
+        return {process for shell in self._shells.values() if (process := shell.first_process) is not None}
+
+    def words(self) -> str:
+        return self._seen
+
+    async def close(self) -> None:
+        shells, self._shells = self._shells, {}
+        await asyncio.gather(*(shell.close() for shell in shells.values()))
+
+    async def _shell(self, name: str) -> Shell:
+        async with self._opening:
+            if name not in self._shells:
+                if name != MAIN:
+                    known = ", ".join(self._shells) or "none"
+                    raise InputError(f"shell must be one that is open (open_shell opens it): {known}; got {name!r}")
+                await self._start(name)
+            return self._shells[name]
+
+    async def _start(self, name: str, folder: str | None = None, env: Mapping[str, str] | None = None) -> None:
+        shell = Shell(self._machine, folder=folder, env={**self._env, **(env or {})})
+        await shell.open()
+        self._shells[name] = shell
+
+    def _open(self, fields: Fields) -> Work:
+        """{shell, folder?, env?} -> {shell}: another shell, with a name of the caller's"""
+        name, folder, env = _name(fields), fields.optional_text("folder"), _environment(fields)
+
+        async def work() -> Any:
+            async with self._opening:
+                if name in self._shells:
+                    raise InputError(f"shell must be a new name; got {name!r}, which is open")
+                if len(self._shells) >= MOST_SHELLS:
+                    raise InputError(f"shells must be at most {MOST_SHELLS} at once; close one first")
+                await self._start(name, folder, env)
+            return {"shell": name}
+
+        return work
+
+    def _close(self, fields: Fields) -> Work:
+        name = _name(fields)
+
+        async def work() -> Any:
+            if (shell := self._shells.pop(name, None)) is not None:
+                await shell.close()
+            return {"shell": name, "closed": shell is not None}
+
+        return work
+
+    def _list(self, fields: Fields) -> Work:
+        async def work() -> Any:
+            return {"shells": [{"shell": name, "running": shell.running} for name, shell in self._shells.items()]}
+
+        return work
+
+    def _run(self, fields: Fields) -> Work:
+        """{shell?, command, timeout_s?} -> {output, exit_code, folder, ...}; exit_code null: it runs on"""
+        name, command, timeout_s = _name(fields), fields.text("command"), seconds(fields, 120.0)
+
+        async def work() -> Any:
+            return self._told(await (await self._shell(name)).run(command, timeout_s), f"$ {command}\n")
+
+        return work
+
+    def _more(self, fields: Fields) -> Work:
+        name, timeout_s = _name(fields), seconds(fields, 10.0)
+
+        async def work() -> Any:
+            return self._told(await (await self._shell(name)).more(timeout_s))
+
+        return work
+
+    def _type(self, fields: Fields) -> Work:
+        """{shell?, text, timeout_s?}: input of the command that runs"""
+        name, text, timeout_s = _name(fields), data_of(fields, "text"), seconds(fields, 1.0)
+
+        async def work() -> Any:
+            return self._told(await (await self._shell(name)).send(text, timeout_s))
+
+        return work
+
+    def _interrupt(self, fields: Fields) -> Work:
+        name, timeout_s = _name(fields), seconds(fields, 2.0)
+
+        async def work() -> Any:
+            return self._told(await (await self._shell(name)).interrupt(timeout_s))
+
+        return work
+
+    def _kill(self, fields: Fields) -> Work:
+        name, timeout_s = _name(fields), seconds(fields, 2.0)
+
+        async def work() -> Any:
+            return self._told(await (await self._shell(name)).kill(timeout_s))
+
+        return work
+
+    def _run_program(self, fields: Fields) -> Work:
+        """{argv, stdin?, env?, folder?, timeout_s?, limit?} -> {status, stdout, stderr, ...}: no shell"""
+        argv, env, folder = fields.array("argv", required=True), _environment(fields), fields.optional_text("folder")
+        if not argv or not all(isinstance(word, str) for word in argv):
+            raise fields.error("argv", "an array of texts, the program first")
+        given = fields.value("stdin") is not None or fields.value("stdin_base64") is not None
+        stdin = data_of(fields, "stdin") if given else b""
+        timeout_s = seconds(fields, 120.0)
+        limit = fields.integer("limit", 1 << 20, 2, LONGEST_OUTPUT) or 0
+
+        async def work() -> Any:
+            ran = await self._machine.run(
+                argv, stdin, env={**self._env, **env}, cwd=folder, timeout_s=timeout_s, limit=limit
+            )
+            self._saw(f"$ {' '.join(argv)}\n{ran.stdout[-SEEN:].decode(errors='replace')}")
+            return {
+                "status": ran.status, **as_json("stdout", ran.stdout), **as_json("stderr", ran.stderr),
+                "stdout_cut": ran.stdout_cut, "stderr_cut": ran.stderr_cut, "timed_out": ran.timed_out,
+            }  # fmt: skip
+
+        return work
+
+    def _told(self, result: Result, before: str = "") -> Any:
+        self._saw(before + result.output)
+        return dataclasses.asdict(result)
+
+    def _saw(self, text: str) -> None:
+        if text:
+            self._seen = f"{self._seen}{text.rstrip()}\n"[-SEEN:]
+
+
+def _name(fields: Fields) -> str:
+    name = fields.text("shell", MAIN)
+    if not 0 < len(name) <= NAME:
+        raise RequestError(f"shell must be a name of 1 to {NAME} characters; got {name[:80]!r}", "shell")
+    return name
+
+
+def _environment(fields: Fields) -> dict[str, str]:
+    env = fields.value("env") or {}
+    if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
+        raise fields.error("env", "an object of texts")
+    return env

@@ -1,0 +1,72 @@
+"""What a computer is to be, as a request for a lease says it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.web.protocol import Fields
+
+PARTS = ("shell", "files", "jupyter", "desktop")
+DEFAULT_PARTS = ("shell", "files", "jupyter")
+MOST_MIB, MOST_PROCESSES = 1 << 20, 1 << 16
+LONGEST_S = 86_400.0
+# A desktop with a window manager and some applications needs more than a shell.
+DESKTOP_MIB, DESKTOP_PROCESSES = 2048, 512
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputerSpec:
+    """Raises InputError for parts that there are not."""
+
+    container: ContainerSpec = dataclasses.field(default_factory=ContainerSpec)
+    parts: tuple[str, ...] = DEFAULT_PARTS
+    width: int = 1280  # of the desktop, pixels
+    height: int = 720
+    slack_s: float = 0.0  # behind the end of the lease, for whoever looks at what was done
+    job_s: float = 3600.0  # as long as programs run in the background, the session lives on for so long
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if part not in PARTS:
+                raise InputError(f"parts must be of {', '.join(PARTS)}; got {part!r:.80}")
+
+    def to_json(self) -> dict[str, Any]:
+        container = {
+            name: getattr(self.container, name)
+            for name in ("memory_mib", "processes", "disk_mib", "shared_memory_mib", "cpus", "hostname")
+        }
+        return {
+            **container, "environment": dict(self.container.environment), "parts": list(self.parts),
+            "width": self.width, "height": self.height, "slack_seconds": self.slack_s, "job_seconds": self.job_s,
+        }  # fmt: skip
+
+
+def read_spec(fields: Fields) -> ComputerSpec:
+    """The inverse of `to_json`; what is missing has its default. Raises RequestError and InputError."""
+    parts = tuple(fields.array("parts")) or DEFAULT_PARTS
+    usual = ContainerSpec()
+    desktop = "desktop" in parts
+    environment = fields.value("environment") or {}
+    if not isinstance(environment, dict) or not all(isinstance(value, str) for value in environment.values()):
+        raise fields.error("environment", "an object of texts")
+
+    def whole(name: str, default: int, least: int, most: int) -> int:
+        value = fields.integer(name, default, least, most)
+        return default if value is None else value
+
+    container = ContainerSpec(
+        whole("memory_mib", DESKTOP_MIB if desktop else usual.memory_mib, 16, MOST_MIB),
+        whole("processes", DESKTOP_PROCESSES if desktop else usual.processes, 4, MOST_PROCESSES),
+        whole("disk_mib", usual.disk_mib, 16, MOST_MIB),
+        whole("shared_memory_mib", usual.shared_memory_mib, 1, MOST_MIB),
+        None if fields.value("cpus") is None else fields.number("cpus", 1.0, 0.01, 1024),
+        environment=environment,
+        hostname=fields.text("hostname", usual.hostname),
+    )
+    return ComputerSpec(
+        container, parts, whole("width", 1280, 64, 8192), whole("height", 720, 64, 8192),
+        fields.number("slack_seconds", 0.0, 0.0, LONGEST_S), fields.number("job_seconds", 3600.0, 0.0, LONGEST_S),
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What is inside a session, shown outside: ports, terminals, desktops. See README.md one folder up."""

@@ -1,0 +1,210 @@
+"""/s/ID/...: one way in for all that a session shows, with the checks before every door."""
+
+from __future__ import annotations
+
+import contextlib
+import urllib.parse
+from collections.abc import Mapping
+
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from tars_jax.sandbox.failures import SessionEnded
+from tars_jax.sandbox.service.access import Access
+from tars_jax.sandbox.service.computers.session import ComputerSession
+from tars_jax.sandbox.service.computers.sessions import ComputerSessions
+from tars_jax.sandbox.service.config import ServiceConfig
+from tars_jax.sandbox.service.errors import typed_errors
+from tars_jax.sandbox.service.gateway.admission import Grants, own_host, session_of_host, set_cookie, split_cookies
+from tars_jax.sandbox.service.gateway.doors import Door, page
+from tars_jax.sandbox.service.gateway.headers import to_inside
+from tars_jax.sandbox.service.gateway.http_proxy import forward
+from tars_jax.sandbox.service.gateway.paths import PORT, PREFIX, Target, read_path
+from tars_jax.sandbox.service.gateway.socket_proxy import forward_socket
+from tars_jax.web.protocol import RequestError
+from tars_jax.web.responses import JsonResponse, error_response
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+NO_REFERRER = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+REFUSAL = 1008  # RFC 6455
+SHOWN = {"index.html", "index.js", "preview.css"}
+PAGE = "page"  # the door of what the page without a door needs
+
+
+class Gateway:
+    """An ASGI application for the paths below /s/ and for the hosts ID.localhost.
+
+    Args:
+        doors: by their names, besides the ports: terminal, desktop, and applications of others over a session.
+    """
+
+    def __init__(
+        self, sessions: ComputerSessions, config: ServiceConfig, access: Access, doors: Mapping[str, Door]
+    ) -> None:
+        self._sessions, self._config, self._access, self._doors = sessions, config, access, dict(doors)
+        self.grants = Grants()
+        self._opened: dict[tuple[str, str], ASGIApp] = {}  # by session and door
+
+    def takes(self, scope: Scope, host: str) -> bool:
+        """Whether a request is for the gateway."""
+        return self.owner_of(host) is not None or scope.get("raw_path", b"").startswith(PREFIX)
+
+    def owner_of(self, host: str) -> str | None:
+        """The session whose own name a Host is."""
+        return session_of_host(host, self._config.preview_domain)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._serve(scope, receive, send)
+        except RequestError as error:
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": REFUSAL, "reason": error.message[:100]})
+                return
+            await error_response(error)(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope)
+        host = connection.headers.get("host", "")
+        target = read_path(scope["raw_path"])
+        if (own := self.owner_of(host)) is not None and own != target.id:
+            raise RequestError(f"the host {host[:100]!r} shows the session {own} and no other", status=421)
+        scope["path_params"] = {"id": target.id}
+        if target.door == "open" and scope["type"] == "http" and scope["method"] == "POST":
+            await (await self._open(Request(scope, receive), target, host))(scope, receive, send)
+            return
+        session, by_header = self._admitted(connection, target, own=own is not None)
+        if session is None:
+            await self._sent_on(connection, target, host, own=own is not None)(scope, receive, send)
+            return
+        if not target.rest:
+            query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
+            await RedirectResponse(f"{target.prefix}/{query}", 307, headers=NO_REFERRER)(scope, receive, send)
+            return
+        with typed_errors():
+            session.computer  # noqa: B018 (raises what there is to say when it has gone)
+            await self._pass(scope, receive, send, session, target, host, by_header=by_header)
+
+    # ---- who may ----
+
+    def _admitted(
+        self, connection: HTTPConnection, target: Target, *, own: bool
+    ) -> tuple[ComputerSession | None, bool]:
+        """The session, and whether a header has opened it; None for a browser that has to be sent on.
+
+        Raises RequestError for everybody else.
+        """
+        cookies, _ = split_cookies(connection.headers.getlist("cookie"))
+        if own and self.grants.knows(target.id, cookies):
+            self._require_own_page(connection)
+            with contextlib.suppress(SessionEnded):
+                return self._sessions.get(target.id), False
+        if "authorization" in connection.headers or connection.scope["type"] == "websocket":
+            return self._access.session_of(ComputerSession, connection), True
+        if connection.scope["method"] == "GET" and {"token", "grant"} & set(connection.query_params):
+            return None, False
+        return self._access.session_of(ComputerSession, connection), True  # which says what is missing
+
+    def _require_own_page(self, connection: HTTPConnection) -> None:
+        """A cookie comes with requests of any page; one that changes something or stays open must be of our own."""
+        scope, origin = connection.scope, connection.headers.get("origin")
+        own = f"{_scheme(scope)}://{connection.headers.get('host', '')}"
+        if origin is not None and origin.lower() != own.lower() and (
+            scope["type"] == "websocket" or scope["method"] not in SAFE
+        ):  # fmt: skip
+            raise RequestError("Origin must be the page's own; got that of another", status=403, code="origin")
+
+    def _sent_on(self, connection: HTTPConnection, target: Target, host: str, *, own: bool) -> Response:
+        """A browser with a token or a grant in its address: on to the session's own name, without either."""
+        query = urllib.parse.parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = dict(query)
+        rest = urllib.parse.urlencode([pair for pair in query if pair[0] not in ("token", "grant")])
+        clean = f"{target.prefix}{target.rest or '/'}{f'?{rest}' if rest else ''}"
+        if own and "grant" in given and (cookie := self.grants.redeem(target.id, given["grant"])) is not None:
+            secure = _scheme(connection.scope) == "https"
+            headers = {**NO_REFERRER, "Set-Cookie": set_cookie(cookie, target.id, secure=secure)}
+            return Response(status_code=303, headers={**headers, "Location": clean})
+        self._require_token(connection, given.get("token", ""))
+        return self._with_grant(connection.scope, target.id, host, clean)
+
+    def _require_token(self, connection: HTTPConnection, token: str) -> None:
+        """Raises RequestError for one that opens nothing here; the words of it are those of any request's."""
+        headers = [(b"authorization", f"Bearer {token}".encode("latin-1", "replace"))]
+        asked = {**connection.scope, "headers": headers, "query_string": b""}
+        self._access.session_of(ComputerSession, HTTPConnection(asked))
+
+    def _with_grant(self, scope: Scope, id: str, host: str, path: str) -> Response:
+        named = host if self.owner_of(host) else own_host(id, self._config.preview_domain, host)
+        grant = f"{'&' if '?' in path else '?'}grant={self.grants.grant(id)}"
+        self.grants.forget(known for known in self.grants.sessions if known not in self._sessions)
+        return RedirectResponse(f"{_scheme(scope)}://{named}{path}{grant}", 303, headers=NO_REFERRER)
+
+    async def _open(self, request: Request, target: Target, host: str) -> Response:
+        """A form {token, door}: the way of the live page, so that a key is in no address at all."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/x-www-form-urlencoded":
+            raise RequestError("Content-Type must be application/x-www-form-urlencoded", status=415)
+        form = dict(urllib.parse.parse_qsl((await request.body()).decode("latin-1"), keep_blank_values=True))
+        self._require_token(request, form.get("token", ""))
+        door = read_path(f"/s/{target.id}/{form.get('door', '')}".encode("latin-1", "replace"))
+        return self._with_grant(request.scope, target.id, host, f"{door.prefix}{door.rest or '/'}")
+
+    # ---- what is behind the doors ----
+
+    async def _pass(
+        self, scope: Scope, receive: Receive, send: Send, session: ComputerSession, target: Target, host: str, *,
+        by_header: bool,
+    ) -> None:  # fmt: skip
+        session.renew()
+        if target.door in ("", PAGE):
+            await self._index(scope, session, target)(scope, receive, send)
+        elif target.door == PORT:
+            headers = to_inside(scope["headers"], target, host, _scheme(scope), by_header=by_header)
+            query = scope["query_string"]
+            if by_header and scope["type"] == "websocket":
+                query = _without_token(query)
+            path = target.rest.encode("latin-1") + (b"?" + query if query else b"")
+            machine = session.computer.machine
+            if scope["type"] == "websocket":
+                await forward_socket(WebSocket(scope, receive, send), machine, target, path, headers, session.renew)
+            else:
+                await forward(scope, receive, send, machine, target, path, headers, session.renew)
+        else:
+            app = self._app(session, target)
+            rest = urllib.parse.unquote(target.rest)
+            inside = {**scope, "path": rest, "raw_path": target.rest.encode("latin-1"), "root_path": "", "app": None}
+            inside.pop("path_params", None)
+            await app({**inside, "prefix": target.prefix}, receive, send)
+
+    def _app(self, session: ComputerSession, target: Target) -> ASGIApp:
+        if target.door not in self._doors:
+            known = ", ".join([PORT, *self._doors])
+            raise RequestError(f"there is no door {target.door!r}; there are {known}", status=404)
+        for key in [key for key in self._opened if key[0] not in self._sessions]:
+            del self._opened[key]
+        key = session.id, target.door
+        if key not in self._opened:
+            self._opened[key] = self._doors[target.door](session)
+        return self._opened[key]
+
+    def _index(self, scope: Scope, session: ComputerSession, target: Target) -> Response:
+        """The page that links the doors, and what belongs to it."""
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+            raise RequestError("this path takes GET", status=405)
+        name = target.rest.removeprefix("/") if target.door else "index.html"
+        if name == "info":
+            doors = [name for name in self._doors if name != "desktop" or session.desktop is not None]
+            return JsonResponse({**session.to_json(), "doors": doors})
+        if name not in SHOWN:
+            raise RequestError(f"there is no {name[:100]!r} here", status=404)
+        return page(name)
+
+
+def _scheme(scope: Scope) -> str:
+    scheme: str = scope["scheme"]
+    return {"ws": "http", "wss": "https"}.get(scheme, scheme)
+
+
+def _without_token(query: bytes) -> bytes:
+    return b"&".join(pair for pair in query.split(b"&") if not pair.startswith(b"token=")) if query else query

@@ -1,0 +1,57 @@
+"""What the service needs of each kind of session; everything else it does for all of them alike."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from starlette.routing import BaseRoute
+
+from tars_jax.sandbox.service.access import Access
+from tars_jax.sandbox.service.config import Owner
+from tars_jax.sandbox.sessions.leased import Leased
+from tars_jax.sandbox.sessions.registry import Registry
+from tars_jax.web.protocol import Fields
+
+Opening: TypeAlias = Callable[[], Awaitable[tuple[Leased, str]]]  # a session, and its token
+
+
+class Kind(Protocol):
+    """Sessions of one kind. What goes wrong is raised as errors.py knows it."""
+
+    @property
+    def name(self) -> str:
+        """What `kind` in the request for a lease is."""
+        ...
+
+    @property
+    def sessions(self) -> Registry: ...
+
+    @property
+    def default_lease_s(self) -> float: ...
+
+    @property
+    def most_lease_s(self) -> float: ...
+
+    def running(self) -> contextlib.AbstractAsyncContextManager[Any]:
+        """Within it there are sessions."""
+        ...
+
+    def opening(self, fields: Fields, owner: Owner, seconds: float) -> Opening:
+        """Reads what a request asks for beside its lease, and says how that is opened. Raises RequestError."""
+        ...
+
+    async def call(self, session: Any, value: Any, *, once: str | None, person: bool) -> dict[str, Any]:
+        """Carries out a call that came as JSON, and answers with JSON; with the same word `once` not twice."""
+        ...
+
+    async def picture(self, session: Any) -> bytes | None:
+        """What a list shows of the session, as PNG; None: there is nothing yet."""
+        ...
+
+    def routes(self, access: Access) -> Sequence[BaseRoute]:
+        """Paths that this kind has beside those of all."""
+        ...
+
+    def stats(self) -> dict[str, Any]: ...

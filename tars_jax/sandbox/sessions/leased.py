@@ -1,0 +1,113 @@
+"""A lease that runs out unless somebody uses what is leased, and a person who may take it over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from tars_jax.sandbox.sessions.event_log import EventLog
+
+PERSON_S = 60.0  # a person who does nothing for so long gives the session back
+
+
+@dataclasses.dataclass(frozen=True)
+class Lease:
+    """Who holds a session, and until when unless a call or a renewal comes."""
+
+    owner: str
+    seconds: float
+    token_sha256: str
+
+
+class Leased:
+    """What every session is: named, leased, watched, and taken over by a person at times."""
+
+    kind = ""  # of sessions of this class
+
+    def __init__(self, id: str, lease: Lease) -> None:
+        self.id, self.lease = id, lease
+        self.events = EventLog()
+        self.created = time.time()
+        self.under_way = 0  # calls, those that wait included
+        self._lease_ends = self._person_ends = 0.0  # on the monotonic clock, which nobody sets
+        self._given_back = asyncio.Event()
+        self._given_back.set()
+        self.renew()
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """The lease does not end within, and begins again behind it."""
+        self.under_way += 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
+            self.renew()
+
+    def renew(self, seconds: float | None = None) -> None:
+        """The lease begins again, with another length where one is given."""
+        if seconds is not None:
+            self.lease = dataclasses.replace(self.lease, seconds=seconds)
+        self._lease_ends = time.monotonic() + self.lease.seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the lease is over; below 0 behind its end."""
+        return self._lease_ends - time.monotonic()
+
+    @property
+    def until(self) -> float:
+        """When the lease is over by the clock as it is now, Unix seconds."""
+        return time.time() + self.seconds_left
+
+    def is_idle(self) -> bool:
+        """Whether nobody holds it: the lease is over, no call is under way and no person at work."""
+        return not self.under_way and not self.held_by_person and self.seconds_left < 0
+
+    @property
+    def held_by_person(self) -> bool:
+        return not self._given_back.is_set()
+
+    def hold(self) -> None:
+        """A person takes the session over: other calls wait until it is given back, or a minute long left alone."""
+        self._person_ends = time.monotonic() + PERSON_S
+        if self._given_back.is_set():
+            self._given_back.clear()
+            self.events.append("person", {"holds": True})
+
+    async def given_back(self) -> None:
+        """Returns when no person holds the session."""
+        await self._given_back.wait()
+
+    def give_back(self) -> None:
+        if not self._given_back.is_set():
+            self._given_back.set()
+            self.renew()
+            self.events.append("person", {"holds": False})
+
+    def let_go_of_absent_person(self) -> None:
+        if time.monotonic() > self._person_ends:
+            self.give_back()
+
+    def lease_to_json(self) -> dict[str, Any]:
+        """What there is to see of a session of any kind."""
+        return {
+            "id": self.id, "kind": self.kind, "owner": self.lease.owner, "created": self.created, "until": self.until,
+            "lease_seconds": self.lease.seconds, "seconds_left": self.seconds_left, "under_way": self.under_way,
+            "person": self.held_by_person, "event": self.events.last,
+        }  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        """For lists: `lease_to_json` and what the kind adds, "calls" and "live" among it."""
+        raise NotImplementedError
+
+
+def brief(value: Any, most: int = 2000) -> Any:
+    """A plain value for a list: a long one as the beginning of its JSON."""
+    text = json.dumps(value)
+    return value if len(text) <= most else f"{text[:most]}..."

@@ -1,0 +1,105 @@
+"""Sessions by their names: those of one kind, those of all kinds together, and how many there may be."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from typing import Protocol
+
+from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
+from tars_jax.sandbox.sessions.leased import Lease, Leased
+
+
+class Registry(Protocol):
+    """The sessions of one kind."""
+
+    def __contains__(self, id: str) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def get(self, id: str) -> Leased:
+        """Raises SessionEnded when there is none."""
+        ...
+
+    def all_of(self, owner: str | None = None) -> Sequence[Leased]:
+        """The sessions of one owner or of all, oldest first."""
+        ...
+
+    def renew(self, id: str, seconds: float | None = None) -> Leased:
+        """Raises SessionEnded, InputError for a length that no lease has."""
+        ...
+
+    async def release(self, id: str) -> None:
+        """Ends a session. Raises SessionEnded when there is none."""
+        ...
+
+
+class Room:
+    """How many sessions there may be, of all registries that share it."""
+
+    def __init__(self, most: int, per_owner: int) -> None:
+        self.most, self.per_owner = most, per_owner
+        self._registries: list[Registry] = []
+
+    def holds(self, registry: Registry) -> None:
+        self._registries.append(registry)
+
+    def require(self, owner: str, quota: int | None = None) -> None:
+        """Raises QuotaExceeded where one more is too many: ask right before it is entered."""
+        own = sum(len(registry.all_of(owner)) for registry in self._registries)
+        most = self.per_owner if quota is None else quota
+        if own >= most:
+            raise QuotaExceeded(f"{owner} has {own} sessions, of {most}; release one first", own=True)
+        if sum(map(len, self._registries)) >= self.most:
+            raise QuotaExceeded(f"all {self.most} sessions are taken; come again", own=False)
+
+
+class AllSessions:
+    """The sessions of several registries as of one."""
+
+    def __init__(self, registries: Sequence[Registry]) -> None:
+        self._registries = registries
+
+    def _of(self, id: str) -> Registry:
+        for registry in self._registries:
+            if id in registry:
+                return registry
+        raise SessionEnded(id)
+
+    def __contains__(self, id: str) -> bool:
+        return any(id in registry for registry in self._registries)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._registries))
+
+    def get(self, id: str) -> Leased:
+        return self._of(id).get(id)
+
+    def all_of(self, owner: str | None = None) -> list[Leased]:
+        found: list[Leased] = []
+        for registry in self._registries:
+            found += registry.all_of(owner)
+        return sorted(found, key=lambda session: session.created)
+
+    def renew(self, id: str, seconds: float | None = None) -> Leased:
+        return self._of(id).renew(id, seconds)
+
+    async def release(self, id: str) -> None:
+        await self._of(id).release(id)
+
+
+def new_token() -> tuple[str, str]:
+    """A session's token, and the digest that is kept of it."""
+    token = secrets.token_urlsafe(24)
+    return token, digest(token)
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+def opens(lease: Lease, token: str) -> bool:
+    """Whether the token is that of the lease."""
+    return hmac.compare_digest(digest(token), lease.token_sha256)
