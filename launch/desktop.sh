@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the desktops of computers need, from Debian's or Ubuntu's packages:
-#   sudo ./launch/desktop.sh [--office]
+#   sudo ./launch/desktop.sh [--office|--browser]
 #
 # An X server, a window manager, a terminal, an editor, a file manager, a calculator and fonts (250 MB); with --office
-# LibreOffice and GIMP, too (1 GB). Needs root. Without it, says which programs are missing.
+# LibreOffice and GIMP, too (1 GB); with --browser Chromium (350 MB). Needs root. Without it, says which programs are missing.
 set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$root/launch/machine.sh"
@@ -16,8 +16,12 @@ case ${1:-} in
     packages+=(libreoffice-writer libreoffice-calc libreoffice-impress libreoffice-gtk3 gimp)
     programs+=(libreoffice gimp)
     ;;
+--browser)
+    packages+=(chromium)
+    programs+=(chromium)
+    ;;
 "") ;;
-*) fail "desktop.sh takes --office or nothing; got '$1'." ;;
+*) fail "desktop.sh takes --office, --browser or nothing; got '$1'." ;;
 esac
 
 missing=()

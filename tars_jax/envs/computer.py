@@ -1,72 +1,61 @@
-"""A computer as an environment: tasks over the files of its home folder, done with functions such as execute_bash.
+"""A computer as an environment: tasks over files, processes, windows and a local site, by functions and by a screen.
 
 train --config.environment=computer --config.environment_options='{"task": "find_word", "level": 1}'
+train --config.environment=computer --config.environment_options='{"task": "download_and_sum"}'
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tars_jax import InputError
-from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
-from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall
-from tars_jax.agent.functions import check_space
+from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Type, Wait
+from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
-from tars_jax.sandbox.computer.computer import Computer, Computers
-from tars_jax.sandbox.computer.home import TooMuch
-from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer, Toolbox
-from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library, read_specs
+from tars_jax.envs.computer_episode import Episode
+from tars_jax.envs.gui import acts_on_page, mouse_after, to_events
+from tars_jax.sandbox.browser import InsertText
+from tars_jax.sandbox.computer.computer import Computers
+from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
+from tars_jax.sandbox.desktop import DesktopConfig, Settle
+from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer
+from tars_jax.sandbox.tools.mcp.spec import check_library, read_specs
 from tars_jax.tasks.computer import catalog
-from tars_jax.tasks.computer.catalog import Level
-from tars_jax.tasks.computer.scene import Outcome
-
-if TYPE_CHECKING:
-    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
 TOOLS = ("execute_bash",)
-TURN_S = (
-    40.0  # after that, no further action of a turn begins: several that take long are no failure of the environment
-)
-
-
-@dataclasses.dataclass
-class _Episode:
-    computer: Computer
-    toolbox: Toolbox
-    foreign: ForeignTools | None  # functions of MCP servers
-    level: Level
-    turn: int = 0
+SETTLE = Settle(first_ms=300, quiet_ms=100, bound_ms=3000)  # of applications, which draw in several goes
+STEPS, DESKTOP_STEPS = 8, 32
+TURN_S = 40.0  # after that, no further action of a turn begins: several long ones are no failure of the environment
 
 
 class ComputerEnvironment:
-    """Success is a verdict over files and the answer, which no output of the agent's own can change.
+    """Success is a verdict over the computer's state and the answer, which no output of the agent's own can change.
 
     A task that asks nothing ends as soon as it is done; a question ends with `finished`.
 
     Args:
-      task: one of `tars_jax.tasks.computer.catalog.TASKS`; empty: the seed draws one.
+      task: one of `tars_jax.tasks.computer.catalog.TASKS`; empty: the seed draws one that the parts can do.
       level: from 1 to 3.
-      tools: the functions that the agent has, by their names in `sandbox/tools/forms.py`.
+      tools: the functions that the agent has, by their names in `sandbox/tools/forms.py`, where it has a shell.
       isolation: a kind of `sandbox/computer/isolation.py`; auto: the first that works here.
       mcp: MCP servers that run in the computer and whose tools are functions, too: objects with the fields of
         `sandbox/tools/mcp/spec.py`'s ServerSpec, such as {"name": "time", "command": "mcp-server-time"}.
-      images: the last image that a function of the turn gave is the observation's screenshot.
+      images: without a desktop, the last image that a function of the turn gave is the observation's screenshot.
+      parts: of `sandbox/computer/parts.py`: shell, desktop, browser; empty: those that the task needs, or a shell.
+      size: (width, height) of the desktop's screen in pixels.
 
     Raises InputError for options that it cannot have.
     """
 
-    max_steps = 8
     time_limit = 180.0
     reference_player = staticmethod(catalog.reference_player)
 
     def __init__(
         self, task: str = "", level: int = 1, tools: Sequence[str] = TOOLS, isolation: str = "auto",
-        mcp: Sequence[Mapping[str, Any]] = (), images: bool = False,
+        mcp: Sequence[Mapping[str, Any]] = (), images: bool = False, parts: Sequence[str] = (),
+        size: Sequence[int] = (1280, 720),
     ) -> None:  # fmt: skip
         catalog.check_level(task, level)
         if unknown := [name for name in tools if name not in FUNCTIONS]:
@@ -75,15 +64,27 @@ class ComputerEnvironment:
         if self._servers:
             check_library()
         self._task, self._level, self._tools, self._kind = task, level, tuple(tools), isolation
-        self._shows_images = images
+        self._parts, self._shows_images = _parts(task, parts), images
+        self._spec = ComputerSpec(
+            self._parts, self._tools, desktop=DesktopConfig(size[0], size[1]),
+            binds={inside: path for server in self._servers for inside, path in server.binds.items()},
+        )  # fmt: skip
         self._computers: Computers | None = None
-        self._episode: _Episode | None = None
+        self._episode: Episode | None = None
+
+    @staticmethod
+    def max_steps(options: Mapping[str, Any]) -> int:
+        return DESKTOP_STEPS if "desktop" in _parts(options.get("task", ""), options.get("parts", ())) else STEPS
 
     @property
     def action_space(self) -> ActionSpace:
         """Functions of MCP servers are among them from the first reset on."""
-        foreign = self._episode.foreign.functions if self._episode and self._episode.foreign else ()
-        return ActionSpace("tools", (Finished.name,), (*(FUNCTIONS[name] for name in self._tools), *foreign))
+        functions = tuple(FUNCTIONS[name] for name in self._tools) if "shell" in self._parts else ()
+        if self._episode is not None and self._episode.foreign is not None:
+            functions = (*functions, *self._episode.foreign.functions)
+        if "desktop" in self._parts:
+            return ActionSpace("computer", PLATFORM_ACTIONS["computer"], functions)
+        return ActionSpace("tools", (Finished.name,), functions)
 
     @property
     def instruction(self) -> str:
@@ -95,25 +96,19 @@ class ComputerEnvironment:
             computers = Computers(self._kind)
             await computers.__aenter__()
             self._computers = computers
-        level = catalog.draw_level(self._task, self._level, task.seed)
-        binds = {inside: path for server in self._servers for inside, path in server.binds.items()}
-        computer = await self._computers.open(ContainerSpec(binds=binds))
-        try:
-            await computer.put(level.scene.files, level.scene.folders)
-            foreign = await _foreign(computer, self._servers, self._tools)
-            self._episode = _Episode(computer, Toolbox(computer.machine, self._tools), foreign, level)
-        except BaseException:
-            await computer.close()
-            raise
-        top = sorted({path.partition("/")[0] + "/" * ("/" in path) for path in level.scene.files})
-        listed = sorted({*top, *(f"{folder.partition('/')[0]}/" for folder in level.scene.folders)})
-        return self._observed(self._episode, "\n".join(listed), level.verdict(level.scene.first))
+        level = catalog.draw_level(self._task, self._level, task.seed, self._parts)
+        self._episode = episode = await Episode.begin(self._computers, self._spec, level, self._servers)
+        scene = level.scene
+        top = {
+            path.partition("/")[0] + "/" * ("/" in path) for path in (*scene.files, *(f"{x}/" for x in scene.folders))
+        }
+        return await self._observed(episode, "\n".join(sorted(top)), await episode.verdict(None))
 
     async def step(self, actions: Sequence[Action]) -> Transition:
         episode = self._episode
         assert episode is not None  # the guard resets before it steps
         said: list[str] = []
-        screenshot = b""
+        image = b""
         answer: str | None = None
         last_begin = asyncio.get_running_loop().time() + TURN_S
         ended = False
@@ -125,13 +120,14 @@ class ComputerEnvironment:
                 said.append(f"{action.name}: not done, as the turn has taken {TURN_S:g} s already")
                 continue
             done = await self._do(episode, action)
-            said.append(done.text or "(no output)")
+            said.append(done.text)
             if done.images and self._shows_images:
-                screenshot = done.images[-1]
-        episode.turn += 1
-        wrong = await self._verdict(episode, answer)
+                image = done.images[-1]
+        episode.count(waited=bool(actions) and all(isinstance(action, Wait) for action in actions))
+        wrong = await episode.verdict(answer)
         success = not wrong
-        observation = self._observed(episode, "\n".join(said) or "finished", wrong, screenshot)
+        text = "\n".join(each for each in said if each) or ("finished" if ended else "")
+        observation = await self._observed(episode, text, wrong, image)
         return Transition(observation, float(success), ended or success, success=success)
 
     async def close(self) -> None:
@@ -143,44 +139,47 @@ class ComputerEnvironment:
     async def _end_episode(self) -> None:
         episode, self._episode = self._episode, None
         if episode is not None:
-            async with contextlib.AsyncExitStack() as stack:
-                stack.push_async_callback(episode.computer.close)
-                if episode.foreign is not None:
-                    stack.push_async_callback(episode.foreign.__aexit__)
-                await episode.toolbox.__aexit__()
+            await episode.close()
 
-    async def _do(self, episode: _Episode, action: Action) -> Answer:
-        if not isinstance(action, ToolCall):
+    async def _do(self, episode: Episode, action: Action) -> Answer:
+        equipped = episode.equipped
+        if isinstance(action, ToolCall):
+            called = episode.foreign if episode.foreign and action.name in episode.foreign else equipped.toolbox
+            done = await called.call(action.name, action.parameters)
+            return done if done.text else Answer("(no output)", done.images)
+        if equipped.desktop is None:
             return Answer(f"{action.name}: there is no screen")
-        if episode.foreign is not None and action.name in episode.foreign:
-            return await episode.foreign.call(action.name, action.parameters)
-        return await episode.toolbox.call(action.name, action.parameters)
-
-    async def _verdict(self, episode: _Episode, answer: str | None) -> str:
-        """What is still wrong."""
+        if not acts_on_page(action):
+            return Answer(f"{action.name}: a desktop has no such action")
+        events, own_ms = to_events(action, *equipped.desktop.size, episode.mouse)
+        if isinstance(action, Type):  # a keyboard of X types any character, with shift where it needs that
+            events = [InsertText(action.content.replace("\r\n", "\n"))]
+        await asyncio.sleep(own_ms / 1000)
         try:
-            files, folders = await episode.computer.home()
-        except TooMuch as error:
-            return f"the home folder holds {error}"
-        return episode.level.verdict(Outcome(files, folders, answer))
+            await equipped.desktop.act(events, settle=SETTLE)
+        except InputError as error:
+            return Answer(f"{action.name}: {error}")
+        episode.mouse = mouse_after(events, episode.mouse)
+        return Answer("")
 
-    def _observed(self, episode: _Episode, text: str, wrong: str, screenshot: bytes = b"") -> Observation:
-        level = episode.level
-        return Observation(screenshot, text, {"state": level.state(episode.turn), "task": level.name, "wrong": wrong})
+    async def _observed(self, episode: Episode, text: str, wrong: str, image: bytes = b"") -> Observation:
+        state = await episode.state(wrong)
+        info = {"state": state, "task": episode.level.name, "wrong": wrong}
+        desktop = episode.equipped.desktop
+        if desktop is None:
+            return Observation(image, text, info)
+        shown = await desktop.screenshot()
+        return Observation.decoded(shown.png, shown.pixels, text, info)
 
 
-async def _foreign(computer: Computer, servers: Sequence[ServerSpec], tools: Sequence[str]) -> ForeignTools | None:
-    """MCP servers, started before the agent acts. Raises InputError for functions that no grammar can write."""
-    if not servers:
-        return None
-    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
-
-    foreign = ForeignTools(computer.machine, servers, (*GUI_ACTIONS, *tools))
-    await foreign.__aenter__()
-    try:
-        if foreign.functions:
-            check_space(ActionSpace("tools", functions=foreign.functions))
-    except BaseException:
-        await foreign.__aexit__()
-        raise
-    return foreign
+def _parts(task: Any, parts: Sequence[str]) -> tuple[str, ...]:
+    """Raises InputError for parts that a task cannot do without, and for those that there are not."""
+    needed = catalog.NEEDS.get(task, ("shell",))
+    if not parts:
+        return needed
+    check_parts(tuple(parts))
+    if task and (missing := [part for part in needed if part not in parts]):
+        raise InputError(f"parts must have {missing[0]} for the task {task}; got {', '.join(parts)}")
+    if not catalog.tasks_for(parts):
+        raise InputError(f"parts must be those of a task; got {', '.join(parts)}")
+    return tuple(parts)

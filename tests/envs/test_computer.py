@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,8 @@ from tars_jax.agent.actions import Action, Finished, ToolCall
 from tars_jax.environment import Task
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.registry import load_environment
-from tars_jax.tasks.computer.catalog import TASKS, draw_level, reference_player
+from tars_jax.tasks.computer.catalog import NEEDS, TASKS, draw_level, reference_player
+from tests.envs.computer_player import play
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -31,31 +31,15 @@ def bash(command: str) -> list[Action]:
     return [ToolCall("execute_bash", {"command": command})]
 
 
-SOME = ("find_word", "count_lines", "run_script")
+SOME = ("find_word", "count_lines", "run_script", "end_process")
+OTHERS = [name for name in TASKS if NEEDS[name] == ("shell",) and name not in SOME]
 
 
-@pytest.mark.parametrize(
-    "names",
-    [SOME, pytest.param([name for name in TASKS if name not in SOME], marks=pytest.mark.full)],
-    ids=["some", "all"],
-)
+@pytest.mark.parametrize("names", [SOME, pytest.param(OTHERS, marks=pytest.mark.full)], ids=["some", "all"])
 def test_the_reference_player_does_every_task(names: Sequence[str]) -> None:
-    async def live() -> None:
-        for name in names:
-            environment = ComputerEnvironment(task=name, level=2)
-            observation = await environment.reset(task(3))
-            assert environment.instruction and observation.text and observation.info["wrong"]
-            for _ in range(4):
-                move = reference_player(observation.info["state"], random.Random(0))
-                done = move.function == "finished"
-                turn = await environment.step([Finished(**move.parameters)] if done else bash(**move.parameters))
-                observation = turn.observation
-                if turn.terminated:
-                    break
-            assert turn.terminated and turn.success and turn.reward == 1, (name, observation)
-            await environment.close()
-
-    asyncio.run(live())
+    for name in names:
+        played, seen = asyncio.run(play(name))
+        assert played.terminated and played.success and played.reward == 1, (name, seen)
 
 
 def test_an_episode_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +98,9 @@ def test_what_is_not_the_task_is_no_success(command: str) -> None:
     [
         ({"task": "fly"}, "task must be one of move_file"),
         ({"level": 9}, "level must be a whole number from 1 to 3; got 9"),
+        ({"parts": ["fly"]}, "parts must be of shell, desktop, browser; got 'fly'"),
+        ({"parts": ["browser"]}, "parts must have desktop where they have browser"),
+        ({"task": "add_line", "parts": ["shell"]}, "parts must have desktop for the task add_line; got shell"),
         ({"tools": ["fly"]}, "tools must be of execute_bash"),
         ({"isolation": "magic"}, "isolation must be auto"),
     ],
@@ -127,5 +114,5 @@ def test_it_is_an_environment_by_its_name() -> None:
     spec = load_environment("computer", {"task": "find_word", "level": 2})
     assert spec.default_max_steps({}) == 8 and spec.reference is reference_player
     assert draw_level("", 1, 4).name in TASKS
-    with pytest.raises(InputError, match="an option must be one of task, level, tools, isolation"):
+    with pytest.raises(InputError, match="an option must be one of task, level, tools, isolation, mcp, images, parts, size"):
         load_environment("computer", {"color": "red"})

@@ -7,7 +7,7 @@ import dataclasses
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +17,7 @@ from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
+from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -43,12 +44,20 @@ class Computer:
         if done.status != 0:
             raise SandboxFailure("guest", f"the home folder could not be filled: {done.stderr[:200]!r}")
 
-    async def home(self) -> tuple[dict[str, File], frozenset[str]]:
+    async def home(self, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
         """The files and the folders below the home folder, as `read_home` finds them. Raises TooMuch."""
         try:
-            return await asyncio.to_thread(read_home, self.container.host_path(self.machine.home))
+            return await asyncio.to_thread(read_home, self.container.host_path(self.machine.home), leaving_out)
         except OSError as error:
             raise SandboxFailure("container", f"the home folder cannot be read: {error}") from error
+
+    async def processes(self) -> list[Process]:
+        """What runs inside besides the guest."""
+        return await asyncio.to_thread(processes_below, self.container.pid)
+
+    async def ports(self) -> frozenset[int]:
+        """The TCP ports that programs inside listen at."""
+        return await asyncio.to_thread(listening_ports, self.container.pid)
 
     async def close(self) -> None:
         """Twice is once."""

@@ -10,7 +10,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -54,16 +54,17 @@ def packed(files: Tree, folders: tuple[str, ...] = ()) -> bytes:
     return archive.getvalue()
 
 
-def read_home(home: Path) -> tuple[dict[str, File], frozenset[str]]:
+def read_home(home: Path, leaving_out: Collection[str] = ()) -> tuple[dict[str, File], frozenset[str]]:
     """The regular files below a folder, and the folders. Links, sockets and devices are neither.
 
-    `home`: as this process sees it; an agent may own what is in it, and nothing above it. Raises TooMuch for more than
-    MOST_FILES files or MOST_BYTES in all, OSError where the folder itself cannot be read.
+    `home`: as this process sees it; an agent may own what is in it, and nothing above it. `leaving_out`: names in it
+    that are not looked into, such as .cache. Raises TooMuch for more than MOST_FILES files or MOST_BYTES in all,
+    OSError where the folder itself cannot be read.
     """
     files: dict[str, File] = {}
     folders: set[str] = set()
     size = 0
-    for path, status, data in _walk(home):
+    for path, status, data in _walk(home, leaving_out):
         if stat.S_ISDIR(status.st_mode):
             folders.add(path)
         else:
@@ -74,11 +75,14 @@ def read_home(home: Path) -> tuple[dict[str, File], frozenset[str]]:
     return files, frozenset(folders)
 
 
-def _walk(home: Path) -> Iterator[tuple[str, os.stat_result, bytes]]:
+def _walk(home: Path, leaving_out: Collection[str]) -> Iterator[tuple[str, os.stat_result, bytes]]:
     """Files and folders, which may change meanwhile: one that has gone is left out."""
     for folder, names, files, descriptor in os.fwalk(home, follow_symlinks=False):
         below = os.path.relpath(folder, home)
         prefix = "" if below == "." else f"{below}/"
+        if not prefix:
+            names[:] = [name for name in names if name not in leaving_out]
+            files = [name for name in files if name not in leaving_out]
         if prefix.count("/") >= _DEEPEST:
             raise TooMuch(f"more than {_DEEPEST} folders in each other")
         for name in (*names, *files):

@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from tars_jax import InputError
 
+# A container is Chromium's sandbox: in it nobody may make another. What it asks of the user once, it does not.
+CHROMIUM = (
+    "--no-sandbox", "--test-type", "--no-first-run", "--no-default-browser-check", "--disable-gpu", "--start-maximized",
+    "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-search-engine-choice-screen", "--password-store=basic",
+)  # fmt: skip
 # name -> commands that serve, the best first
 APPLICATIONS: Mapping[str, Sequence[Sequence[str]]] = {
     "terminal": (("xterm", "-fa", "DejaVu Sans Mono", "-fs", "11", "-geometry", "90x26"), ("lxterminal",)),
     "editor": (("mousepad",), ("gedit",), ("featherpad",), ("l3afpad",)),
     "files": (("pcmanfm",), ("thunar",), ("nautilus", "-w")),
+    "browser": (("chromium", *CHROMIUM), ("google-chrome", *CHROMIUM), ("chromium-browser", *CHROMIUM)),
     "calculator": (("galculator",), ("gnome-calculator",), ("xcalc",)),
     "office": (("libreoffice", "--norestore"), ("soffice", "--norestore")),
     "writer": (("libreoffice", "--norestore", "--writer"),),
@@ -18,7 +25,7 @@ APPLICATIONS: Mapping[str, Sequence[Sequence[str]]] = {
     "image_editor": (("gimp", "--no-splash"),),
 }
 TITLES = {
-    "terminal": "Terminal", "editor": "Text Editor", "files": "Files", "calculator": "Calculator",
+    "terminal": "Terminal", "editor": "Text Editor", "files": "Files", "browser": "Browser", "calculator": "Calculator",
     "office": "LibreOffice", "writer": "LibreOffice Writer", "calc": "LibreOffice Calc", "image_editor": "GIMP",
 }  # fmt: skip
 # what opens a file -> the ends of its name; any other file is the editor's

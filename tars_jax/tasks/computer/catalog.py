@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.tasks.computer.browsing import BROWSER_AND_SHELL_TASKS, BROWSER_TASKS
+from tars_jax.tasks.computer.desktop import DESKTOP_TASKS
 from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene
+from tars_jax.tasks.computer.steps import next_call, to_json
 from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
+from tars_jax.tasks.computer.together import PROCESS_TASKS, TOGETHER_TASKS
 from tars_jax.tasks.games.moves import Move
 
-TASKS: Mapping[str, MakeScene] = TERMINAL_TASKS
+# The parts of a computer that tasks need, by ../../sandbox/computer/parts.py.
+_BY_PARTS: tuple[tuple[tuple[str, ...], Mapping[str, MakeScene]], ...] = (
+    (("shell",), TERMINAL_TASKS),
+    (("shell",), PROCESS_TASKS),
+    (("desktop",), DESKTOP_TASKS),
+    (("shell", "desktop"), TOGETHER_TASKS),
+    (("desktop", "browser"), BROWSER_TASKS),
+    (("shell", "desktop", "browser"), BROWSER_AND_SHELL_TASKS),
+)
+TASKS: Mapping[str, MakeScene] = {name: make for _, tasks in _BY_PARTS for name, make in tasks.items()}
+NEEDS: Mapping[str, tuple[str, ...]] = {name: parts for parts, tasks in _BY_PARTS for name in tasks}
 HARDEST = 3  # level
+MOST_WAITS = 12  # of a player in a row, for what comes late
+WAIT_S = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,10 +45,15 @@ class Level:
             return "there is no answer yet"
         return self.scene.goal(seen)
 
-    def state(self, turn: int) -> dict[str, Any]:
-        """What `reference_player` plays from, before the agent's turn of this number, from 0."""
+    def state(self, turn: int, wrong: str = "", waited: int = 0) -> dict[str, Any]:
+        """What `reference_player` plays from, before the agent's turn of this number, from 0; those in which it waited
+        are not counted. `waited`: turns in a row. An environment with a desktop adds "windows" and "size".
+        """
         words = sorted({*self.scene.files, *self.scene.first.folders})
-        return {"commands": list(self.scene.solution), "answer": self.scene.answer, "turn": turn, "words": words}
+        return {
+            "steps": to_json(self.scene.solution), "answer": self.scene.answer, "turn": turn, "words": words,
+            "wrong": wrong, "waited": waited, "windows": [], "size": [],
+        }  # fmt: skip
 
 
 def check_level(task: Any, level: Any) -> None:
@@ -43,23 +64,40 @@ def check_level(task: Any, level: Any) -> None:
         raise InputError(f"level must be a whole number from 1 to {HARDEST}; got {level!r}")
 
 
-def draw_level(task: str, level: int, seed: int) -> Level:
-    """The same for the same seed. An empty `task` draws one of all. Raises InputError as `check_level`."""
+def tasks_for(parts: Sequence[str]) -> list[str]:
+    """Those that a computer with these parts can have."""
+    return [name for name, needed in NEEDS.items() if {*needed} <= {*parts}]
+
+
+def draw_level(task: str, level: int, seed: int, parts: Sequence[str] = ("shell",)) -> Level:
+    """The same for the same seed. An empty `task` draws one of those that a computer with these parts can have.
+
+    Raises InputError as `check_level`.
+    """
     check_level(task, level)
     rng = random.Random(seed)
-    name = task or rng.choice(list(TASKS))
+    name = task or rng.choice(tasks_for(parts))
     return Level(name, TASKS[name](rng, level))
 
 
 def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
-    """Gives the commands of a level's solution, then the answer; a careless one takes another file or folder."""
-    commands, turn, answer = state["commands"], state["turn"], state["answer"]
-    if turn >= len(commands):
-        return Move("", "finished", {"content": answer or ""})
-    command = commands[turn]
+    """Does the steps of a level's solution, waits for what comes late, and gives the answer.
+
+    A careless one takes another file or folder in a command, or clicks anywhere.
+    """
+    steps, turn, answer = state["steps"], state["turn"], state["answer"]
+    patient = bool(state["size"]) and state["waited"] < MOST_WAITS
+    later = Move("", "wait", {"time": WAIT_S})
+    if turn >= len(steps):
+        return later if patient and answer is None else Move("", "finished", {"content": answer or ""})
+    if (call := next_call(steps[turn], state["windows"], state["size"])) is None:
+        return later if patient else Move("", "finished", {"content": ""})
+    function, parameters = call
     if rng.random() >= skill:
-        command = _careless(command, state["words"], rng)
-    return Move("", "execute_bash", {"command": command})
+        if function != "execute_bash":
+            return Move("", "click", {"point": (rng.randint(0, 1000), rng.randint(0, 1000))})
+        parameters = {"command": _careless(parameters["command"], state["words"], rng)}
+    return Move("", function, parameters)
 
 
 def _careless(command: str, words: list[str], rng: random.Random) -> str:

@@ -1,8 +1,9 @@
 """One level of a computer task as plain data, and the verdict over what an agent left behind.
 
-    random numbers -> Scene -> home folder -> the agent acts -> Outcome -> what is still wrong
+    random numbers -> Scene -> home folder, programs, windows -> the agent acts -> Outcome -> what is still wrong
 
-A verdict reads files and the answer alone: no output of the agent's shell, and nothing that runs inside.
+A verdict reads files, processes, windows, what the local site was asked, and the answer. None of it is the output of
+the agent's shell, or what a program inside says of itself.
 """
 
 from __future__ import annotations
@@ -13,6 +14,17 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from tars_jax.sandbox.computer.home import File, Tree
+from tars_jax.sandbox.computer.processes import Process
+from tars_jax.tasks.computer.site import Request, Site
+from tars_jax.tasks.computer.steps import Step
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A window of the desktop."""
+
+    title: str
+    program: str  # the name of the file that the process runs which says that the window is its own; empty: none does
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +34,14 @@ class Outcome:
     files: Tree
     folders: frozenset[str] = frozenset()  # all of them, also empty ones
     answer: str | None = None  # what it said with `finished`; None: it has not ended
+    windows: tuple[Shown, ...] = ()
+    processes: tuple[Process, ...] = ()
+    ports: frozenset[int] = frozenset()  # that programs listen at
+    requests: tuple[Request, ...] = ()  # that the site got, in order
+
+    def shows(self, program: str, words: str) -> bool:
+        """Whether a window of a program has a title with these words."""
+        return any(words in window.title and program in window.program for window in self.windows)
 
 
 Goal: TypeAlias = Callable[[Outcome], str]  # the first thing that is wrong; empty: nothing, the task is done
@@ -31,16 +51,20 @@ Goal: TypeAlias = Callable[[Outcome], str]  # the first thing that is wrong; emp
 class Scene:
     """A level: what is there at first, what is asked for, and how both are judged.
 
-    `solution` holds commands of bash that do it from the home folder, for reference players and tests; `answer` is what
-    is said after them, where something is asked.
+    `solution` holds the steps that do it from the home folder, for reference players and tests; `answer` is what is
+    said after them, where something is asked.
     """
 
     instruction: str
     files: Tree
     goal: Goal
-    solution: tuple[str, ...]
+    solution: tuple[Step, ...]
     folders: tuple[str, ...] = ()  # further ones, empty
     answer: str | None = None
+    programs: tuple[tuple[str, ...], ...] = ()  # that run in the background
+    opens: tuple[tuple[str, ...], ...] = ()  # applications that are on the desktop, with what they show
+    typed: str = ""  # into the last of them
+    site: Site | None = None  # at site.ADDRESS, for programs inside
 
     @property
     def first(self) -> Outcome:

@@ -1,0 +1,448 @@
+"""The guest of a computer far away, as a single file for Windows (and any system with Python 3.9 or later):
+
+    set TARS_GUEST_TOKEN=a long random word
+    py windows_guest.py --port 7321 [--bind ADDRESS] [--home FOLDER]
+
+It speaks the protocol of tars_jax/sandbox/computer/guest (frames.py) over TCP: programs, files, streams to ports; and
+on Windows the screen and its mouse and keyboard. The first call of a connection must be hello with the token. It
+isolates nothing: whoever has the token can do what its user can. Python's own library alone. See windows_guest.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import errno
+import hmac
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+VERSION, PIECE, MOST = 1, 4 << 20, 8 << 20  # bytes of a piece of a file, of a frame's JSON and of its bytes
+WINDOWS = sys.platform == "win32"
+
+
+class CallError(Exception):
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def receive(peer):
+    head = exactly(peer, 8)
+    text, data = struct.unpack("!II", head)
+    if text > MOST or data > MOST:
+        raise ConnectionError("a frame is too large")
+    message = json.loads(exactly(peer, text))
+    if not isinstance(message, dict):
+        raise ValueError("a call must be a JSON object")
+    return message, exactly(peer, data)
+
+
+def exactly(peer, count):
+    parts = bytearray()
+    while len(parts) < count:
+        part = peer.recv(min(count - len(parts), 1 << 18))
+        if not part:
+            raise ConnectionError("it closed the connection")
+        parts += part
+    return bytes(parts)
+
+
+class Programs:
+    def __init__(self, home):
+        self.home, self.known = home, {}
+
+    def popen(self, given, **pipes):
+        argv, env = given.get("argv"), given.get("env") or {}
+        if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
+            raise CallError("input", f"argv must be an array of texts; got {argv!r:.80}")
+        own = {"creationflags": 0x200} if WINDOWS else {"start_new_session": True}  # CREATE_NEW_PROCESS_GROUP
+        inherited = {name: value for name, value in os.environ.items() if name != "TARS_GUEST_TOKEN"}
+        try:
+            program = subprocess.Popen(
+                argv, env={**inherited, **env}, cwd=given.get("cwd") or self.home, **own, **pipes
+            )
+        except (OSError, ValueError) as error:
+            what = f"argv must name a program that can be started; got {argv[0]!r}: {error}"
+            raise CallError("input", what) from error
+        self.known[program.pid] = program
+        return program
+
+    def program(self, given):
+        try:
+            return self.known[given.get("process")]
+        except (KeyError, TypeError):
+            raise CallError(
+                "ESRCH", "process must be one that was started here; got {!r}".format(given.get("process"))
+            ) from None
+
+    def end(self, program, number=9):
+        if program.poll() is not None:
+            return
+        if WINDOWS:  # with all that it started
+            subprocess.run(["taskkill", "/F", "/T", "/PID", str(program.pid)], capture_output=True)
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, number)
+
+    def call_start(self, given, data):
+        with open(given.get("output") or os.devnull, "ab") as sink:
+            program = self.popen(given, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink)
+        return {"process": program.pid}, b""
+
+    def call_wait(self, given, data):
+        try:
+            return {"status": self.program(given).wait(given.get("timeout_s", 3600.0))}, b""
+        except subprocess.TimeoutExpired:
+            return {"status": None}, b""
+
+    def call_kill(self, given, data):
+        if given.get("process") in self.known:
+            self.end(self.program(given), given.get("signal", 9))
+        return {}, b""
+
+    def call_kill_all(self, given, data):
+        for program in list(self.known.values()):
+            self.end(program)
+        return {}, b""
+
+    def call_run(self, given, data):
+        """What it writes goes to files first, so that no output fills the memory."""
+        limit, timed_out = given.get("limit", 1 << 20), False
+        with (
+            tempfile.TemporaryFile() as said,
+            tempfile.TemporaryFile() as complained,
+            tempfile.TemporaryFile() as asked,
+        ):
+            asked.write(data)
+            asked.seek(0)
+            errors = said if given.get("merge") else complained
+            program = self.popen(given, stdin=asked, stdout=said, stderr=errors)
+            try:
+                status = program.wait(given.get("timeout_s", 3600.0))
+            except subprocess.TimeoutExpired:
+                timed_out = True
+                self.end(program)
+                status = program.wait()
+            answer, pieces = {"status": status, "timed_out": timed_out}, []
+            for name, file in (("stdout", said), ("stderr", complained)):
+                size = file.seek(0, 2)
+                head, tail = min(size, limit - limit // 2), min(max(size - limit + limit // 2, 0), limit // 2)
+                file.seek(0)
+                pieces.append(file.read(head))
+                file.seek(size - tail)
+                pieces.append(file.read(tail))
+                answer[name] = [len(pieces[-2]), size - head - tail, len(pieces[-1])]
+        return answer, b"".join(pieces)
+
+
+class Files:
+    def __init__(self, home):
+        self.home, self.writing = home, threading.Lock()
+
+    def place(self, given, name="path"):
+        """Below the root that the call names, with every link resolved."""
+        root, path = given.get("root") or "/", given.get(name)
+        if not isinstance(path, str) or "\0" in path:
+            raise CallError("input", f"{name} must be text without zero bytes; got {path!r:.80}")
+        if root == "/":
+            return Path(self.home, path)
+        base = Path(root).resolve()
+        parent = (base / path).parent.resolve() / Path(path).name
+        if (parent != base and base not in parent.parents) or (
+            base not in parent.resolve().parents and parent.resolve() != base
+        ):
+            raise CallError("input", f"path must be below {root}; got {path!r}")
+        return parent
+
+    @staticmethod
+    def facts(path):
+        found = path.stat()
+        kind = "folder" if stat.S_ISDIR(found.st_mode) else "file" if stat.S_ISREG(found.st_mode) else "other"
+        return {
+            "kind": kind, "size": found.st_size, "mode": stat.S_IMODE(found.st_mode), "modified": found.st_mtime,
+            "user": found.st_uid, "version": f"{found.st_ino}.{found.st_size}.{found.st_mtime_ns}",
+        }  # fmt: skip
+
+    def call_stat(self, given, data):
+        return self.facts(self.place(given)), b""
+
+    def call_list(self, given, data):
+        top, limit, entries = self.place(given), given.get("limit", 20000), []
+
+        def walk(folder, prefix, depth):
+            for each in sorted(folder.iterdir(), key=lambda path: path.name):
+                if len(entries) >= limit:
+                    return False
+                with contextlib.suppress(FileNotFoundError):
+                    entries.append({"path": prefix + each.name, **self.facts(each)})
+                deeper = depth > 1 and each.is_dir() and not each.is_symlink()
+                if deeper and not walk(each, prefix + each.name + "/", depth - 1):
+                    return False
+            return True
+
+        return {"whole": walk(top, "", given.get("depth", 1)), "entries": entries}, b""
+
+    def call_read(self, given, data):
+        path = self.place(given)
+        with path.open("rb") as file:
+            file.seek(given.get("offset", 0))
+            return self.facts(path), file.read(min(given.get("limit", PIECE), PIECE))
+
+    def call_write(self, given, data):
+        path, offset = self.place(given), given.get("offset", -1)
+        with self.writing:
+            if given.get("new") and path.exists():
+                raise CallError("EEXIST", f"{path}: there is one already")
+            if given.get("version") and (not path.exists() or self.facts(path)["version"] != given["version"]):
+                raise CallError("EBUSY", f"{path}: it was changed meanwhile")
+            if offset is not None and offset >= 0:
+                with path.open("r+b" if offset else "wb") as file:
+                    file.seek(offset)
+                    file.write(data)
+            else:
+                beside = path.with_name(f"{path.name}.{threading.get_ident()}.partial")
+                beside.write_bytes(data)
+                os.replace(beside, path)
+            return self.facts(path), b""
+
+    def call_make_folder(self, given, data):
+        self.place(given).mkdir(parents=True, exist_ok=True)
+        return {}, b""
+
+    def call_remove(self, given, data):
+        path = self.place(given)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path) if given.get("all") else path.rmdir()
+        else:
+            path.unlink()
+        return {}, b""
+
+    def call_move(self, given, data):
+        os.replace(self.place(given), self.place(given, "to"))
+        return {}, b""
+
+
+BUTTONS = {"left": (2, 4), "right": (8, 16), "middle": (32, 64)}
+KEYS = {
+    "Alt": 18, "Control": 17, "Meta": 91, "Shift": 16, "Enter": 13, "Tab": 9, "Escape": 27, "Backspace": 8,
+    "Delete": 46, "Insert": 45, "Home": 36, "End": 35, "PageUp": 33, "PageDown": 34, "ArrowLeft": 37,
+    "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "CapsLock": 20, **{f"F{n}": 111 + n for n in range(1, 13)},
+}  # fmt: skip
+
+
+class Screen:
+    """Of Windows: pixels by GDI, mouse and keyboard by the calls of user32."""
+
+    def __init__(self):
+        if not WINDOWS:
+            raise CallError(
+                "input", "screen and input must be asked of a guest on Windows; this one is on " + sys.platform
+            )
+        self.user, self.gdi = ctypes.windll.user32, ctypes.windll.gdi32
+        self.user.SetProcessDPIAware()
+        for name in ("GetDC", "CreateCompatibleDC", "CreateCompatibleBitmap", "SelectObject"):
+            getattr(self.user if name == "GetDC" else self.gdi, name).restype = ctypes.c_void_p
+
+    def shot(self):
+        """(width, height, its pixels as blue, green, red and one more byte, from the top)."""
+        width, height = self.user.GetSystemMetrics(0), self.user.GetSystemMetrics(1)
+        handle = ctypes.c_void_p
+        source = self.user.GetDC(None)
+        memory = self.gdi.CreateCompatibleDC(handle(source))
+        bitmap = self.gdi.CreateCompatibleBitmap(handle(source), width, height)
+        before = self.gdi.SelectObject(handle(memory), handle(bitmap))
+        self.gdi.BitBlt(handle(memory), 0, 0, width, height, handle(source), 0, 0, 0x40CC0020)  # with layered windows
+        self.gdi.SelectObject(handle(memory), handle(before))
+        head = struct.pack("<IiiHHIIiiII", 40, width, -height, 1, 32, 0, 0, 0, 0, 0, 0)
+        pixels = ctypes.create_string_buffer(width * height * 4)
+        self.gdi.GetDIBits(handle(memory), handle(bitmap), 0, height, pixels, head, 0)
+        self.gdi.DeleteObject(handle(bitmap))
+        self.gdi.DeleteDC(handle(memory))
+        self.user.ReleaseDC(None, handle(source))
+        return width, height, pixels.raw
+
+    def do(self, event):
+        kind = event.get("type")
+        if kind in ("move", "down", "up", "wheel"):
+            self.user.SetCursorPos(int(event["x"]), int(event["y"]))
+        if kind in ("down", "up"):
+            self.user.mouse_event(BUTTONS[event.get("button", "left")][kind == "up"], 0, 0, 0, 0)
+        elif kind == "wheel":
+            self.user.mouse_event(0x0800, 0, 0, int(-1.2 * event.get("dy", 0)), 0)
+            self.user.mouse_event(0x1000, 0, 0, int(1.2 * event.get("dx", 0)), 0)
+        elif kind in ("key_down", "key_up"):
+            key = event["key"]
+            code = KEYS[key] if key in KEYS else self.user.VkKeyScanW(ord(key)) & 0xFF
+            self.user.keybd_event(code, 0, 2 * (kind == "key_up"), 0)
+        elif kind == "text":
+            for character in event["text"]:
+                self.type_unit(character)
+
+    def type_unit(self, character):
+        units = character.encode("utf-16-le")
+        for unit in struct.unpack(f"<{len(units) // 2}H", units):
+            if unit == 10:
+                self.user.keybd_event(13, 0, 0, 0)
+                self.user.keybd_event(13, 0, 2, 0)
+                continue
+            for flags in (4, 4 | 2):  # KEYEVENTF_UNICODE, then its release
+                # INPUT: its kind, the keyboard's fields, and room for the mouse's, which are longer.
+                form = "<I4xHHII4xQ8x" if struct.calcsize("P") == 8 else "<IHHIII8x"
+                self.user.SendInput(1, struct.pack(form, 1, 0, unit, flags, 0, 0), struct.calcsize(form))
+
+
+class Guest:
+    def __init__(self, listener, token, home, screen=Screen):
+        self.listener, self.token, self.home, self.make_screen = listener, token, home, screen
+        self.programs, self.files, self.screen = Programs(home), Files(home), None
+        self.calls = {
+            name[5:]: getattr(part, name) for part in (self, self.programs, self.files) for name in dir(part)
+            if name.startswith("call_")
+        }  # fmt: skip
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self.talk, args=(peer,), daemon=True).start()
+
+    def talk(self, peer):
+        """One connection. Calls run in threads, as a `wait` takes long; their answers come in any order."""
+        sending = threading.Lock()
+
+        def answer(number, ok=None, data=b"", error=None):
+            text = {"id": number, "ok": ok} if error is None else {"id": number, "error": error}
+            body = json.dumps(text).encode("ascii")
+            with sending, contextlib.suppress(OSError):
+                peer.sendall(struct.pack("!II", len(body), len(data)) + body + data)
+
+        def work(message, data):
+            try:
+                answer(message.get("id"), *self.do(message, data))
+            except CallError as failed:
+                answer(message.get("id"), error={"code": failed.code, "message": str(failed)})
+            except OSError as failed:
+                code = errno.errorcode.get(failed.errno or 0, "OSError")
+                answer(message.get("id"), error={"code": code, "message": str(failed)})
+            except Exception as failed:
+                said = "{}: {}: {}".format(message.get("call"), type(failed).__name__, failed)
+                answer(message.get("id"), error={"code": "input", "message": said})
+
+        is_stream = False
+        try:
+            peer.settimeout(20)  # for a stranger to say the token
+            message, _ = receive(peer)
+            said = message.get("token", "") if message.get("call") == "hello" else ""
+            if not hmac.compare_digest(str(said).encode("utf-8", "replace"), self.token.encode()):
+                wrong = {"code": "input", "message": "the first call must be hello, with the token"}
+                return answer(message.get("id"), error=wrong)
+            peer.settimeout(None)
+            work(message, b"")
+            while True:
+                message, data = receive(peer)
+                if message.get("call") == "connect":
+                    is_stream = True
+                    return self.stream(peer, message, answer)
+                threading.Thread(target=work, args=(message, data), daemon=True).start()
+        except (OSError, ValueError):
+            return None
+        finally:
+            if not is_stream:
+                peer.close()
+
+    def do(self, message, data):
+        call = self.calls.get(message.get("call"))
+        if call is None:
+            known = ", ".join(sorted(self.calls))
+            raise CallError("input", f"call must be one of {known}; got {message.get('call')!r:.80}")
+        return call(message, data)
+
+    def stream(self, peer, message, answer):
+        try:
+            inside = socket.create_connection(("127.0.0.1", int(message.get("port", 0))), 10)
+        except (OSError, ValueError, OverflowError, TypeError) as failed:
+            answer(message.get("id"), error={"code": "ECONNREFUSED", "message": f"nothing answers there: {failed}"})
+            return peer.close()
+        inside.settimeout(None)
+        answer(message.get("id"), {})
+
+        def pass_on(source, target):
+            with contextlib.suppress(OSError):
+                while part := source.recv(1 << 16):
+                    target.sendall(part)
+            with contextlib.suppress(OSError):
+                target.shutdown(socket.SHUT_WR)
+
+        back = threading.Thread(target=pass_on, args=(inside, peer), daemon=True)
+        back.start()
+        pass_on(peer, inside)
+        back.join()
+        peer.close()
+        inside.close()
+
+    def call_hello(self, given, data):
+        return {
+            "version": VERSION, "home": self.home, "pid": os.getpid(), "python": sys.executable,
+            "folder": os.path.dirname(os.path.abspath(__file__)), "environment": {}, "system": sys.platform,
+        }, b""  # fmt: skip
+
+    def call_end(self, given, data):
+        self.programs.call_kill_all({}, b"")
+        self.listener.close()
+        threading.Timer(0.2, os._exit, (0,)).start()  # once the answer is out
+        return {}, b""
+
+    def the_screen(self):
+        if self.screen is None:
+            self.screen = self.make_screen()
+        return self.screen
+
+    def call_screen(self, given, data):
+        """A band of the screen, `top` and `rows`, as a frame holds no large screen in one piece."""
+        width, height, pixels = self.the_screen().shot()
+        top = int(given.get("top", 0))
+        rows = min(int(given.get("rows", height)), MOST // (4 * width))
+        return {"width": width, "height": height, "top": top}, pixels[4 * width * top : 4 * width * (top + rows)]
+
+    def call_input(self, given, data):
+        for event in given.get("events") or []:
+            self.the_screen().do(event)
+        return {}, b""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--port", type=int, default=7321)
+    parser.add_argument("--bind", default="127.0.0.1")
+    parser.add_argument("--home", default=str(Path.home()))
+    given = parser.parse_args()
+    token = os.environ.get("TARS_GUEST_TOKEN", "")
+    if len(token) < 16:
+        parser.error("TARS_GUEST_TOKEN must be a word of 16 characters or more")
+    listener = socket.create_server((given.bind, given.port))
+    if not WINDOWS:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print("listening at {}:{}".format(*listener.getsockname()[:2]), flush=True)
+    guest = Guest(listener, token, given.home)
+    try:
+        guest.serve()
+    finally:
+        guest.programs.call_kill_all({}, b"")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""One episode in a computer: its scene is set up, and its state read for the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
+from tars_jax.agent.functions import check_space
+from tars_jax.environment import ActionSpace
+from tars_jax.envs.gui import Position
+from tars_jax.sandbox.browser import InsertText
+from tars_jax.sandbox.computer.computer import Computers
+from tars_jax.sandbox.computer.home import TooMuch
+from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
+from tars_jax.sandbox.tools.mcp.spec import ServerSpec
+from tars_jax.tasks.computer.catalog import Level
+from tars_jax.tasks.computer.scene import Outcome, Shown
+from tars_jax.tasks.computer.site import RunningSite
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+
+# Of the home folder, what applications of a desktop keep there for themselves.
+SETTINGS = (".cache", ".config", ".local", ".pki", ".dbus", ".icons", ".themes")
+
+
+@dataclasses.dataclass
+class Episode:
+    equipped: EquippedComputer
+    level: Level
+    site: RunningSite | None = None
+    turn: int = 0  # that was not only waiting
+    waited: int = 0  # turns in a row
+    mouse: Position | None = None
+    foreign: ForeignTools | None = None  # functions of MCP servers
+
+    @classmethod
+    async def begin(
+        cls, computers: Computers, spec: ComputerSpec, level: Level, servers: Sequence[ServerSpec]
+    ) -> Episode:
+        """A computer with the scene of a level. Raises InputError for what is not installed, SandboxFailure."""
+        episode = cls(await EquippedComputer.open(computers, spec), level)
+        try:
+            await episode._set_up()
+            if servers:
+                episode.foreign = await _foreign(episode.equipped, servers, spec.tools)
+        except BaseException:
+            await episode.close()
+            raise
+        return episode
+
+    async def _set_up(self) -> None:
+        scene, computer, desktop = self.level.scene, self.equipped.computer, self.equipped.desktop
+        await computer.put(scene.files, scene.folders)
+        for argv in scene.programs:
+            await computer.machine.start(argv)
+        if scene.site is not None:
+            self.site = await RunningSite.start(computer.machine, scene.site)
+        if desktop is not None:
+            for application, *arguments in scene.opens:
+                await desktop.launch(application, *arguments)
+            if scene.opens:
+                await desktop.screenshot(settle=dataclasses.replace(desktop.config.settle, first_ms=1000, quiet_ms=200))
+            if scene.typed:
+                await desktop.act([InsertText(scene.typed)])
+
+    def count(self, *, waited: bool) -> None:
+        """A turn is over."""
+        self.turn, self.waited = (self.turn, self.waited + 1) if waited else (self.turn + 1, 0)
+
+    async def verdict(self, answer: str | None) -> str:
+        """What is still wrong."""
+        computer, desktop = self.equipped.computer, self.equipped.desktop
+        try:
+            files, folders = await computer.home(SETTINGS if desktop is not None else ())
+        except TooMuch as error:
+            return f"the home folder holds {error}"
+        processes = await computer.processes()
+        programs = {process.id: process.program for process in processes}
+        windows = await desktop.windows() if desktop is not None else []
+        shown = tuple(Shown(window.title, programs.get(window.process or 0, "")) for window in windows)
+        requests = tuple(self.site.requests) if self.site is not None else ()
+        ports = await computer.ports()
+        return self.level.verdict(Outcome(files, folders, answer, shown, tuple(processes), ports, requests))
+
+    async def state(self, wrong: str) -> dict[str, Any]:
+        """What a reference player plays from."""
+        state = self.level.state(self.turn, wrong, self.waited)
+        if (desktop := self.equipped.desktop) is not None:
+            state["size"] = list(desktop.size)
+            state["windows"] = [
+                {name: getattr(window, name) for name in ("title", "active", "x", "y", "width", "height")}
+                for window in await desktop.windows()
+            ]
+        return state
+
+    async def close(self) -> None:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self.equipped.close)
+            if self.foreign is not None:
+                stack.push_async_callback(self.foreign.__aexit__)
+            if self.site is not None:
+                await self.site.close()
+
+
+async def _foreign(equipped: EquippedComputer, servers: Sequence[ServerSpec], tools: Sequence[str]) -> ForeignTools:
+    """MCP servers, started before the agent acts. Raises InputError for functions that no grammar can write."""
+    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+
+    foreign = ForeignTools(equipped.computer.machine, servers, (*GUI_ACTIONS, *tools))
+    await foreign.__aenter__()
+    try:
+        if foreign.functions:
+            check_space(ActionSpace("tools", functions=foreign.functions))
+    except BaseException:
+        await foreign.__aexit__()
+        raise
+    return foreign

@@ -1,0 +1,98 @@
+"""A computer with its parts: functions such as execute_bash, a desktop, a browser upon it, all over one file system.
+
+async with Computers() as computers:
+    computer = await EquippedComputer.open(computers, ComputerSpec(parts=("shell", "desktop")))
+    await computer.toolbox.call("execute_bash", {"command": "mousepad notes.txt &"})
+    picture = await computer.desktop.screenshot()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.desktop import Desktop, DesktopConfig
+from tars_jax.sandbox.desktop.server import INSTALL
+from tars_jax.sandbox.tools.forms import Toolbox
+
+PARTS: Mapping[str, str] = {
+    "shell": "the functions that `tools` names, over shells, files and kernels",
+    "desktop": "an X server, a window manager and applications",
+    "browser": "a Chromium among the applications of the desktop",
+}
+# Of memory in MiB, and of processes and threads, besides what a computer has anyway.
+_TAKES = {"shell": (0, 0), "desktop": (512, 128), "browser": (1536, 512)}
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputerSpec:
+    """Raises InputError for parts that there are not, and for a browser without a desktop."""
+
+    parts: tuple[str, ...] = ("shell",)  # of PARTS
+    tools: tuple[str, ...] = ("execute_bash",)  # of the shell, by their names in ../tools/forms.py
+    container: ContainerSpec | None = None  # None: one in which the parts have room
+    binds: Mapping[str, Path] = dataclasses.field(default_factory=dict)  # besides those of the container
+    desktop: DesktopConfig = dataclasses.field(default_factory=DesktopConfig)
+
+    def __post_init__(self) -> None:
+        check_parts(self.parts)
+
+    @property
+    def room(self) -> ContainerSpec:
+        """The container that is given, or the default one with what the parts take besides."""
+        if self.container is not None:
+            return dataclasses.replace(self.container, binds={**self.container.binds, **self.binds})
+        base = ContainerSpec(binds=self.binds)
+        memory, processes = (sum(_TAKES[part][which] for part in self.parts) for which in (0, 1))
+        return dataclasses.replace(base, memory_mib=base.memory_mib + memory, processes=base.processes + processes)
+
+
+def check_parts(parts: tuple[str, ...]) -> None:
+    """Raises InputError."""
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise InputError(f"parts must be of {', '.join(PARTS)}; got {unknown[0]!r}")
+    if "browser" in parts and "desktop" not in parts:
+        raise InputError("parts must have desktop where they have browser; got browser alone")
+
+
+@dataclasses.dataclass(eq=False)
+class EquippedComputer:
+    """What an agent acts on. Programs that shells start show their windows on the desktop."""
+
+    computer: Computer
+    desktop: Desktop | None  # None: it has no such part
+    toolbox: Toolbox
+
+    @classmethod
+    async def open(cls, computers: Computers, spec: ComputerSpec) -> EquippedComputer:
+        """Raises InputError for a part whose programs are not installed, SandboxFailure."""
+        computer = await computers.open(spec.room)
+        desktop = None
+        try:
+            if "desktop" in spec.parts:
+                folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
+                desktop = await Desktop.start(computer.machine, spec.desktop, folder=folder)
+                if "browser" in spec.parts and "browser" not in desktop.applications:
+                    raise InputError(f"browser must be a Chromium, and none is installed; {INSTALL} with --browser")
+            tools = spec.tools if "shell" in spec.parts else ()
+            toolbox = Toolbox(computer.machine, tools, env=desktop.env if desktop else None)
+        except BaseException:
+            if desktop is not None:
+                await desktop.close()
+            await computer.close()
+            raise
+        return cls(computer, desktop, toolbox)
+
+    async def close(self) -> None:
+        """Twice is once. Nothing of the parts is left, whatever fails on the way."""
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(self.computer.close)
+            if self.desktop is not None:
+                stack.push_async_callback(self.desktop.close)
+            await self.toolbox.__aexit__()

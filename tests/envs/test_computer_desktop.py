@@ -1,0 +1,93 @@
+"""Tasks with a screen: done by the reference player with mouse, keyboard and functions, and by no short cut."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+
+import pytest
+
+from tars_jax.envs.computer import ComputerEnvironment
+from tars_jax.tasks.computer.catalog import NEEDS, TASKS, tasks_for
+from tests.envs.computer_player import Call, play
+
+pytestmark = [
+    pytest.mark.multiprocess,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation"),
+]
+WITH_DESKTOP = [name for name in TASKS if "desktop" in NEEDS[name]]
+SAMPLE = ("save_copy", "note_process", "download_and_sum")
+
+
+def require(name: str) -> None:
+    pytest.importorskip("Xlib", reason="python-xlib is not installed")
+    programs = ("Xvfb", "openbox", "xterm", "mousepad", "pcmanfm", "galculator")
+    for program in (*programs, *(("chromium",) if "browser" in NEEDS[name] else ())):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed: launch/desktop.sh installs it")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.full) for name in WITH_DESKTOP]
+)
+def test_the_reference_player_does_it(name: str) -> None:
+    require(name)
+    turn, seen = asyncio.run(play(name))
+    assert turn.success and turn.reward == 1, (seen.info["wrong"], seen.text, seen.info["state"]["windows"])
+    assert seen.pixels is not None and seen.pixels.shape == (720, 1280, 3)
+
+
+def bash(command: str) -> Call:
+    return "execute_bash", {"command": command}
+
+
+FINISH: Call = ("finished", {"content": ""})
+LATER: Call = ("wait", {"time": 1.0})
+QUIET = ">/dev/null 2>&1 &"
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        # A window of another program with the title of the right one.
+        ("show_sorted", [bash(f"sort list.txt > sorted.txt; xterm -T 'sorted.txt - Mousepad' {QUIET}"), LATER, FINISH]),
+        # The text of the editor was never saved, and a shell does not see it.
+        ("note_process", [bash("cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -x -A1 sleep >> notes.txt"), FINISH]),
+        # What the site has, without the browser.
+        (
+            "download_and_sum",
+            [
+                bash(
+                    'mkdir -p Downloads; python3 -c "import urllib.request as u; '
+                    "open('Downloads/s.csv', 'wb').write(u.urlopen('http://localhost:8000/s.csv').read())\"; "
+                    "awk -F, '{ s += $2 } END { print s }' Downloads/s.csv > total.txt; cat total.txt"
+                ),
+                FINISH,
+            ],
+        ),
+    ],
+    ids=["window", "editor", "download"],
+)
+def test_a_short_cut_does_not_do_it(name: str, calls: list[Call]) -> None:
+    require(name)
+    turn, seen = asyncio.run(play(name, calls))
+    assert turn.terminated and not turn.success and turn.reward == 0 and seen.info["wrong"]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", WITH_DESKTOP)
+def test_nothing_does_not_do_it(name: str) -> None:
+    require(name)
+    turn, _ = asyncio.run(play(name, [LATER, FINISH]))
+    assert turn.terminated and not turn.success
+
+
+def test_there_are_forty_and_ten_need_both() -> None:
+    assert len(TASKS) >= 40
+    assert sum({"shell", "desktop"} <= {*parts} for parts in NEEDS.values()) >= 10
+    assert {"add_line", "note_process"} <= {*tasks_for(("shell", "desktop"))} - {*tasks_for(("shell",))}
+    space = ComputerEnvironment(task="note_process").action_space
+    assert space.platform == "computer" and "click" in space.actions and space.function("execute_bash")
+    assert not ComputerEnvironment(task="add_line").action_space.functions
