@@ -114,5 +114,7 @@ def test_it_is_an_environment_by_its_name() -> None:
     spec = load_environment("computer", {"task": "find_word", "level": 2})
     assert spec.default_max_steps({}) == 8 and spec.reference is reference_player
     assert draw_level("", 1, 4).name in TASKS
-    with pytest.raises(InputError, match="an option must be one of task, level, tools, isolation, mcp, images, parts, size"):
+    with pytest.raises(
+        InputError, match="an option must be one of task, level, tools, isolation, mcp, images, parts, size"
+    ):
         load_environment("computer", {"color": "red"})

@@ -7,7 +7,7 @@ import random
 import tarfile
 
 from tars_jax.sandbox.computer.home import File
-from tars_jax.tasks.computer.desktop import END, HOME, SAVE, expect_text
+from tars_jax.tasks.computer.desktop import END, ENTER, HOME, SAVE, expect_text
 from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect, same_text
 from tars_jax.tasks.computer.steps import keys, write
 from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, pick, sentence
@@ -123,7 +123,8 @@ def sort_unsaved(rng: random.Random, level: int) -> Scene:
     return Scene(
         "Save what the open editor holds as note.txt in the home folder, and write its lines, sorted by the alphabet, "
         "to sorted.txt.", _README, goal,
-        (SAVE, keys("ctrl", "a", window="Save As"), write(f"{HOME}/note.txt\n"), keys("ctrl", "end", window="note."),
+        (SAVE, keys("ctrl", "a", window="Save As"), write(f"{HOME}/note.txt"), ENTER,
+         keys("ctrl", "end", window="note."),
          "sort note.txt > sorted.txt"), opens=(("editor",),), typed="\n".join(words),
     )  # fmt: skip
 
@@ -132,7 +133,7 @@ def note_process(rng: random.Random, level: int) -> Scene:
     """What a shell finds goes into a document that is not saved yet."""
     (program,), words = _sleepers(rng, 1), sentence(rng, FRUITS, 1 + level)
     files = {"notes.txt": File(b"first\n")}
-    wanted = f"first\n{words} {program[1]}"
+    wanted = f"{words} first\n{program[1]}"  # what is typed stands where the editor begins
 
     def goal(seen: Outcome) -> str:
         return expect_text(seen, files, "notes.txt", wanted) or ("" if program in _running(seen) else "sleep has ended")
