@@ -197,11 +197,12 @@ def upload_archive(rng: random.Random, level: int) -> Scene:
             return "the packed folder was not sent"
         return expect(seen, files, ignoring=lambda path: path == "things.tar")
 
-    fields = " enctype=multipart/form-data><input type=file name=file autofocus>"
+    chosen = "onchange=\"document.title = 'Chosen'\""
+    fields = f" enctype=multipart/form-data><input type=file name=file autofocus {chosen}>"
     return Scene(
         f"Pack the folder {folder} into things.tar, and send that with the form in the browser.", files, goal,
         (f"tar cf things.tar {folder}", keys("enter", window="Order"), write(f"{HOME}/things.tar", "Open File"), ENTER,
-         keys("tab", window="Order"), ENTER), opens=_OPENS, site={"/": _form(fields), "/thanks": _THANKS},
+         keys("tab", window="Chosen"), ENTER), opens=_OPENS, site={"/": _form(fields), "/thanks": _THANKS},
     )  # fmt: skip
 
 
