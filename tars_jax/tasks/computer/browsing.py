@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import random
-import tarfile
 
 from tars_jax.sandbox.computer.home import File
 from tars_jax.tasks.computer.desktop import ENTER, HOME, expect_text
 from tars_jax.tasks.computer.scene import MakeScene, Outcome, Scene, expect
 from tars_jax.tasks.computer.site import ADDRESS, Page, Request, page, picture
 from tars_jax.tasks.computer.steps import Gui, keys, write
-from tars_jax.tasks.computer.words import COLORS, FOLDERS, FRUITS, pick, sentence
+from tars_jax.tasks.computer.words import COLORS, FRUITS, pick, sentence
 
 _README = {"readme.txt": File(b"nothing\n")}
 _OPENS = (("browser", ADDRESS),)
@@ -185,27 +183,6 @@ def read_picture(rng: random.Random, level: int) -> Scene:
     )  # fmt: skip
 
 
-def upload_archive(rng: random.Random, level: int) -> Scene:
-    """A folder is packed and sent with a form."""
-    folder = rng.choice(FOLDERS)
-    files = {f"{folder}/{color}.txt": File(f"{color}\n".encode()) for color in pick(rng, COLORS, 1 + level)}
-
-    def goal(seen: Outcome) -> str:
-        posted = _posted(seen)
-        sent = posted.files().get("things.tar") if posted else None
-        if sent is None or _unpacked(sent) != {path: file.data for path, file in files.items()}:
-            return "the packed folder was not sent"
-        return expect(seen, files, ignoring=lambda path: path == "things.tar")
-
-    chosen = "onchange=\"document.title = 'Chosen'\""
-    fields = f" enctype=multipart/form-data><input type=file name=file autofocus {chosen}>"
-    return Scene(
-        f"Pack the folder {folder} into things.tar, and send that with the form in the browser.", files, goal,
-        (f"tar cf things.tar {folder}", keys("enter", window="Order"), write(f"{HOME}/things.tar", "Open File"), ENTER,
-         keys("tab", window="Chosen"), ENTER), opens=_OPENS, site={"/": _form(fields), "/thanks": _THANKS},
-    )  # fmt: skip
-
-
 def show_page(rng: random.Random, level: int) -> Scene:
     """A page is written, and shown in the browser."""
     title, name = sentence(rng, FRUITS, 1 + level), f"{rng.choice(COLORS)}.html"
@@ -227,19 +204,10 @@ def _until(path: str) -> str:
     return f"for i in $(seq 50); do [ -e {path} ] && break; sleep .1; done; "
 
 
-def _unpacked(data: bytes) -> dict[str, bytes] | None:
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            opened = ((member.name, archive.extractfile(member)) for member in archive.getmembers() if member.isfile())
-            return {name: file.read() for name, file in opened if file is not None}
-    except (tarfile.TarError, OSError, EOFError):
-        return None
-
-
 BROWSER_TASKS: dict[str, MakeScene] = {make.__name__: make for make in (read_price, download_file, fill_form)}
 BROWSER_AND_SHELL_TASKS: dict[str, MakeScene] = {
     make.__name__: make
     for make in (
-        submit_count, download_and_sum, merge_downloads, run_download, read_picture, upload_archive, show_page,
+        submit_count, download_and_sum, merge_downloads, run_download, read_picture, show_page,
     )
 }  # fmt: skip

@@ -9,8 +9,6 @@ import asyncio
 import base64
 import contextlib
 import dataclasses
-import email.parser
-import email.policy
 import io
 import json
 from collections.abc import Mapping
@@ -52,14 +50,6 @@ class Request:
     def fields(self) -> dict[str, str]:
         """Of a form that was posted."""
         return dict(parse_qsl(self.body.decode(errors="replace"), keep_blank_values=True))
-
-    def files(self) -> dict[str, bytes]:
-        """Of a form with files: their contents by their names."""
-        head = f"Content-Type: {self.kind}\r\n\r\n".encode(errors="replace")
-        message = email.parser.BytesParser(policy=email.policy.default).parsebytes(head + self.body)
-        parts = message.iter_parts() if message.is_multipart() else iter(())
-        named = ((part.get_filename(), part.get_payload(decode=True)) for part in parts)
-        return {name: data for name, data in named if name and isinstance(data, bytes)}
 
 
 def page(title: str, body: str) -> Page:
