@@ -166,6 +166,7 @@ def get_config() -> ml_collections.ConfigDict:
             # Every switch of the algorithm: docs/rl.md says what each does, and where it is from.
             "advantages": "gae",  # or turn; or group: GRPO, without a value model, with a group_size of 2 or more
             "group_size": 1,  # episodes of one task
+            "group_start": "reset",  # or fork: a group begins from copies of one session, where its environment can
             "group_std": True,  # a group's advantages are divided by its standard deviation
             "dynamic_sampling": False,  # groups whose members all did equally well are kept out of batches
             "normalize_advantages": True,  # over the batch; not those of groups

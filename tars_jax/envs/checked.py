@@ -86,13 +86,18 @@ class CheckedEnvironment:
     def instruction(self) -> str:
         return self._description()[1]
 
-    async def reset(self, task: Task) -> Observation:
-        """Raises InputError for a task that the environment refuses, EnvironmentFailure where it failed."""
+    async def reset(self, task: Task, group: int = 1) -> Observation:
+        """`group`: how many episodes of the task begin alike, which an environment that has `reset_in_group` may use.
+
+        Raises InputError for a task that the environment refuses, EnvironmentFailure where it failed.
+        """
         self._failure, self._playing = None, False
         with self._broken_on_failure():
             if self._environment is None:
                 self._environment = self._whole(await self._call("make", self._make, may_refuse=True))
             reset = functools.partial(self._environment.reset, task)
+            if group > 1 and (together := getattr(self._environment, "reset_in_group", None)):
+                reset = functools.partial(together, task, group)
             observation = checks.observation(
                 f"reset of {self._name}", await self._call("reset", reset, may_refuse=True)
             )

@@ -14,12 +14,13 @@ from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Type, Wait
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
-from tars_jax.envs.computer_episode import Episode
+from tars_jax.envs import shared_computers
+from tars_jax.envs.computer_episode import Episode, prepared
 from tars_jax.envs.gui import acts_on_page, mouse_after, to_events
 from tars_jax.sandbox.browser import InsertText
-from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
 from tars_jax.sandbox.desktop import DesktopConfig, Settle
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer
 from tars_jax.sandbox.tools.mcp.spec import check_library, read_specs
 from tars_jax.tasks.computer import catalog
@@ -69,7 +70,7 @@ class ComputerEnvironment:
             self._parts, self._tools, desktop=DesktopConfig(size[0], size[1]),
             binds={inside: path for server in self._servers for inside, path in server.binds.items()},
         )  # fmt: skip
-        self._computers: Computers | None = None
+        self._computers: shared_computers.SharedComputers | None = None
         self._episode: Episode | None = None
 
     @staticmethod
@@ -91,13 +92,24 @@ class ComputerEnvironment:
         return self._episode.level.scene.instruction if self._episode else ""
 
     async def reset(self, task: Task) -> Observation:
+        return await self.reset_in_group(task, 1)
+
+    async def reset_in_group(self, task: Task, size: int) -> Observation:
+        """One of `size` episodes of the task: without a desktop they begin from copies of one prepared computer."""
         await self._end_episode()
         if self._computers is None:
-            computers = Computers(self._kind)
-            await computers.__aenter__()
-            self._computers = computers
+            self._computers = shared_computers.acquire(self._kind)
+        shared, spec = self._computers, self._spec
         level = catalog.draw_level(self._task, self._level, task.seed, self._parts)
-        self._episode = episode = await Episode.begin(self._computers, self._spec, level, self._servers)
+        try:
+            computers, computer = await shared.entered(), None
+            if size > 1 and "desktop" not in self._parts:
+                key = f"{task.id} {task.seed} {level.name} {self._level} {spec.room}"
+                computer = await shared.open_in_group(key, size, lambda: prepared(computers, spec, level.scene))
+            self._episode = episode = await Episode.begin(computers, spec, level, self._servers, computer)
+        except SandboxFailure:
+            shared_computers.discard(shared)
+            raise
         scene = level.scene
         top = {
             path.partition("/")[0] + "/" * ("/" in path) for path in (*scene.files, *(f"{x}/" for x in scene.folders))
@@ -134,7 +146,7 @@ class ComputerEnvironment:
         await self._end_episode()
         computers, self._computers = self._computers, None
         if computers is not None:
-            await computers.__aexit__()
+            await shared_computers.release(computers)
 
     async def _end_episode(self) -> None:
         episode, self._episode = self._episode, None

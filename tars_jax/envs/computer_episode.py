@@ -12,12 +12,12 @@ from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace
 from tars_jax.envs.gui import Position
 from tars_jax.sandbox.browser import InsertText
-from tars_jax.sandbox.computer.computer import Computers
+from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.home import TooMuch
 from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec
 from tars_jax.tasks.computer.catalog import Level
-from tars_jax.tasks.computer.scene import Outcome, Shown
+from tars_jax.tasks.computer.scene import Outcome, Scene, Shown
 from tars_jax.tasks.computer.site import RunningSite
 
 if TYPE_CHECKING:
@@ -39,11 +39,17 @@ class Episode:
 
     @classmethod
     async def begin(
-        cls, computers: Computers, spec: ComputerSpec, level: Level, servers: Sequence[ServerSpec]
-    ) -> Episode:
-        """A computer with the scene of a level. Raises InputError for what is not installed, SandboxFailure."""
-        episode = cls(await EquippedComputer.open(computers, spec), level)
+        cls, computers: Computers, spec: ComputerSpec, level: Level, servers: Sequence[ServerSpec],
+        computer: Computer | None = None,
+    ) -> Episode:  # fmt: skip
+        """A computer with the scene of a level. Raises InputError for what is not installed, SandboxFailure.
+
+        `computer`: one that is `prepared`, which ends with the episode.
+        """
+        episode = cls(await EquippedComputer.open(computers, spec, computer), level)
         try:
+            if computer is None:
+                await _fill(episode.equipped.computer, level.scene)
             await episode._set_up()
             if servers:
                 episode.foreign = await _foreign(episode.equipped, servers, spec.tools)
@@ -54,9 +60,6 @@ class Episode:
 
     async def _set_up(self) -> None:
         scene, computer, desktop = self.level.scene, self.equipped.computer, self.equipped.desktop
-        await computer.put(scene.files, scene.folders)
-        for argv in scene.programs:
-            await computer.machine.start(argv)
         if scene.site is not None:
             self.site = await RunningSite.start(computer.machine, scene.site)
         if desktop is not None:
@@ -104,6 +107,23 @@ class Episode:
                 stack.push_async_callback(self.foreign.__aexit__)
             if self.site is not None:
                 await self.site.close()
+
+
+async def prepared(computers: Computers, spec: ComputerSpec, scene: Scene) -> Computer:
+    """A computer with the files and the programs of a scene. Raises SandboxFailure."""
+    computer = await computers.open(spec.room)
+    try:
+        await _fill(computer, scene)
+    except BaseException:
+        await computer.close()
+        raise
+    return computer
+
+
+async def _fill(computer: Computer, scene: Scene) -> None:
+    await computer.put(scene.files, scene.folders)
+    for argv in scene.programs:
+        await computer.machine.start(argv)
 
 
 async def _foreign(equipped: EquippedComputer, servers: Sequence[ServerSpec], tools: Sequence[str]) -> ForeignTools:

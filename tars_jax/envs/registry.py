@@ -6,6 +6,7 @@ package.module:attribute; an entry point of the group `tars_jax.environments` of
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import math
@@ -144,7 +145,8 @@ def _playable_spec(name: str) -> EnvironmentSpec:
 def _computer_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
     from tars_jax.envs.computer import ComputerEnvironment
 
-    return spec_of(_COMPUTER, ComputerEnvironment, options)
+    # On the loop of its caller, so that all of them share one isolation.
+    return dataclasses.replace(spec_of(_COMPUTER, ComputerEnvironment, options), on_callers_loop=True)
 
 
 # ---- gymnasium's

@@ -43,6 +43,7 @@ UPDATE_RULES: dict[str, Rule] = {
     **section_rules("ppo", [name for name in PPOConfig.RULES if name != "value_weight"], PPOConfig.RULES),
     **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
     "ppo.group_size": PoolConfig.RULES["group_size"],
+    "ppo.group_start": PoolConfig.RULES["group_start"],
     **{f"ppo.{name}": OptimizerConfig.RULES["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
     **section_rules("reward", ("format_penalty", "length_penalty"), RewardConfig.RULES),
 }
@@ -119,6 +120,8 @@ def check(config: Any) -> None:
         raise InputError("engine.record_routes must be True with ppo.replay_routes; got False")
     ppo, grouped = config.ppo, config.ppo.advantages == "group"
     check_update(ppo, ppo.min_batch, "ppo.min_batch")
+    if ppo.group_start == "fork" and ppo.group_size == 1:
+        raise InputError("ppo.group_size must be at least 2 with ppo.group_start=fork; got 1")
     if ppo.min_batch % (ppo.group_size * processes.count()):
         raise InputError(
             f"ppo.min_batch must be a multiple of {ppo.group_size * processes.count()}, as each of {processes.count()} "

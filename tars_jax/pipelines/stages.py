@@ -217,6 +217,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
         max_staleness=config.max_staleness,
         strict=config.strict_staleness,
         group_size=config.group_size,
+        group_start=config.group_start,
         dynamic_sampling=config.dynamic_sampling,
         updates=config.updates,
         share=context.share,

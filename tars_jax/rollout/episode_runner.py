@@ -85,7 +85,7 @@ class EnvironmentRunner:
             try:
                 start = now()
                 try:
-                    first = await environment.reset(task)
+                    first = await environment.reset(task, assignment.alike)
                 finally:
                     record("reset", start, now())
                 timed = _TimedEnvironment(environment, record)

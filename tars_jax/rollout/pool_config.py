@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from tars_jax import InputError
-from tars_jax.rules import Rule, at_least, check_fields
+from tars_jax.rules import Rule, at_least, check_fields, one_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +47,12 @@ class PoolConfig:
     updates: int | None = None  # how many batches will be taken in all; None: no end is known
     share: Share = WHOLE  # which groups are this process's, where several fill one folder
     strict: bool = False  # an update waits for episodes that the next one would find staler than `max_staleness`
+    group_start: str = "reset"  # each episode by itself; or fork: from copies of one session, where environments can
 
     RULES: ClassVar[Mapping[str, Rule]] = {
         **dict.fromkeys(("min_batch", "group_size"), at_least(1)),
         "max_staleness": at_least(0),
+        "group_start": one_of("reset", "fork"),
     }
 
     def __post_init__(self) -> None:

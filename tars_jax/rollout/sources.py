@@ -25,6 +25,7 @@ class Assignment:
     index: int
     task: Task
     member: int = 0  # which episode of its group: those of one task sample differently
+    alike: int = 1  # episodes of the group that begin from copies of one prepared session; 1: each prepares its own
 
 
 class Source(Protocol):
@@ -118,7 +119,9 @@ class PoolSource:
         except BaseException:  # or nobody would ever play the number
             self.pool.abandon(index)
             raise
-        return Assignment(index, Task.from_json(task), index % self.pool.config.group_size)
+        config = self.pool.config
+        alike = config.group_size if config.group_start == "fork" else 1
+        return Assignment(index, Task.from_json(task), index % config.group_size, alike)
 
     def exhausted(self) -> bool:
         return False

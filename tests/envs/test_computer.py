@@ -31,6 +31,29 @@ def bash(command: str) -> list[Action]:
     return [ToolCall("execute_bash", {"command": command})]
 
 
+def test_a_group_begins_from_copies_of_one_prepared_computer() -> None:
+    async def live() -> None:
+        alone = ComputerEnvironment(task="find_word")
+        members = [ComputerEnvironment(task="find_word") for _ in range(4)]
+        first = await alone.reset(task(3))
+        begun = await asyncio.gather(*(member.reset_in_group(task(3), 4) for member in members))
+        assert [each.text for each in begun] == [first.text] * 4
+        shared = {id(each._computers): each._computers for each in (alone, *members)}
+        assert len(shared) == 1 and next(iter(shared.values())).prepared == 1  # type: ignore[union-attr]
+        for number, member in enumerate(members):
+            await member.step(bash(f"echo {number} > own; touch own-{number}"))
+        said = [(await member.step(bash("cat own; ls -1 own*"))).observation.text for member in members]
+        assert said == [f"{number}\nown\nown-{number}" for number in range(4)]
+        await members[0].reset_in_group(task(3), 4)  # the group is full: a new one
+        assert next(iter(shared.values())).prepared == 2  # type: ignore[union-attr]
+        await asyncio.gather(*(member.close() for member in (alone, *members)))
+        again = ComputerEnvironment(task="find_word")  # the last one has ended what they shared
+        assert (await again.reset(task(3))).text == first.text
+        await again.close()
+
+    asyncio.run(live())
+
+
 SOME = ("find_word", "count_lines", "run_script", "end_process")
 OTHERS = [name for name in TASKS if NEEDS[name] == ("shell",) and name not in SOME]
 

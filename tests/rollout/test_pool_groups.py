@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
+from tars_jax.environment import Task
 from tars_jax.rollout.pool import MOST_FILTERED, RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
+from tars_jax.rollout.sources import PoolSource
 from tars_jax.trajectory import Outcome, Trajectory
 
 GROUP = 3
@@ -253,3 +255,16 @@ def test_any_history_of_groups_ends_with_every_member_used_once(
     assert sum(counts[name] for name in ("consumed", "filtered", "ready", "failed")) == len(stored)
     resumed_counts = again(ledger).counts()
     assert resumed_counts == counts | {"requeued": resumed_counts["requeued"]}
+
+
+@pytest.mark.parametrize(("group_start", "alike"), [("reset", 1), ("fork", 3)])
+def test_members_of_a_group_are_told_that_they_begin_alike(
+    tmp_path: pathlib.Path, group_start: str, alike: int
+) -> None:
+    config = PoolConfig(min_batch=3, max_staleness=0, group_size=3, group_start=group_start)
+    drawn = Task("one", "maze", 1, {}, 2)
+    source = PoolSource(RolloutPool(tmp_path, config), lambda group: drawn, lambda: 0)
+    claimed = [source.claim() for _ in range(3)]
+    assert [(each.member, each.alike) for each in claimed if each] == [(member, alike) for member in range(3)]
+    with pytest.raises(InputError, match="pool.group_start must be"):
+        PoolConfig(min_batch=3, max_staleness=0, group_start="copy")

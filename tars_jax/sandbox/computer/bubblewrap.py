@@ -23,8 +23,10 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer import inside
+from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
+from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 from tars_jax.sandbox.computer.launcher.syscalls import open_inside
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
@@ -55,7 +57,7 @@ async def open_bubblewrap(folder: Path) -> Isolation:
 class BubblewrapIsolation:
     """The launcher's process and its containers."""
 
-    name = "bubblewrap"
+    name, listener = "bubblewrap", 6
 
     def __init__(self, folder: Path, program: str) -> None:
         self._program = program
@@ -70,7 +72,9 @@ class BubblewrapIsolation:
         (self._run.path / "filter").write_bytes(seccomp_filter())
         await self.launcher.start(self._run.path)
 
-    async def launch(self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None) -> Container:
+    async def launch(
+        self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False
+    ) -> Container:  # fmt: skip
         number = next(self._numbers)
         id, folder = f"{self._run.token}-{number}", self._run.path / str(number)
         folder.mkdir()
@@ -79,7 +83,8 @@ class BubblewrapIsolation:
         pid, root = 0, -1
         try:
             group = ControlGroup(id, spec)
-            await self.launcher.launch(self._plan(id, folder, spec, argv, group))
+            plan = self._plan(id, folder, spec, argv, group)
+            await self.launcher.launch({**plan, "listen": str(folder / "guest" / "socket") if listen else ""})
             async with asyncio.timeout(_START_S):
                 await asyncio.shield(events.started)
                 while not (pid := _first_process(folder)):
@@ -149,6 +154,15 @@ class BubblewrapIsolation:
         await asyncio.to_thread(shutil.rmtree, folder, True)
         await self.launcher.forget(id)
 
+    async def why_not_live(self) -> str:
+        return "live processes are copied by root alone"
+
+    async def restore(self, spec: ContainerSpec, checkpoint: Checkpoint) -> Container:
+        raise SandboxFailure("container", await self.why_not_live())
+
+    async def remove_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """There is none."""
+
     async def remove_snapshot(self, snapshot: Snapshot) -> None:
         await asyncio.to_thread(self.snapshots.remove, snapshot, [])
 
@@ -212,6 +226,9 @@ class BubblewrapContainer:
     async def connect(self, path: str) -> Any:
         return await inside.connect(self._root, path)
 
+    async def dial(self) -> Any:
+        return await connect_to(self._folder / "guest" / "socket")
+
     async def wait(self, timeout_s: float | None = None) -> int | None:
         try:
             exited = self._isolation.launcher.events(self.id).exited
@@ -258,6 +275,12 @@ class BubblewrapContainer:
             if not was_paused and not self._closed:
                 await self.resume()
         return self._isolation.snapshots.keep(name, place, ({"kind": "folder", "folder": str(place)},))
+
+    async def checkpoint(self, name: str) -> Checkpoint:
+        raise SandboxFailure("container", await self._isolation.why_not_live())
+
+    async def suspend(self, name: str) -> Checkpoint:
+        raise SandboxFailure("container", await self._isolation.why_not_live())
 
     async def close(self) -> None:
         if not self._closed:

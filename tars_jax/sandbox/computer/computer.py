@@ -13,11 +13,13 @@ from typing import Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
-from tars_jax.sandbox.computer.container import Container, Isolation
+from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
+from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
+from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -27,6 +29,9 @@ class Computer:
     """A session: `machine` starts programs in it. Its end is that of all that runs there."""
 
     guest: ContainedGuest
+    origin: str = "new"  # or how it was forked: one of FORKS
+    _computers: Computers | None = None
+    _begun_from: Snapshot | None = None  # the files that its record begins with; None: those of a new one
 
     @property
     def container(self) -> Container:
@@ -59,6 +64,56 @@ class Computer:
         """The TCP ports that programs inside listen at."""
         return await asyncio.to_thread(listening_ports, self.container.pid)
 
+    async def fork(self, count: int = 1, way: str = "") -> list[Computer]:
+        """So many copies, each with an `origin` that says how it was made. They share nothing that either can change.
+
+        `way`: "live", with all programs as they are; "replay", by doing again what was called; "files", without
+        programs. Empty: by files where no program runs, else the way of these computers. Shells and other parts go on
+        in a copy with programs by `copied(machine)`, made before they are used again.
+        Raises SandboxFailure where that cannot be, "diverged" where a replay came to something else; InputError for
+        another way.
+        """
+        if type(count) is not int or count < 1:
+            raise InputError(f"count of forks must be a whole number of at least 1; got {count!r}")
+        saved = await self.save(way)
+        try:
+            guests = await open_all(count, saved.open)
+        finally:
+            await saved.remove()
+        return [Computer(guest, saved.way, self._of_computers(), saved.begun_from) for guest in guests]
+
+    async def save(self, way: str = "") -> Saved:
+        """This moment, for `Computers.open_saved`, also when this computer has ended. `way` and errors as of `fork`."""
+        if way and way not in FORKS:
+            raise InputError(f"way of a fork must be one of {', '.join(FORKS)}; got {way!r}")
+        computers = self._of_computers()
+        if not way:
+            way = computers.forks if (await self.machine.client.call("running"))[0]["programs"] else "files"
+        record = computers.forks == "replay"
+        return await save(computers.isolation(), self.guest, way, self._begun_from, record=record)
+
+    async def suspend(self) -> str:
+        """Until `resume` it takes no processor, and where programs can be copied live no memory: "disk", else "paused".
+
+        Calls are refused meanwhile on "disk", and wait when "paused". Raises SandboxFailure.
+        """
+        if self._of_computers().forks == "live":
+            await self.guest.suspend(f"suspended {self.container.id}")
+            return "disk"
+        await self.container.pause()
+        return "paused"
+
+    async def resume(self) -> None:
+        """Twice is once. Raises SandboxFailure."""
+        if self._of_computers().forks == "live":
+            await self.guest.resume()
+        else:
+            await self.container.resume()
+
+    def _of_computers(self) -> Computers:
+        assert self._computers is not None, "made by Computers.open or fork"
+        return self._computers
+
     async def close(self) -> None:
         """Twice is once."""
         await self.guest.__aexit__()
@@ -67,14 +122,29 @@ class Computer:
 class Computers:
     """An async context manager over one kind of isolation; computers that were not closed end with it."""
 
-    def __init__(self, isolation: str = "auto") -> None:
-        """`isolation`: a kind of `open_isolation`; auto is the first that works here."""
-        self._kind = isolation
+    def __init__(self, isolation: str = "auto", forks: str = "auto") -> None:
+        """`isolation`: a kind of `open_isolation`; auto is the first that works here.
+
+        `forks`: how computers with programs are forked, one of FORKS; auto is live where that works, else replay, for
+        which all that is called in them is recorded. Raises InputError for another.
+        """
+        if forks != "auto" and forks not in FORKS:
+            raise InputError(f"forks must be auto, {', '.join(FORKS)}; got {forks!r}")
+        self._kind, self.forks, self.why_not_live = isolation, forks, ""
         self._isolation: Isolation | None = None
 
     async def __aenter__(self) -> Self:
-        """Raises InputError where no kind of isolation works."""
-        self._isolation = await open_isolation(_shared_folder(), self._kind)
+        """`forks` is then the way, and `why_not_live` says why another than live was taken.
+
+        Raises InputError where no kind of isolation works, or `forks` is live and that does not.
+        """
+        self._isolation = isolation = await open_isolation(_shared_folder(), self._kind)
+        if self.forks in ("auto", "live"):
+            self.why_not_live = await isolation.why_not_live()
+            if self.forks == "live" and self.why_not_live:
+                await self.__aexit__()
+                raise InputError(f"forks must be one of {', '.join(FORKS)} that works; got live: {self.why_not_live}")
+            self.forks = "replay" if self.why_not_live else "live"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -84,11 +154,19 @@ class Computers:
 
     async def open(self, spec: ContainerSpec | None = None) -> Computer:
         """A computer whose guest answers. Raises SandboxFailure."""
+        recording = Recording() if self.forks == "replay" else None
+        guest = ContainedGuest(self.isolation(), spec or ContainerSpec(), recording=recording)
+        await guest.__aenter__()
+        return Computer(guest, "new", self)
+
+    async def open_saved(self, saved: Saved) -> Computer:
+        """A computer that goes on from a moment of another. Raises SandboxFailure."""
+        return Computer(await saved.open(), saved.way, self, saved.begun_from)
+
+    def isolation(self) -> Isolation:
         if self._isolation is None:
             raise RuntimeError("computers must be entered before one is opened")
-        guest = ContainedGuest(self._isolation, spec or ContainerSpec())
-        await guest.__aenter__()
-        return Computer(guest)
+        return self._isolation
 
 
 def _shared_folder() -> Path:

@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import os
 import secrets
 import shutil
+import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Self
 
+from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
-from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.recording import Recording
+from tars_jax.sandbox.computer.spec import HOME, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
 GUEST, INSIDE = Path(__file__).with_name("guest"), "/opt/tars_jax/guest"
-_LISTEN_S = 30.0
+OLDEST = (3, 11)  # Python that runs the guest
+_FOLDERS = "/usr/bin:/usr/local/bin"  # that a container shows
+_TOKEN = "TARS_GUEST_TOKEN"
+
+
+@functools.cache
+def guest_python() -> tuple[str, dict[str, Path]]:
+    """The Python that runs guests, and what a container must show for it: the system's, or this process's own where the
+    system has none, or one that is too old.
+    """
+    for name in ("python3", *(f"python3.{minor}" for minor in range(19, OLDEST[1] - 1, -1))):
+        if python := shutil.which(name, path=_FOLDERS):
+            command = [python, "-I", "-S", "-c", f"import sys; sys.exit(sys.version_info < {OLDEST})"]
+            if subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).returncode == 0:
+                return python, {}
+    return os.path.realpath(sys.executable), {sys.base_prefix: Path(sys.base_prefix)}
 
 
 class ContainedGuest:
@@ -27,47 +45,88 @@ class ContainedGuest:
     container: Container
     machine: GuestMachine
 
-    def __init__(self, isolation: Isolation, spec: ContainerSpec, snapshot: Snapshot | None = None) -> None:
-        """The guest runs on the system's Python, or on this one, which the container then shows, too."""
-        python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
-        binds = {**spec.binds, INSIDE: GUEST}
-        if python is None:
-            python = os.path.realpath(sys.executable)
-            binds[sys.base_prefix] = Path(sys.base_prefix)
-        self._token = secrets.token_hex(16)
-        environment = {**spec.environment, "TARS_GUEST_TOKEN": self._token}
-        self._spec = dataclasses.replace(spec, binds=binds, environment=environment)
-        self._isolation, self._python, self._snapshot = isolation, python, snapshot
+    def __init__(
+        self, isolation: Isolation, spec: ContainerSpec, snapshot: Snapshot | None = None, *,
+        checkpoint: Checkpoint | None = None, token: str = "", recording: Recording | None = None,
+    ) -> None:  # fmt: skip
+        """A new guest, on the files of `snapshot`; or with `checkpoint` and its `token` one that goes on from there.
+
+        `recording` takes what is called from now on.
+        """
+        self._python, binds = guest_python()
+        self.token = token or secrets.token_hex(16)
+        environment = {**spec.environment, _TOKEN: self.token}
+        self.spec = spec
+        self._inner = dataclasses.replace(
+            spec, binds={**spec.binds, INSIDE: GUEST, **binds}, environment=environment
+        )  # fmt: skip
+        self._isolation, self._snapshot, self._checkpoint = isolation, snapshot, checkpoint
+        self._recording = recording
+        self._suspended: Checkpoint | None = None
 
     async def __aenter__(self) -> Self:
         """Raises SandboxFailure when the container does not start or its guest does not answer."""
-        folder = "/run/agent"
-        command = [self._python, "-I", "-S", INSIDE, f"{folder}/guest", "home=/home/agent"]
-        self.container = container = await self._isolation.launch(self._spec, command, self._snapshot)
-        client = GuestClient(lambda: container.connect(f"{folder}/guest"), self._token, container.pid)
-        self.machine = GuestMachine(client, container)
+        self.container = container = await self._begun()
+        client = GuestClient(container.dial, self.token, self._pid(container))
+        client.recording = self._recording
+        self.machine = GuestMachine(client, self)
         try:
-            await self._until_it_listens()
             await self.machine.__aenter__()
+        except SandboxFailure as failure:
+            try:
+                said = container.read(f"{container.run_folder}/log").decode(errors="replace").strip()[-1000:]
+            except OSError:
+                said = ""
+            await container.close()
+            raise SandboxFailure(failure.kind, f"{failure}{said and f' ({said})'}") from failure
         except BaseException:
             await container.close()
             raise
         return self
 
-    async def _until_it_listens(self) -> None:
-        until = time.monotonic() + _LISTEN_S
-        while time.monotonic() < until:
-            try:
-                (await self.container.connect(f"{self.container.run_folder}/guest")).close()
-                return
-            except OSError:
-                if await self.container.wait(0.002) is not None:
-                    break
-        said = self.container.read(f"{self.container.run_folder}/log").decode(errors="replace")
-        raise SandboxFailure("guest", f"it does not listen in its container: {said.strip()[-1000:]}")
+    async def _begun(self) -> Container:
+        if self._checkpoint is not None:
+            return await self._isolation.restore(self._inner, self._checkpoint)
+        command = [self._python, "-I", "-S", INSIDE, f"fd:{self._isolation.listener}", f"home={HOME}"]
+        return await self._isolation.launch(self._inner, command, self._snapshot, listen=True)
+
+    def _pid(self, container: Container) -> int | None:
+        """Whom a connection must lead to, where the socket lies inside."""
+        return container.pid if self._isolation.name == "namespaces" else None
+
+    def host_path(self, path: str) -> Path:
+        return self.container.host_path(path)
+
+    async def checkpoint(self, name: str) -> Checkpoint:
+        """Of files and processes; calls wait meanwhile. Raises SandboxFailure."""
+        async with self.machine.client.apart():
+            return await self.container.checkpoint(name)
+
+    async def suspend(self, name: str) -> None:
+        """Ends the container until `resume`. Raises SandboxFailure, and the computer goes on where it could not."""
+        client = self.machine.client
+        async with client.apart():
+            self._suspended = await self.container.suspend(name)
+            client.why_away = "the computer is suspended"
+
+    async def resume(self) -> None:
+        """Twice is once. Raises SandboxFailure; the computer is then gone."""
+        suspended, self._suspended = self._suspended, None
+        if suspended is None:
+            return
+        client = self.machine.client
+        try:
+            self.container = container = await self._isolation.restore(self._inner, suspended)
+        finally:
+            client.why_away = ""
+            await self._isolation.remove_checkpoint(suspended)
+        client.move(container.dial, self._pid(container))
+        await client.call("hello")
 
     async def __aexit__(self, *_: object) -> None:
         try:
             await asyncio.shield(self.machine.__aexit__())
         finally:
+            if self._suspended is not None:
+                await asyncio.shield(self._isolation.remove_checkpoint(self._suspended))
             await asyncio.shield(self.container.close())

@@ -6,9 +6,12 @@ import dataclasses
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tars_jax.sandbox.computer.spec import ContainerSpec
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.computer.checkpoints import Checkpoint
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +62,12 @@ class Container(Protocol):
         """A connection to a unix socket of the inside, non-blocking. Raises OSError."""
         ...
 
+    async def dial(self) -> socket.socket:
+        """A connection to the socket that the first process was given, which no program inside can remove. Raises
+        OSError.
+        """
+        ...
+
     async def wait(self, timeout_s: float | None = None) -> int | None:
         """The exit status of the first process, minus the signal's number if one ended it; None after `timeout_s`."""
         ...
@@ -77,6 +86,14 @@ class Container(Protocol):
         """A copy of the files as they are now; processes stop for that long. Raises SandboxFailure."""
         ...
 
+    async def checkpoint(self, name: str) -> Checkpoint:
+        """Its files and processes as they are now. Raises SandboxFailure where `Isolation.why_not_live` says why."""
+        ...
+
+    async def suspend(self, name: str) -> Checkpoint:
+        """As `checkpoint`; the container ends, its disk goes with the checkpoint, which can be restored once."""
+        ...
+
     async def close(self) -> None:
         """Ends all processes, whatever they do about it, and removes what the container had. Twice is once."""
         ...
@@ -86,10 +103,14 @@ class Isolation(Protocol):
     """A kind of isolation, started. Nothing of it is left after `close`, nor after a kill of this process."""
 
     name: str
+    listener: int  # the descriptor that a first process finds its listening socket at
 
-    async def launch(self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None) -> Container:
+    async def launch(
+        self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False
+    ) -> Container:  # fmt: skip
         """A container that runs a program, with the files of a snapshot if one is given.
 
+        `listen`: the program inherits a listening socket, which `Container.dial` connects to.
         Raises InputError when the program does not start, SandboxFailure("container") when the container does not.
         """
         ...
@@ -97,5 +118,15 @@ class Isolation(Protocol):
     async def remove_snapshot(self, snapshot: Snapshot) -> None:
         """Containers that were launched from it live on."""
         ...
+
+    async def why_not_live(self) -> str:
+        """Why live processes cannot be copied here; empty where they can."""
+        ...
+
+    async def restore(self, spec: ContainerSpec, checkpoint: Checkpoint) -> Container:
+        """A container that goes on from a checkpoint of one that was launched with `listen`. Raises as `launch`."""
+        ...
+
+    async def remove_checkpoint(self, checkpoint: Checkpoint) -> None: ...
 
     async def close(self) -> None: ...

@@ -146,6 +146,12 @@ class ControlGroup:
                     return version, folder
         return None
 
+    def freezer_folder(self) -> Path:
+        """Raises OSError where nothing here freezes."""
+        if (freezer := self._freezer()) is None:
+            raise OSError("no control group of this machine can stop processes")
+        return freezer[1]
+
     def freeze(self, frozen: bool) -> None:
         """Stops all processes at once, or lets them go on. Raises OSError, TimeoutError after some seconds."""
         version, folder = self._freezer() or (0, Path())

@@ -6,21 +6,23 @@ import asyncio
 import contextlib
 import dataclasses
 import itertools
-import os
 import signal
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest import frames
+from tars_jax.sandbox.computer.inside import connect_to as connect_to
+from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.failures import SandboxFailure
 
 CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
 CONNECT_TIMEOUT_S = 20.0
 LONGEST_LINE = 1 << 16  # bytes
+APART_S = 60.0  # that calls may take until the guest is apart
 POLL_S = 30.0  # the guest is asked again, so that one that is gone is noticed
 
 Connect = Callable[[], Awaitable[socket.socket]]
@@ -64,6 +66,11 @@ class GuestClient:
         its place, because a program inside has moved the socket away, is refused.
         """
         self._connect_socket, self._token, self._pid = connect, token, pid
+        self.recording: Recording | None = None  # of what is called; None: nobody wants one
+        self.why_away = ""  # why no call can be made for now, where that is so
+        self._calling = 0  # calls that are on their way
+        self._changed = asyncio.Condition()
+        self._apart = asyncio.Lock()
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
@@ -77,18 +84,68 @@ class GuestClient:
 
         Raises GuestError for what cannot be, SandboxFailure where the guest is gone or does not answer.
         """
+        if self.why_away:
+            raise GuestError("input", f"{call} must wait: {self.why_away}")
         number = next(self._ids)
         try:
             frame = frames.pack({**arguments, "id": number, "call": call}, data)
         except (frames.FrameError, TypeError, ValueError) as error:
             raise GuestError("input", f"arguments of {call} must be JSON of an ordinary size; got {error}") from error
+        async with self._on_its_way():
+            recorded = self.recording.begun(call, arguments, data) if self.recording else -1
+            try:
+                async with asyncio.timeout(patience_s):
+                    answer = await self._ask(number, frame)
+            except TimeoutError as error:
+                raise SandboxFailure("timeout", f"the guest did not answer {call} in {patience_s:g} s") from error
+            except OSError as error:
+                raise SandboxFailure("guest", f"the guest is gone: {error or type(error).__name__}") from error
+            except GuestError as error:
+                if self.recording:
+                    self.recording.ended(recorded, error.code, b"")
+                raise
+            if self.recording:
+                self.recording.ended(recorded, *answer)
+            return answer
+
+    @contextlib.asynccontextmanager
+    async def _on_its_way(self) -> AsyncIterator[None]:
+        async with self._apart:
+            self._calling += 1
         try:
-            async with asyncio.timeout(patience_s):
-                return await self._ask(number, frame)
-        except TimeoutError as error:
-            raise SandboxFailure("timeout", f"the guest did not answer {call} in {patience_s:g} s") from error
-        except OSError as error:
-            raise SandboxFailure("guest", f"the guest is gone: {error or type(error).__name__}") from error
+            yield
+        finally:
+            self._calling -= 1
+            async with self._changed:
+                self._changed.notify_all()
+
+    @contextlib.asynccontextmanager
+    async def apart(self) -> AsyncIterator[None]:
+        """Within the block nothing connects host and guest: calls that are on their way have ended, new ones wait.
+
+        Raises SandboxFailure where a stream is open (a kernel, a port), or calls take too long.
+        """
+        async with self._apart:
+            try:
+                async with asyncio.timeout(APART_S), self._changed:
+                    await self._changed.wait_for(lambda: not self._calling)
+                async with asyncio.timeout(CALL_TIMEOUT_S):
+                    left, _ = await self._ask(0, frames.pack({"id": 0, "call": "leave"}))
+                    if self._reading is not None:
+                        await asyncio.wait([self._reading])
+            except TimeoutError as error:
+                raise SandboxFailure("timeout", "the calls of a session did not end, which a copy waits for") from error
+            except OSError as error:
+                raise SandboxFailure("guest", f"the guest is gone: {error or type(error).__name__}") from error
+            if left["connections"]:
+                raise SandboxFailure(
+                    "container", f"a session with open streams cannot be copied live; got {left['connections']}"
+                )
+            yield
+
+    def move(self, connect: Connect, pid: int | None) -> None:
+        """The guest is to be found elsewhere from now on, with all that it knew."""
+        self._connect_socket, self._pid = connect, pid
 
     async def _ask(self, number: int, frame: bytes) -> tuple[dict[str, Any], bytes]:
         async with self._turn:
@@ -151,8 +208,10 @@ class GuestClient:
 
         Close its writer after use. Raises as `call`.
         """
+        if self.recording:
+            self.recording.whole = False  # what goes through a stream is not seen here
         try:
-            async with asyncio.timeout(CALL_TIMEOUT_S):
+            async with self._on_its_way(), asyncio.timeout(CALL_TIMEOUT_S):
                 reader, writer = await self._open(longest_line)
                 try:
                     return await _exchange(reader, writer, {**arguments, "id": 1, "call": call}), (reader, writer)
@@ -259,21 +318,6 @@ class GuestMachine:
             "pipe", longest_line=longest_line, argv=list(argv), env=dict(env or {}), cwd=cwd
         )
         return started["process"], streams
-
-
-async def connect_to(path: Path) -> socket.socket:
-    """A connection to a unix socket, however long its path is. Raises OSError."""
-    peer = socket.socket(socket.AF_UNIX)
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        peer.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(peer, f"/proc/self/fd/{folder}/{path.name}")
-    except BaseException:
-        peer.close()
-        raise
-    finally:
-        os.close(folder)
-    return peer
 
 
 def peer_of(peer: socket.socket) -> int:

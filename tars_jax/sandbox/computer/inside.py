@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 import stat
+from pathlib import Path
 
 from tars_jax.sandbox.computer.launcher.syscalls import open_inside
 
@@ -38,3 +39,18 @@ async def connect(root: int, path: str) -> socket.socket:
     finally:
         os.close(descriptor)
     return connection
+
+
+async def connect_to(path: Path) -> socket.socket:
+    """A connection to a unix socket, however long its path is. Raises OSError."""
+    peer = socket.socket(socket.AF_UNIX)
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        peer.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(peer, f"/proc/self/fd/{folder}/{path.name}")
+    except BaseException:
+        peer.close()
+        raise
+    finally:
+        os.close(folder)
+    return peer

@@ -32,7 +32,7 @@ class Events:
     def __post_init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[int] = loop.create_future()  # the first process, as this machine counts
-        self.started: asyncio.Future[int] = loop.create_future()
+        self.started: asyncio.Future[int] = loop.create_future()  # the first process, of one that was restored
         self.exited: asyncio.Future[int] = loop.create_future()  # its status
 
 
@@ -120,7 +120,7 @@ class LauncherProcess:
                 events.disk = event["disk"]
                 events.ready.set_result(event["pid"])
             case "started":
-                events.started.set_result(0)
+                events.started.set_result(event.get("pid", 0))
             case "failed":
                 for future in (events.ready, events.started):
                     _refuse(future, NotStarted(event["message"]))

@@ -18,7 +18,9 @@ GUEST = Path(__file__).with_name("guest")
 
 
 class LocalGuest:
-    """Use as an async context manager: `machine` is then ready. Its end is that of all that it started."""
+    """Use as an async context manager: `machine` is then ready. Its end is that of all that it started, and comes with
+    that of the thread that entered it, however that ends.
+    """
 
     def __init__(self, home: Path, socket: Path, *, python: str = sys.executable, settings: Sequence[str] = ()) -> None:
         """`home`: the folder that programs begin in. `socket`: a path for the guest's, where nothing is.
@@ -27,7 +29,7 @@ class LocalGuest:
         """
         self.home, self.socket = home, socket
         self._command = [python, "-I", "-S", str(GUEST)]
-        self._settings = [f"home={home}", "subreaper=1", *settings]
+        self._settings = [f"home={home}", "subreaper=1", f"owner={os.getpid()}", *settings]
         self._token = secrets.token_hex(16)
 
     async def __aenter__(self) -> Self:

@@ -70,9 +70,14 @@ class EquippedComputer:
     toolbox: Toolbox
 
     @classmethod
-    async def open(cls, computers: Computers, spec: ComputerSpec) -> EquippedComputer:
-        """Raises InputError for a part whose programs are not installed, SandboxFailure."""
-        computer = await computers.open(spec.room)
+    async def open(
+        cls, computers: Computers, spec: ComputerSpec, computer: Computer | None = None
+    ) -> EquippedComputer:  # fmt: skip
+        """`computer`: one that is open and has the room; it ends with what is returned.
+
+        Raises InputError for a part whose programs are not installed, SandboxFailure.
+        """
+        computer = computer or await computers.open(spec.room)
         desktop = None
         try:
             if "desktop" in spec.parts:

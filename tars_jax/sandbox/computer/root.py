@@ -28,7 +28,8 @@ _LARGEST = 4 << 20  # bytes of a file of /etc that is copied
 _FOLDERS = {
     "dev": 0o755, "etc": 0o755, "home": 0o755, "mnt": 0o755, "opt": 0o755, "proc": 0o555, "root": 0o755, "run": 0o755,
     "srv": 0o755, "sys": 0o555, "tmp": 0o1777, "var": 0o755, "var/cache": 0o755, "var/lib": 0o755, "var/log": 0o755,
-    "var/tmp": 0o1777, "run/agent": 0o755, "home/agent": 0o755, "tmp/.X11-unix": 0o1777, "tmp/.ICE-unix": 0o1777,
+    "var/tmp": 0o1777, "run/agent": 0o755, "run/guest": 0o700, "home/agent": 0o755,
+    "tmp/.X11-unix": 0o1777, "tmp/.ICE-unix": 0o1777,
 }  # fmt: skip
 _WRITTEN = {
     "etc/passwd": f"root:x:0:0:root:/root:/bin/sh\n{USER}:x:{USER_ID}:{USER_ID}:{USER}:{HOME}:/bin/bash\n"

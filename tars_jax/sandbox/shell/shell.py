@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import dataclasses
 import secrets
 import signal
@@ -67,6 +68,14 @@ class Shell:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def copied(self, machine: GuestMachine) -> Shell:
+        """The same shell in a copy of its computer that has its programs: the two go on by themselves."""
+        other = copy.copy(self)
+        other._machine, other._lock = machine, asyncio.Lock()
+        if self._terminal is not None:
+            other._known, other._ends = set(self._known), copy.deepcopy(self._ends)
+        return other
 
     @property
     def running(self) -> bool:

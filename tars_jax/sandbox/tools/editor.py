@@ -23,6 +23,12 @@ class Editor:
         self._files = files
         self._undo: dict[str, list[str | None]] = {}  # texts before each change; None: there was no file
 
+    def copied(self, files: Files) -> Editor:
+        """With all that can be taken back, on a copy of the files."""
+        other = Editor(files)
+        other._undo = {path: list(texts) for path, texts in self._undo.items()}
+        return other
+
     async def view(self, path: str, view_range: list[int] | None = None, longest: int = LONGEST_VIEW) -> str:
         """A file with the numbers of its lines, or the two upper levels of a folder."""
         if (await self._files.stat(path)).kind == "folder":

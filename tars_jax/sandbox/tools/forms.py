@@ -117,16 +117,25 @@ class Toolbox:
         self.functions = tuple(FUNCTIONS[name] for name in names)
         self._pages, self._longest_view, self._bash_timeout_s = pages, longest_view, bash_timeout_s
         self._shells = {name: Shell(machine, env=env) for name in names if name in ("execute_bash", "bash")}
-        self._kernel = kernel or Kernel(machine)
-        editor = Editor(Files(machine, root))  # one, so that each form sees the other's changes
+        self._kernel, self._root = kernel or Kernel(machine), root
+        self._editor = Editor(Files(machine, root))  # one, so that each form sees the other's changes
         self._calls: dict[str, Callable[[Mapping[str, Any]], Awaitable[Answer]]] = {
             "execute_bash": self._execute_bash, "bash": self._bash, "JupyterCI": self._jupyter,
             "Search": self._search, "LinkReader": self._read_link,
-            "str_replace_editor": lambda given: self._edit(editor, FUNCTIONS["str_replace_editor"], given),
-            "str_replace_based_edit_tool": lambda given: self._edit(
-                editor, FUNCTIONS["str_replace_based_edit_tool"], given
-            ),
+            "str_replace_editor": lambda given: self._edit(FUNCTIONS["str_replace_editor"], given),
+            "str_replace_based_edit_tool": lambda given: self._edit(FUNCTIONS["str_replace_based_edit_tool"], given),
         }  # fmt: skip
+
+    def copied(self, machine: GuestMachine) -> Toolbox:
+        """The same functions in a copy of the computer that has its programs; a kernel begins anew there."""
+        names = [function.name for function in self.functions]
+        other = Toolbox(
+            machine, names, root=self._root, pages=self._pages, longest_view=self._longest_view,
+            bash_timeout_s=self._bash_timeout_s,
+        )  # fmt: skip
+        other._shells = {name: shell.copied(machine) for name, shell in self._shells.items()}
+        other._editor = self._editor.copied(Files(machine, self._root))
+        return other
 
     async def __aenter__(self) -> Toolbox:
         return self
@@ -208,8 +217,8 @@ class Toolbox:
             )
         return Answer(cut(f"{page[0]}\n\n{page[1]}", LIMIT))
 
-    async def _edit(self, editor: Editor, function: Function, given: Mapping[str, Any]) -> Answer:
-        properties = function.parameters["properties"]
+    async def _edit(self, function: Function, given: Mapping[str, Any]) -> Answer:
+        editor, properties = self._editor, function.parameters["properties"]
         arguments = Arguments(given, list(properties))
         command = arguments.one_of("command", properties["command"]["enum"])
         path = arguments.text("path")

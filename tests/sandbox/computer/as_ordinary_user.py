@@ -11,7 +11,10 @@ import time
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.contained_guest import ContainedGuest
+from tars_jax.sandbox.computer.forks import save
 from tars_jax.sandbox.computer.isolation import open_isolation
+from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 
 
@@ -58,6 +61,16 @@ async def live(folder: Path, stays: bool) -> None:
     fork = await isolation.launch(ContainerSpec(), ["/bin/cat", "a", "c"], snapshot)
     assert await fork.wait(20) == 0
     assert fork.read("/run/agent/log") == b"one\n" + before
+    async with ContainedGuest(isolation, ContainerSpec(), recording=Recording()) as guest:
+        look = "ls -A /run /run/agent; echo on > ~/own; exec 2>&1; rm -r /run/agent"
+        ran = await guest.machine.run(["sh", "-c", look])
+        assert b"socket" not in ran.stdout and b"guest" not in ran.stdout, ran
+        await guest.machine.client.close()
+        assert "root alone" in await isolation.why_not_live()
+        saved = await save(isolation, guest, "replay", None, record=True)
+        fork = await saved.open()
+        assert (await fork.machine.run(["cat", "own"])).stdout == b"on\n"
+        await fork.__aexit__()
     print(parent.pid, flush=True)
     if stays:
         await asyncio.sleep(600)

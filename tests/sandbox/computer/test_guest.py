@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -225,6 +226,29 @@ def test_a_guest_that_is_killed_or_stopped_is_a_failure_of_the_sandbox(tmp_path:
             os.killpg(child, signal.SIGKILL)
 
     with_guest(tmp_path, work)
+
+
+def test_a_guest_ends_with_its_owner_that_is_killed(tmp_path: Path) -> None:
+    script = """
+import asyncio, sys
+from pathlib import Path
+from tars_jax.sandbox.computer.local_guest import LocalGuest
+
+async def live():
+    async with LocalGuest(Path(sys.argv[1]), Path(sys.argv[1], "s")) as guest:
+        print(guest.process.pid, await guest.machine.start(["sleep", "600"]), flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(live())
+"""
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        guest, program = (int(word) for word in owner.stdout.readline().split())
+        owner.kill()
+    until = time.monotonic() + 10
+    while Path(f"/proc/{guest}").exists() or Path(f"/proc/{program}").exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_a_program_that_listens_in_the_guest_s_place_is_refused(tmp_path: Path) -> None:

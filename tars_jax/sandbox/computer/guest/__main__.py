@@ -1,6 +1,6 @@
 """Starts the guest from its folder, without the package around it:
 
-    python3 -I -S FOLDER SOCKET [user=UID:GID] [home=PATH] [subreaper=1]
+    python3 -I -S FOLDER SOCKET [user=UID:GID] [home=PATH] [subreaper=1] [owner=PID]
 
 SOCKET is the path of a unix socket to be made, which only the guest's own user can reach; or fd:N, a listening one
 that was inherited, which has no path inside. Where programs inside run as the guest's user and SOCKET is a path, the
@@ -8,6 +8,7 @@ variable TARS_GUEST_TOKEN holds what a connection must say first; no program inh
 
   user       whom programs and file calls run as; without it, the guest's own user
   home       the folder that programs start in; without it, HOME
+  owner      the process that started the guest, which ends with it
   subreaper  1: adopt orphans without being the first process of a container
 """
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import signal
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TOKEN = "TARS_GUEST_TOKEN"
 
@@ -73,6 +75,13 @@ def guard(*, subreaper: bool) -> None:
     LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     if subreaper:
         LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with(owner: int) -> None:
+    """The guest gets SIGTERM when the process that started it ends, however that comes."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != owner:  # it has ended already
+        sys.exit(0)
 
 
 def identity(user: str, home: str) -> Identity:

@@ -13,7 +13,7 @@ from typing import Any
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.guest.calls import Call, CallError
 from tars_jax.sandbox.computer.guest.files import Files
-from tars_jax.sandbox.computer.guest.identity import TOKEN, Identity, Sacrifice, guard, identity
+from tars_jax.sandbox.computer.guest.identity import TOKEN, Identity, Sacrifice, end_with, guard, identity
 from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
 from tars_jax.sandbox.computer.guest.processes import Processes
 from tars_jax.sandbox.computer.guest.streams import Streams
@@ -30,6 +30,7 @@ CHUNK = 1 << 18
 class Connection:
     def __init__(self, server: Server, peer: socket.socket, *, is_known: bool) -> None:
         self._server, self._peer, self._is_known = server, peer, is_known
+        self._leaving = False
         self._frames = frames.Frames()
         self._unsent = bytearray()
         self._pending: list[tuple[bytes, bytes]] = []  # frames whose turn has not come
@@ -125,12 +126,21 @@ class Connection:
             pass
         except OSError:
             self.close()
+        if self._leaving and not self._unsent:
+            self.close()
+
+    def leave(self, call: Call) -> None:
+        """Answers how many other connections there are, and is closed."""
+        call.check_read()
+        self._leaving = True
+        call.answer({"connections": len(self._server.open) - 1 + self._server.streams})
 
     def take(self) -> tuple[socket.socket, bytes]:
         """The connection becomes a stream: its socket, and what it said behind its last call."""
         if self._closed:
             raise ConnectionError
         self._is_stream = True
+        self._server.open.discard(self)
         self._server.loop.watch(self._peer.fileno(), 0, self._ready)
         self._peer.setblocking(True)  # the answer goes out first; it is short
         with contextlib.suppress(OSError):
@@ -146,6 +156,7 @@ class Connection:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
+            self._server.open.discard(self)
             self._server.loop.watch(self._peer.fileno(), 0, self._ready)
             self._peer.close()
             self._pending.clear()
@@ -168,6 +179,7 @@ class Server:
         }  # fmt: skip
         self._stream_calls = {"connect": self._streams.call_connect, "pipe": self._streams.call_pipe}
         self._strangers: list[Connection] = []  # the last connections, with and without a token
+        self.open: set[Connection] = set()  # but those that have become streams
         listener.setblocking(False)
         self.loop.watch(listener.fileno(), READ, self._accept)
 
@@ -177,10 +189,15 @@ class Server:
         except OSError:  # it has gone again, or there are too many
             return
         connection = Connection(self, peer, is_known=not self.token)
+        self.open.add(connection)
         if self.token:
             self._strangers.append(connection)
             if len(self._strangers) > MOST_STRANGERS:
                 self._strangers.pop(0).close_stranger()
+
+    @property
+    def streams(self) -> int:
+        return self._streams.open
 
     def serve(self, connection: Connection, call: Call) -> None:
         try:
@@ -188,7 +205,9 @@ class Server:
                 raise CallError("input", f"call must be text; got {call.name!r:.80}")
             if not connection.may(call):
                 return
-            if call.name in self._stream_calls:
+            if call.name == "leave":
+                connection.leave(call)
+            elif call.name in self._stream_calls:
                 self._stream_calls[call.name](call, connection.take)
             elif call.name in self._calls:
                 self._calls[call.name](call)
@@ -247,6 +266,8 @@ def main(arguments: list[str]) -> int:
         print("guest: SOCKET must be given: a path, or fd:N", file=sys.stderr)
         return 2
     settings = dict(argument.split("=", 1) for argument in arguments[1:])
+    if "owner" in settings:
+        end_with(int(settings["owner"]))
     sacrifice = Sacrifice()  # before `guard`, which closes /proc to us as to others
     guard(subreaper="subreaper" in settings)
     listener = listen(arguments[0])

@@ -50,8 +50,10 @@ class Half:
 class Stream:
     """Both directions, until both have ended or one side is broken."""
 
-    def __init__(self, loop: Loop, host: socket.socket, inside: socket.socket, first: bytes) -> None:
-        self._loop, self._sockets = loop, (host, inside)
+    def __init__(
+        self, loop: Loop, host: socket.socket, inside: socket.socket, first: bytes, ended: Callable[[], None]
+    ) -> None:  # fmt: skip
+        self._loop, self._sockets, self._ended = loop, (host, inside), ended
         for each in self._sockets:
             each.setblocking(False)
         self._halves = (Half(host, inside, first), Half(inside, host))
@@ -71,6 +73,7 @@ class Stream:
             for each in self._sockets:
                 self._loop.watch(each.fileno(), 0, lambda _: None)
                 each.close()
+            self._ended()
             return
         for each in self._sockets:
             wanted = 0
@@ -89,6 +92,7 @@ class Streams:
 
     def __init__(self, processes: Processes, loop: Loop) -> None:
         self._processes, self._loop = processes, loop
+        self.open = 0
 
     def call_connect(self, call: Call, take: Callable[[], tuple[socket.socket, bytes]]) -> None:
         """To a port of the inside, or the path of a socket there. After the answer the connection is the stream."""
@@ -134,7 +138,11 @@ class Streams:
         except ConnectionError:  # it has gone meanwhile
             inside.close()
             return
-        Stream(self._loop, host, inside, first)
+        self.open += 1
+        Stream(self._loop, host, inside, first, self._ended)
+
+    def _ended(self) -> None:
+        self.open -= 1
 
 
 def _reach(path: str, port: int) -> socket.socket:

@@ -3,7 +3,9 @@
     python -I -S __main__.py RUN_FOLDER       (standard input: a pipe that only the owner holds open)
 
 Reads requests, a JSON object a line: a container's plan (namespaces.py writes it), {"go": ID}, {"kill": ID},
-{"forget": ID} for one whose owner has removed what it had. Writes events, such as {"event": "started", "id": ID}:
+{"forget": ID} for one whose owner has removed what it had. A plan with "criu" is a run of CRIU (criu.py); one that
+restores is told as "started", with "pid", when the container's processes are back.
+Writes events, such as {"event": "started", "id": ID}:
 "ready" with "pid" when all is there but the program, which waits for "go" ("disk" is that process's descriptor of the
 mounted disk); "started"; "failed" with "message"; "exited" with "status".
 A process that stays saves each container the start of a Python.
@@ -28,7 +30,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[4]))  # -I leaves nothing of ours on the path
 
 from tars_jax.sandbox.computer.launcher import syscalls
-from tars_jax.sandbox.computer.launcher.filesystem import enter_root
+from tars_jax.sandbox.computer.launcher.criu import become_criu
+from tars_jax.sandbox.computer.launcher.filesystem import enter_root, listen_inside
 from tars_jax.sandbox.computer.launcher.privileges import drop_privileges, set_resource_limits
 
 NAMESPACES = (
@@ -49,16 +52,18 @@ def become(plan: dict[str, Any], report: int, permission: int) -> None:
     syscalls.set_loopback_up()
     set_resource_limits(plan["rlimits"])
     os.umask(0o022)
+    listener = listen_inside(plan["listen"]) if plan["listen"] else None
     drop_privileges(plan["user"])
     os.write(report, READY + str(disk).encode())
     if os.read(permission, 1) == b"":  # the launcher died before its death was to be this process's
         os._exit(1)
     log = os.open(plan["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     null = os.open("/dev/null", os.O_RDONLY)
-    for number, descriptor in enumerate((null, log, log)):
+    kept = [null, log, log, *([listener.fileno()] if listener else [])]
+    kept = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in kept]  # out of the way of what comes next
+    for number, descriptor in enumerate(kept):
         os.dup2(descriptor, number)
-    os.set_inheritable(report, False)
-    os.closerange(3, report)
+    os.closerange(len(kept), report)
     os.closerange(report + 1, 1 << 16)
     for number in range(1, signal.NSIG):
         with contextlib.suppress(OSError, ValueError):
@@ -81,8 +86,9 @@ def become_command(plan: dict[str, Any], report: int, permission: int) -> None:
     for path, flags in ((plan["log"], os.O_APPEND), (plan["log"], os.O_APPEND), (plan["status"], 0)):
         kept.append(os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600))
     kept += [os.open(plan["filter"], os.O_RDONLY), permission]
+    if plan["listen"]:
+        kept.append(listen_inside(plan["listen"]).detach())
     kept = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in kept]  # out of the way of what comes next
-    report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, 100)
     for number, descriptor in enumerate(kept):
         os.dup2(descriptor, number)
     os.closerange(len(kept), report)
@@ -143,6 +149,9 @@ class Launcher:
         if pid == 0:
             try:
                 os.close(give)
+                report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, 200)  # out of the way of what a program inherits
+                if "criu" in plan:
+                    become_criu(plan, report, permission, READY)
                 (become_command if "command" in plan else become)(plan, report, permission)
             except BaseException as error:
                 os.write(report, f"{type(error).__name__}: {error}".encode()[:4000])
@@ -156,6 +165,14 @@ class Launcher:
         self._results[pid] = result
         self._selector.register(result, selectors.EVENT_READ, lambda: self._read_result(pid, plan))
         self._selector.register(watch, selectors.EVENT_READ, lambda: self._collect(watch, pid, plan))
+
+    def _adopt(self, plan: dict[str, Any]) -> None:
+        """The first process of a restored container, which CRIU made this process's child."""
+        pid = int(Path(plan.pop("restored")).read_text())
+        self._running[pid] = plan
+        watch = os.pidfd_open(pid)
+        self._selector.register(watch, selectors.EVENT_READ, lambda: self._collect(watch, pid, plan))
+        say("started", plan, pid=pid)
 
     def _go(self, id: str) -> None:
         if give := self._permissions.pop(id, None):
@@ -174,7 +191,7 @@ class Launcher:
         os.close(result)
         if message:
             say("failed", plan, message=message.decode(errors="replace"), has_process=True)
-        else:  # the program runs, which closed the other end
+        elif "restored" not in plan:  # the program runs, which closed the other end
             say("started", plan)
 
     def _collect(self, watch: int, pid: int, plan: dict[str, Any]) -> None:
@@ -186,7 +203,20 @@ class Launcher:
         del self._running[pid]
         if give := self._permissions.pop(plan["id"], None):
             os.close(give)
+        if status == 0 and "restored" in plan:
+            self._adopt(plan)
+            return
+        while left := self._stray():  # of a restore that failed
+            os.waitpid(left, 0)
         say("exited", plan, status=status)
+
+    def _stray(self) -> int | None:
+        """A child that has ended and is no container's first process."""
+        with contextlib.suppress(ChildProcessError):
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is not None and found.si_pid not in self._running:
+                return found.si_pid
+        return None
 
     def _kill(self, id: str) -> None:
         for pid, plan in self._running.items():

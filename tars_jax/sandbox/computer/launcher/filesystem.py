@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import socket
 import stat
 from typing import Any
 
@@ -44,6 +46,36 @@ def enter_root(plan: dict[str, Any]) -> int:
     return disk
 
 
+def prepare_restore(plan: dict[str, Any]) -> int:
+    """Mounts what the processes of a checkpoint come back to: the root, and apart what CRIU binds into it (criu.py).
+
+    Returns a descriptor of the disk. Runs in a mount namespace of its own, as root. Raises OSError.
+    """
+    folder = plan["folder"]
+    _mount_layers(plan, folder, f"{folder}/root")
+    for name in ("dev", "hidden"):
+        os.makedirs(f"{folder}/{name}")
+    _make_devices(f"{folder}/dev")
+    syscalls.mount("tmpfs", f"{folder}/hidden", "tmpfs", MS_RDONLY, "size=0")
+    return os.open(f"{folder}/disk", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def listen_inside(path: str) -> socket.socket:
+    """A listening socket that only root can reach: its folder is made for it. Runs before the change of user."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with contextlib.suppress(FileNotFoundError):  # of the container whose snapshot this one begins with
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX)
+    folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    if len(path.encode()) > 100:  # addresses of sockets are short; CRIU knows files by the others
+        path = f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+    listener.bind(path)
+    os.chmod(path, 0o600)
+    os.close(folder)
+    listener.listen(64)
+    return listener
+
+
 def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
     disk = f"{folder}/disk"
     if plan["disk"]["kind"] == "image":
@@ -65,7 +97,10 @@ def _mount_layers(plan: dict[str, Any], folder: str, root: str) -> None:
         else:
             lowers.append(layer["folder"])
     paths = f"lowerdir={':'.join(lowers)},upperdir={disk}/upper,workdir={disk}/work"
-    syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths)
+    try:  # with an index, CRIU can tell which file an inotify watch is of
+        syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, f"{paths},index=on,nfs_export=on")
+    except OSError:
+        syscalls.mount("overlay", root, "overlay", MS_NOSUID | MS_NODEV, paths)
 
 
 def _empty(folder: str) -> None:
@@ -111,6 +146,15 @@ def _mount_proc(place: str) -> None:
 
 
 def _mount_dev(place: str, shared_memory_mib: int) -> None:
+    _make_devices(place)
+    terminals = "newinstance,ptmxmode=0666,mode=620,gid=5"
+    syscalls.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals)
+    options = f"size={shared_memory_mib}m,mode=1777"
+    syscalls.mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options)
+    syscalls.mount("", place, "", syscalls.MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NOEXEC | MS_RDONLY)
+
+
+def _make_devices(place: str) -> None:
     syscalls.mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=755,size=64k")
     old_mask = os.umask(0)
     for name, (major, minor) in DEVICES.items():
@@ -124,8 +168,3 @@ def _mount_dev(place: str, shared_memory_mib: int) -> None:
         os.symlink(target, f"{place}/{name}")
     for name in ("pts", "shm"):
         os.mkdir(f"{place}/{name}")
-    terminals = "newinstance,ptmxmode=0666,mode=620,gid=5"
-    syscalls.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals)
-    options = f"size={shared_memory_mib}m,mode=1777"
-    syscalls.mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options)
-    syscalls.mount("", place, "", syscalls.MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NOEXEC | MS_RDONLY)

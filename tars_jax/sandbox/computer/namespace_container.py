@@ -1,0 +1,182 @@
+"""A container of our own launcher's, as the host handles it: its files, its standing still, its copies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tars_jax.sandbox.computer import inside
+from tars_jax.sandbox.computer.checkpoints import Checkpoint, gone, mounts_of
+from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.control_groups import ControlGroup
+from tars_jax.sandbox.computer.snapshots import copy_upper
+from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
+
+RUN = "/run/agent"
+LISTEN = "/run/guest/socket"  # in a folder of root's, which an agent can neither enter nor change
+_UNMOUNT_S = 10.0
+
+
+class NamespaceContainer:
+    """A container of this kind."""
+
+    home, run_folder = HOME, RUN
+
+    def __init__(
+        self, isolation: NamespaceIsolation, id: str, spec: ContainerSpec, folder: Path, group: ControlGroup, pid: int,
+        descriptors: list[int], plan: dict[str, Any],
+    ) -> None:  # fmt: skip
+        self.id, self.spec, self.pid = id, spec, pid
+        self._isolation, self._folder, self._group, self._plan = isolation, folder, group, plan
+        self._paused = self._closed = False
+        self._disk, self._root = descriptors  # they show the files also when all processes have ended
+
+    def host_path(self, path: str) -> Path:
+        return Path(f"/proc/{self.pid}/root{path}")
+
+    def read(self, path: str, limit: int = 1 << 20) -> bytes:
+        return inside.read(self._root, path, limit)
+
+    async def connect(self, path: str) -> Any:
+        return await inside.connect(self._root, path)
+
+    async def dial(self) -> Any:
+        return await inside.connect(self._root, LISTEN)
+
+    async def wait(self, timeout_s: float | None = None) -> int | None:
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._isolation.events(self.id).exited), timeout_s)
+        except TimeoutError:
+            return None
+
+    async def pause(self) -> None:
+        self._isolation.events(self.id)
+        if not self._paused:
+            await self._freeze(True)
+
+    async def resume(self) -> None:
+        self._isolation.events(self.id)
+        if self._paused:
+            await self._freeze(False)
+
+    async def _freeze(self, frozen: bool) -> None:
+        try:
+            await asyncio.to_thread(self._group.freeze, frozen)
+        except OSError as error:
+            raise SandboxFailure("container", str(error)) from error
+        self._paused = frozen
+
+    def memory_bytes(self) -> int | None:
+        return self._group.memory_bytes()
+
+    async def snapshot(self, name: str) -> Snapshot:
+        self._isolation.events(self.id)
+        was_paused = self._paused
+        try:
+            await self.pause()
+            return await self._copied(name)
+        finally:
+            if not was_paused and not self._closed:
+                await self.resume()
+
+    async def _copied(self, name: str) -> Snapshot:
+        """Of a container that stands still."""
+        place = self._isolation.snapshots.place(name)
+        try:
+            layer = await asyncio.to_thread(copy_upper, self._plan["disk"], self._disk, place)
+        except (OSError, subprocess.CalledProcessError) as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise SandboxFailure("disk", f"a snapshot could not be taken: {error}") from error
+        return self._isolation.snapshots.keep(name, place, (layer, *self.layers))
+
+    async def checkpoint(self, name: str) -> Checkpoint:
+        """Files and processes at one moment; the container goes on."""
+        was_paused = self._paused
+        images = self._isolation.images()
+        try:
+            await self.pause()
+            mounts = await self._dump(images, keep=True)
+            snapshot = await self._copied(name)
+        except BaseException:
+            shutil.rmtree(images, ignore_errors=True)
+            raise
+        finally:
+            if not was_paused and not self._closed:
+                await self.resume()
+        return Checkpoint(snapshot, images, mounts, size_of(images))
+
+    async def suspend(self, name: str) -> Checkpoint:
+        """The container's end, with all that is needed to go on from there."""
+        images = self._isolation.images()
+        try:
+            await self.pause()
+            mounts = await self._dump(images, keep=False)
+        except BaseException:
+            shutil.rmtree(images, ignore_errors=True)
+            if not self._closed:
+                await self.resume()
+            raise
+        await self.wait()
+        disk: Path | None = None
+        if self._plan["disk"]["kind"] == "image":  # it goes with its layers, and grows by none
+            snapshot, image = Snapshot(name, self.layers, 0), Path(self._plan["disk"]["file"])
+            await self.close_files()
+            if not await gone(lambda: not is_attached(image), _UNMOUNT_S):
+                raise SandboxFailure("disk", f"{image} is still in use")
+            disk = image.rename(images / "disk.ext4")
+        else:
+            snapshot = await self._copied(name)
+        await self.close()
+        return Checkpoint(snapshot, images, mounts, size_of(images), disk)
+
+    async def _dump(self, images: Path, *, keep: bool) -> dict[str, str]:
+        if why := await self._isolation.criu.why_not():
+            raise SandboxFailure("container", why)
+        mountinfo = Path(f"/proc/{self.pid}/mountinfo").read_text()
+        shown = {**{path: path for path in self._plan["system"]}, **self._plan["binds"]}
+        places, sources = mounts_of(mountinfo, shown)
+        freezer = self._group.freezer_folder()
+        await self._isolation.criu.dump(self.pid, USER_ID, images, places, freezer, keep=keep)
+        return sources
+
+    @property
+    def layers(self) -> tuple[dict[str, Any], ...]:
+        """Of snapshots, the uppermost first, without its own and the base."""
+        return tuple(self._plan["layers"][:-1])
+
+    async def close_files(self) -> None:
+        if self._root >= 0:
+            os.close(self._root)
+            os.close(self._disk)
+            self._root = self._disk = -1
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            await self.close_files()
+            await self._isolation.close_container(self, self._folder, self._group)
+
+
+def is_attached(image: Path) -> bool:
+    """Whether a loop device still shows it."""
+    files = Path("/sys/block").glob("loop*/loop/backing_file")
+    return any(_text(file).strip() == str(image) for file in files)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:  # it has just gone
+        return ""
+
+
+def size_of(folder: Path) -> int:
+    return sum(file.lstat().st_blocks * 512 for file in folder.rglob("*"))
