@@ -22,6 +22,7 @@ from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig, read_owners
+from tars_jax.sandbox.service.gateway.apis import api_doors
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.registry import Room
 from tars_jax.training.run_directory import RunDirectory
@@ -55,7 +56,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     room = Room(config.sessions.max_sessions, config.sessions.per_owner)
     make: dict[str, Callable[[Any, ServiceConfig, Path, Room], Kind]] = {"browser": _pages, "computer": _computers}
     kinds = [make[name](config, service, run_directory.path, room) for name in config.kinds]
-    app = make_app(service, *kinds)
+    app = make_app(service, *kinds, doors=api_doors())
     serve(app, service, lambda address: announce(address, key, run_directory.path), say, plain=True)
     print("sandbox_service: stopped", flush=True)
 

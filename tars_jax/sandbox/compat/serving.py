@@ -62,10 +62,11 @@ class Guarded:
     """An ASGI application around another: whoever has no token hears nothing, and no body is larger than MOST_BODY.
 
     A token comes as `X-API-Key`, as `Authorization: Bearer`, or as the password of http://any:TOKEN@host, which every
-    client takes. Without one the answer is `missing`, with a wrong one 401.
+    client takes. Without one the answer is `missing`, with a wrong one 401. Where `gate` is None, whoever passes the
+    request on has let its client in.
     """
 
-    def __init__(self, app: ASGIApp, gate: Gate, *, missing: int = 401) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate | None, *, missing: int = 401) -> None:
         self._app, self._gate, self._missing = app, gate, missing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,9 +75,7 @@ class Guarded:
             return
         connection = HTTPConnection(scope)
         try:
-            if self._gate.only_local_names:
-                require_local_name(connection.headers.get("host", ""))
-            if wrong := self._refused(connection):
+            if self._gate is not None and (wrong := self._refused(connection, self._gate)):
                 if scope["type"] == "websocket":
                     await send({"type": "websocket.close", "code": 1008, "reason": bytes(wrong.body).decode()[:100]})
                 else:
@@ -93,12 +92,14 @@ class Guarded:
             else:
                 await refuse(error, receive, send)
 
-    def _refused(self, connection: HTTPConnection) -> JSONResponse | None:
+    def _refused(self, connection: HTTPConnection, gate: Gate) -> JSONResponse | None:
+        if gate.only_local_names:
+            require_local_name(connection.headers.get("host", ""))
         given = given_token(connection)
         if given is None:
             words = "a token must be given: X-API-Key, Authorization: Bearer, or http://any:TOKEN@host; got none"
             return JSONResponse({"detail": words}, self._missing)
-        if not hmac.compare_digest(given.encode(), self._gate.token.encode()):
+        if not hmac.compare_digest(given.encode(), gate.token.encode()):
             return JSONResponse({"detail": "the token must be that of this computer; got another"}, 401)
         return None
 

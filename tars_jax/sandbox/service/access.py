@@ -15,6 +15,7 @@ from tars_jax.sandbox.sessions.registry import AllSessions, opens
 from tars_jax.web.protocol import RequestError
 
 S = TypeVar("S", bound=Leased)
+API_KEY = "x-api-key"  # where there is no Authorization: clients of other sandboxes send it
 
 
 class Access:
@@ -65,10 +66,12 @@ class Access:
 
 
 def bearer(connection: HTTPConnection) -> str:
-    """From the header; for WebSockets, which browsers open without headers, also from the query."""
+    """From a header, X-API-Key among them; for WebSockets, which browsers open without headers, also from the query."""
     kind, _, given = connection.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return given.strip()
+    if not kind and (key := connection.headers.get(API_KEY)):
+        return key
     return connection.query_params.get("token", "") if connection.scope["type"] == "websocket" else ""
 
 

@@ -24,7 +24,7 @@ from tars_jax.web.protocol import RequestError
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
-def aio_app(machine: GuestMachine, gate: Gate, *, page: Acts | None = None) -> ASGIApp:
+def aio_app(machine: GuestMachine, gate: Gate | None, *, page: Acts | None = None) -> ASGIApp:
     """The application; machine and page stay their owner's.
 
     `page`: what /v1/browser shows and acts on; None: there is no browser. The client's token goes into `headers`.

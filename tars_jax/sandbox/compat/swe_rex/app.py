@@ -162,7 +162,7 @@ class Runtime:
         return posixpath.join(self._machine.home, path)
 
 
-def swe_rex_app(machine: GuestMachine, gate: Gate) -> ASGIApp:
+def swe_rex_app(machine: GuestMachine, gate: Gate | None) -> ASGIApp:
     """The application; the machine stays its owner's. RemoteRuntime's auth_token is the gate's."""
     runtime, repeats = Runtime(machine), Repeats()
 

@@ -107,6 +107,10 @@ class ComputerSession(Leased):
             await self._computer.close()
         self.events.close()
 
+    def tell_end(self, tell: Callable[[], object]) -> None:
+        """`tell` is called when the session ends."""
+        self._on_end.append(tell)
+
     @contextlib.contextmanager
     def when_over(self, *tell: Callable[[], object]) -> Iterator[None]:
         """Within it, these are called when the session ends: for those who hold a connection to it."""

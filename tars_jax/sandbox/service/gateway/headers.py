@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tars_jax.sandbox.service.access import API_KEY
 from tars_jax.sandbox.service.gateway.admission import COOKIE, split_cookies
 from tars_jax.sandbox.service.gateway.paths import Target
 
@@ -17,6 +18,7 @@ HOP = {
 # Who has asked is ours to say, not the client's; programs inside believe it.
 FORWARDED = re.compile(rb"forwarded|x-forwarded-.*|x-real-ip|x-original-.*|x-rewrite-url|via")
 WEBSOCKET = re.compile(rb"sec-websocket-.*")
+OPENERS = (b"authorization", API_KEY.encode())  # the first that is there counts
 # Of answers: what would change how a browser reaches this host, beyond this session's pages.
 STICKY = {b"strict-transport-security", b"alt-svc", b"public-key-pins", b"server", b"date"}
 
@@ -28,14 +30,15 @@ def named_by(headers: Headers) -> set[bytes]:
 
 
 def to_inside(headers: Headers, target: Target, host: str, scheme: str, *, by_header: bool) -> Headers:
-    """Of a request. `by_header`: the header Authorization has opened the gateway, and is not the program's."""
+    """Of a request. `by_header`: a header with a token has opened the gateway, and is not the program's."""
     own = named_by(headers) | HOP
+    opener = next((name for name in OPENERS if any(given.lower() == name for given, _ in headers)), b"")
     passed: Headers = []
     for name, value in headers:
         name = name.lower()
         if name in own or name == b"host" or FORWARDED.fullmatch(name) or WEBSOCKET.fullmatch(name):
             continue
-        if name == b"authorization" and by_header:
+        if by_header and name == opener:
             continue
         if name == b"cookie":
             value = split_cookies([value.decode("latin-1")])[1].encode("latin-1")

@@ -29,11 +29,13 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _PATH = re.compile(r"/s/([A-Za-z0-9_-]{1,128})/mcp/?")
 
 
-class _Session:
-    """The library's manager lives in a task of its own, as it must end in the one that it began in."""
+class McpServing:
+    """One server by streamable HTTP, `manager.handle_request`, behind whoever lets clients in.
 
-    def __init__(self, server: Server[Any], token: str, security: TransportSecuritySettings) -> None:
-        self.token = token
+    The library's manager lives in a task of its own, as it must end in the one that it began in.
+    """
+
+    def __init__(self, server: Server[Any], security: TransportSecuritySettings | None = None) -> None:
         self.manager = StreamableHTTPSessionManager(
             server, security_settings=security, session_idle_timeout=IDLE_S, max_request_body_size=LARGEST_BODY,
             max_sessions=MOST_CLIENTS,
@@ -67,7 +69,7 @@ class McpEndpoint:
             allowed_hosts=[*_LOOPBACK, *(f"{name}:*" for name in _LOOPBACK), *hosts],
             allowed_origins=[*(f"http://{name}{port}" for name in _LOOPBACK for port in ("", ":*")), *origins],
         )
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, tuple[McpServing, str]] = {}  # with the token of each
 
     async def __aenter__(self) -> Self:
         return self
@@ -83,33 +85,34 @@ class McpEndpoint:
             raise InputError(f"a session's id must be new, of letters, digits, _ and -; got {id!r:.80}")
         if not token:
             raise InputError("a session's token must be a text; got an empty one")
-        session = _Session(server, token, self._security)
-        await session.begin()
-        self._sessions[id] = session
+        serving = McpServing(server, self._security)
+        await serving.begin()
+        self._sessions[id] = serving, token
         return path
 
     async def remove(self, id: str) -> None:
         """Ends its connections. One that is not there is nobody's mistake."""
         if session := self._sessions.pop(id, None):
-            await session.end()
+            await session[0].end()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         try:
-            session = self._session(scope)
+            serving = self._admitted(scope)
         except RequestError as error:
             await error_response(error)(scope, receive, send)
             return
-        await session.manager.handle_request(scope, receive, send)
+        await serving.manager.handle_request(scope, receive, send)
 
-    def _session(self, scope: Scope) -> _Session:
+    def _admitted(self, scope: Scope) -> McpServing:
         match = _PATH.fullmatch(scope["path"])
         session = self._sessions.get(match[1]) if match else None
         if session is None:
             raise RequestError("there is no such session here", status=404)
+        serving, token = session
         kind, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), session.token.encode()):
+        if kind.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
             headers = {"WWW-Authenticate": "Bearer"}
             raise RequestError("the session's token must be given as a bearer", status=401, headers=headers)
-        return session
+        return serving
