@@ -15,6 +15,7 @@ class Process:
     program: str  # the name of the file that runs, such as python3.11; of its first word where that cannot be read
     argv: tuple[str, ...]
     stopped: bool = False  # by a signal or a debugger
+    session: int = 0  # of setsid, inside
 
 
 def processes_below(first: int) -> list[Process]:
@@ -67,5 +68,5 @@ def _process(pid: int) -> Process | None:
         program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except OSError:  # another user's
         program = argv[0] if argv else status["Name"]
-    inside = int(status.get("NSpid", str(pid)).split()[-1])
-    return Process(inside, os.path.basename(program), argv, status["State"][0] in "Tt")
+    inside, session = (int(status.get(name, str(pid)).split()[-1]) for name in ("NSpid", "NSsid"))
+    return Process(inside, os.path.basename(program), argv, status["State"][0] in "Tt", session)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tars_jax.sandbox.computer.computer import Computer
+from tars_jax.sandbox.computer.processes import listening_ports, processes_below
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls, start_desktop
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.kernels import Kernels
 from tars_jax.sandbox.service.computers.part import Part, Reader
-from tars_jax.sandbox.service.computers.processes import listening_ports, programs_below
 from tars_jax.sandbox.service.computers.shells import Shells
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 from tars_jax.sandbox.sessions.leased import Lease, Leased, brief
@@ -158,14 +158,14 @@ class ComputerSession(Leased):
             return 0
         own: set[int] = set().union(*(part.own() for part in self.parts.values()))
         sessions = self.desktop.sessions if self.desktop is not None else frozenset()
-        running = programs_below(self._computer.container.pid)
-        return sum(process not in own and session not in sessions for process, session in running)
+        running = processes_below(self._computer.container.pid)
+        return sum(each.id not in own and each.session not in sessions for each in running)
 
     def ports(self) -> list[int]:
         """TCP ports that programs inside listen at."""
         if self._computer is None or self.failure is not None or self._ended:
             return []
-        return listening_ports(self._computer.container.pid)
+        return sorted(listening_ports(self._computer.container.pid))
 
     # ---- its calls ----
 
