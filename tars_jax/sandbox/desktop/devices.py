@@ -80,7 +80,7 @@ class Devices:
                     self._turn(dx, LEFT, RIGHT)
                     self._turn(dy, UP, DOWN)
                 case KeyDown(key):
-                    self._press(X.KeyPress, self._keyboard.code(key))
+                    self._key_down(key)
                 case KeyUp(key):
                     self._release(X.KeyPress, self._keyboard.code(key))
                 case InsertText(text):
@@ -92,6 +92,15 @@ class Devices:
         for kind, number in reversed(list(self._held)):
             self._release(kind, number)
         self._connection.display.flush()
+
+    def _key_down(self, key: str) -> None:
+        """A character alone is typed with the shift that it takes; beside held keys it stands for its key."""
+        shifted = self._keyboard.is_shifted(key) and not any(kind == X.KeyPress for kind, _ in self._held)
+        if shifted:
+            self._fake(X.KeyPress, self._keyboard.shift)
+        self._press(X.KeyPress, self._keyboard.code(key))
+        if shifted:
+            self._fake(X.KeyRelease, self._keyboard.shift)
 
     def _type(self, text: str) -> None:
         shift = self._keyboard.shift

@@ -63,6 +63,10 @@ class Keyboard:
             )
         return self._keys[keysym(key)][0]
 
+    def is_shifted(self, key: str) -> bool:
+        """Whether a key that `code` takes is a character typed with shift."""
+        return key not in KEYSYMS and self._keys[keysym(key)][1]
+
     def strokes(self, text: str) -> Iterator[tuple[int, bool]]:
         """(keycode, with shift) of each character. The keymap may change between two that are asked for."""
         locked = bool(self._display.screen().root.query_pointer().mask & X.LockMask)

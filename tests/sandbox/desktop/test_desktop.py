@@ -41,9 +41,11 @@ def test_text_of_any_script_arrives_in_a_terminal(room: Room) -> None:
         await room.desktop.launch("terminal", "-e", "cat > typed; read line")
         window = (await room.desktop.windows())[-1]
         assert (window.app, window.active, window.process is not None) == (("xterm", "XTerm"), True, True)
-        await room.desktop.act([InsertText(f"{WRITTEN}\n{WRITTEN[::-1]}\n"), KeyDown("Control"), KeyDown("d")])
-        await room.desktop.act([KeyUp("d"), KeyUp("Control")])
-        lines = f"{WRITTEN}\n{WRITTEN[::-1]}\n"
+        keys = [event for key in "a*B7?" for event in (KeyDown(key), KeyUp(key))]
+        shifted = [KeyDown("Shift"), KeyDown("c"), KeyUp("c"), KeyUp("Shift"), KeyDown("Enter"), KeyUp("Enter")]
+        await room.desktop.act([InsertText(f"{WRITTEN}\n{WRITTEN[::-1]}\n"), *keys, *shifted])
+        await room.desktop.act([KeyDown("Control"), KeyDown("d"), KeyUp("d"), KeyUp("Control")])
+        lines = f"{WRITTEN}\n{WRITTEN[::-1]}\na*B7?C\n"
 
         async def arrived() -> bool:
             return (room.home / "typed").read_text("utf-8") == lines
@@ -126,8 +128,8 @@ def test_two_desktops_on_one_machine_and_a_dead_server_is_a_failure(room: Room, 
         desktop = await Desktop.start(machine, DesktopConfig(width=320, height=240))
         assert desktop.env["DISPLAY"] != room.desktop.env["DISPLAY"]
         assert (await desktop.screenshot()).pixels.shape == (240, 320, 3)
-        await machine.kill(desktop._server._process, signal.SIGKILL)
-        await machine.wait(desktop._server._process)
+        await machine.kill(desktop.processes[0], signal.SIGKILL)
+        await machine.wait(desktop.processes[0])
         for _ in range(2):
             with pytest.raises(SandboxFailure, match="desktop: the X server is gone"):
                 await desktop.act([MouseMove(1, 1)])
