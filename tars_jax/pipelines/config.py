@@ -44,6 +44,7 @@ RENAMED_VALUES = {
 ADDED: Mapping[str, Any] = {
     "loggers": (),
     "agent.max_observation_tokens": 0,
+    "ppo.group_start": "reset",
     "task.judge": "",
     "demonstrations.player": "",
     "demonstrations.datasets": (),

@@ -43,7 +43,6 @@ UPDATE_RULES: dict[str, Rule] = {
     **section_rules("ppo", [name for name in PPOConfig.RULES if name != "value_weight"], PPOConfig.RULES),
     **{f"ppo.{name}": zero_or(PPOConfig.RULES[name]) for name in ("dual_clip", "value_clip")},
     "ppo.group_size": PoolConfig.RULES["group_size"],
-    "ppo.group_start": PoolConfig.RULES["group_start"],
     **{f"ppo.{name}": OptimizerConfig.RULES["learning_rate"] for name in ("learning_rate", "value_learning_rate")},
     **section_rules("reward", ("format_penalty", "length_penalty"), RewardConfig.RULES),
 }
@@ -72,6 +71,7 @@ FLEET_RULES: dict[str, Rule] = {
 }
 JOB_RULES: dict[str, Rule] = {
     **UPDATE_RULES,
+    "ppo.group_start": PoolConfig.RULES["group_start"],
     **FLEET_RULES,
     "seed": at_least(0),
     "loggers": LOGGER_RULE,

@@ -69,7 +69,9 @@ def test_the_terminal_and_a_port_from_the_live_page(service: Service) -> None:
         problems: list[str] = []
         live.on("pageerror", lambda error: problems.append(str(error)))
         await live.goto(f"{service.address}/#key={ANN}")
-        card = live.locator(".card").filter(has_text="Computer").first
+        await live.locator("#filter").fill(session["id"])
+        card = live.locator(".card:visible")
+        await expect(card).to_contain_text("Computer")
         await expect(card.locator("img")).to_have_js_property("naturalWidth", 640)  # the words of its shell
         await card.click()
         await expect(live.locator("#facts")).to_contain_text("3000")

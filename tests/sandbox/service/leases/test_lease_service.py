@@ -58,7 +58,7 @@ async def race(addresses: list[str], clients: int, rounds: int) -> int:
 
 def test_many_clients_race_for_few_ids(tmp_path: Path) -> None:
     with manager(tmp_path) as running:
-        assert asyncio.run(race([running.address], 24, 8)) > 20
+        assert asyncio.run(race([running.address], 24, 8)) >= 8
 
 
 def test_a_kill_loses_no_lease_that_was_answered(tmp_path: Path) -> None:
