@@ -190,11 +190,12 @@ def test_calls_of_mcp_tools(around: str) -> None:
     """As the report's own agent writes them: a list of JSON in tags of its own."""
     one = '{"name": "Search", "parameters": {"query": "Ä [b] </mcp_env>"}}'
     call = ToolCall("Search", {"query": "Ä [b] </mcp_env>"})
-    for written, calls in (
+    forms: tuple[tuple[str, list[Action]], ...] = (
         (f"[{one}]", [call]),
         (one, [call]),
         (f'[{one},\n{{"name": "wait"}}, {one}]', [call, Wait(), call]),
-    ):
+    )
+    for written, calls in forms:
         read = parse_response(around.replace("{}", written), "tool", space=SPACE)
         assert read == Response("why", tuple(calls))
     for wrong in ("[]", "[1]", '[{"name": "Search", "parameters": [1]}]', '[{"parameters": {}}]', "[[", f"[{one}"):

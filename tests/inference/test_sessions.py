@@ -218,7 +218,7 @@ def test_a_prompt_that_was_read_is_answered_later(engine: Engine) -> None:
 def test_no_fork_of_what_is_under_way(engine: Engine) -> None:
     async def play() -> None:
         async with engine.session(3) as session:
-            answer = asyncio.create_task(respond(session, 1, restart=True))
+            answer = asyncio.create_task(respond(session, 1, restart=True, max_new_tokens=50))
             await asyncio.sleep(0)
             with pytest.raises(InputError, match="not awaited to its end"):
                 session.fork(1)

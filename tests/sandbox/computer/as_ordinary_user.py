@@ -68,9 +68,9 @@ async def live(folder: Path, stays: bool) -> None:
         await guest.machine.client.close()
         assert "root alone" in await isolation.why_not_live()
         saved = await save(isolation, guest, "replay", None, record=True)
-        fork = await saved.open()
-        assert (await fork.machine.run(["cat", "own"])).stdout == b"on\n"
-        await fork.__aexit__()
+        again = await saved.open()
+        assert (await again.machine.run(["cat", "own"])).stdout == b"on\n"
+        await again.__aexit__()
     print(parent.pid, flush=True)
     if stays:
         await asyncio.sleep(600)

@@ -87,7 +87,7 @@ def test_paths_lead_nowhere_out(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-async def end_of(isolation: Isolation, argv: Sequence[str], timeout_s: float = 60) -> tuple[int | None, bytes]:
+async def end_of(isolation: Isolation, argv: Sequence[str], timeout_s: float = 240) -> tuple[int | None, bytes]:
     container = await isolation.launch(SMALL, argv)
     try:
         status = await container.wait(timeout_s)

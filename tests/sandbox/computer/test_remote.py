@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.events import InsertText, KeyDown, MouseDown, MouseMove
+from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseMove
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.remote import RemoteComputer
 from tars_jax.sandbox.desktop.settling import Settle
@@ -159,7 +159,7 @@ def test_screen_and_input() -> None:
 
     async def live() -> None:
         async with RemoteComputer("127.0.0.1", listener.getsockname()[1], TOKEN) as computer:
-            events = [MouseMove(2000, 800), MouseDown(2000, 800), InsertText("Grüße 😀")]
+            events: list[InputEvent] = [MouseMove(2000, 800), MouseDown(2000, 800), InsertText("Grüße 😀")]
             shown = await computer.act(events, settle=Settle(first_ms=50, quiet_ms=0, bound_ms=5000))
             assert shown.size == (2100, 900) and tuple(shown.pixels[800, 2000]) == (3, 2, 1)
             assert shown.pixels.sum() == 6 and screen.typed == "Grüße 😀"

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.events import InsertText, KeyDown, KeyUp, MouseDown, MouseMove, Wheel
+from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp, MouseDown, MouseMove, Wheel
 from tars_jax.sandbox.computer.machine import ThisMachine
 from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.desktop.conftest import Room, click, eventually
@@ -46,8 +46,15 @@ def test_text_of_any_script_arrives_in_a_terminal(room: Room) -> None:
         assert await eventually(active)
         window = (await room.desktop.windows())[-1]
         assert (window.app, window.process is not None) == (("xterm", "XTerm"), True)
-        keys = [event for key in "a*B7?" for event in (KeyDown(key), KeyUp(key))]
-        shifted = [KeyDown("Shift"), KeyDown("c"), KeyUp("c"), KeyUp("Shift"), KeyDown("Enter"), KeyUp("Enter")]
+        keys: list[InputEvent] = [event for key in "a*B7?" for event in (KeyDown(key), KeyUp(key))]
+        shifted: list[InputEvent] = [
+            KeyDown("Shift"),
+            KeyDown("c"),
+            KeyUp("c"),
+            KeyUp("Shift"),
+            KeyDown("Enter"),
+            KeyUp("Enter"),
+        ]
         await room.desktop.act([InsertText(f"{WRITTEN}\n{WRITTEN[::-1]}\n"), *keys, *shifted])
         await room.desktop.act([KeyDown("Control"), KeyDown("d"), KeyUp("d"), KeyUp("Control")])
         lines = f"{WRITTEN}\n{WRITTEN[::-1]}\na*B7?C\n"

@@ -12,6 +12,7 @@ import pytest
 
 from tars_jax.sandbox.computer.home import File, read_home
 from tars_jax.tasks.computer.scene import Outcome, Scene
+from tars_jax.tasks.computer.steps import Step
 from tars_jax.tasks.computer.terminal import TERMINAL_TASKS
 
 LEVELS = (1, 3)
@@ -34,9 +35,10 @@ def seen(home: Path, answer: str | None = None) -> Outcome:
     return Outcome(*read_home(home), answer)
 
 
-def run(commands: tuple[str, ...], home: Path) -> str:
+def run(steps: tuple[Step, ...], home: Path) -> str:
     said = ""
-    for command in commands:
+    for command in steps:
+        assert isinstance(command, str)
         done = subprocess.run(["bash", "-c", command], cwd=home, capture_output=True, encoding="utf-8", check=True)
         said = done.stdout
     return said
