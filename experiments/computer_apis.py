@@ -10,9 +10,10 @@ from typing import Any
 
 from tars_jax.rules import at_least
 from tars_jax.sandbox.compat.computer_apis import ComputerApis
-from tars_jax.sandbox.compat.serving import Gate, Served, read_token
+from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
@@ -21,7 +22,7 @@ RULES = {"memory_mib": at_least(16), "processes": at_least(4), "disk_mib": at_le
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="computer_apis: %(message)s")
-    token = read_token(run_directory.path / "token")
+    token = read_or_make_key(run_directory.path / "token")
     spec = ContainerSpec(memory_mib=config.memory_mib, processes=config.processes, disk_mib=config.disk_mib)
     apis = ComputerApis(spec, Gate(token, only_local_names=is_loopback(config.host)), config.isolation)
     serve(

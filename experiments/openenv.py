@@ -13,8 +13,9 @@ from tars_jax import InputError
 from tars_jax.envs.openenv import RegisteredEpisode, describe
 from tars_jax.rules import at_least
 from tars_jax.sandbox.compat.openenv import Episode, openenv_app
-from tars_jax.sandbox.compat.serving import Gate, Served, read_token
+from tars_jax.sandbox.compat.serving import Gate, Served
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import serve
 
@@ -24,7 +25,7 @@ RULES = {"episodes": at_least(1)}
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="openenv: %(message)s")
     options = _options(config.options)
-    token = read_token(run_directory.path / "token")
+    token = read_or_make_key(run_directory.path / "token")
 
     async def make() -> Episode:
         return RegisteredEpisode(config.environment, options)

@@ -6,8 +6,6 @@ The operator's key is made once for a run directory and kept in its file operato
 from __future__ import annotations
 
 import logging
-import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from tars_jax.sandbox.service.gateway.apis import api_doors
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.sessions.registry import Room
 from tars_jax.training.run_directory import RunDirectory
+from tars_jax.web.keys import read_or_make_key
 from tars_jax.web.running import serve
 
 ASSETS = ROOT / ".cache" / "previews" / "node_modules"
@@ -40,7 +39,7 @@ RULES = {
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     logging.basicConfig(format="sandbox_service: %(message)s")
-    key = operator_key(run_directory.path / "operator.key")
+    key = read_or_make_key(run_directory.path / "operator.key")
     owners = read_owners(Path(config.owners_file)) if config.owners_file else ()
     service = ServiceConfig(
         owners=(Owner(OPERATOR, key), *owners),
@@ -92,17 +91,6 @@ def _computers(config: Any, service: ServiceConfig, folder: Path, room: Room) ->
         max_lease_s=config.sessions.max_lease_seconds,
     )
     return ComputersKind(sessions)
-
-
-def operator_key(file: Path) -> str:
-    """The key in the file, made on first use."""
-    if not file.exists():
-        partial = file.with_name(f".{file.name}.partial")
-        partial.unlink(missing_ok=True)
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
-            new.write(secrets.token_urlsafe(24))
-        partial.rename(file)  # whole, or there is none yet
-    return file.read_text().strip()
 
 
 def announce(address: str, key: str, run: Path) -> None:

@@ -6,9 +6,6 @@ import base64
 import binascii
 import dataclasses
 import hmac
-import os
-import secrets
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import HTTPConnection, Request
@@ -45,17 +42,6 @@ class Served:
     host: str = "127.0.0.1"
     port: int = 0  # any that is free
     stop_seconds: float = 10.0  # for the requests under way when it is told to stop
-
-
-def read_token(file: Path) -> str:
-    """The token in a file that its owner alone can read; made on first use."""
-    if not file.exists():
-        partial = file.with_name(f".{file.name}.partial")
-        partial.unlink(missing_ok=True)
-        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as new:
-            new.write(secrets.token_urlsafe(24))
-        partial.rename(file)  # whole, or there is none yet
-    return file.read_text().strip()
 
 
 class Guarded:

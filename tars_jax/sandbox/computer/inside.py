@@ -29,28 +29,24 @@ def read(root: int, path: str, limit: int) -> bytes:
 async def connect(root: int, path: str) -> socket.socket:
     """A stream to a unix socket below `root`, non-blocking. Raises OSError."""
     descriptor = open_inside(root, path, os.O_PATH)
+    return await _connect(descriptor, f"/proc/self/fd/{descriptor}")
+
+
+async def connect_to(path: Path) -> socket.socket:
+    """A connection to a unix socket, however long its path is. Raises OSError."""
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    return await _connect(folder, f"/proc/self/fd/{folder}/{path.name}")
+
+
+async def _connect(descriptor: int, name: str) -> socket.socket:
+    """`name` is by way of the descriptor, which is closed."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(connection, f"/proc/self/fd/{descriptor}")
+        await asyncio.get_running_loop().sock_connect(connection, name)
     except BaseException:
         connection.close()
         raise
     finally:
         os.close(descriptor)
     return connection
-
-
-async def connect_to(path: Path) -> socket.socket:
-    """A connection to a unix socket, however long its path is. Raises OSError."""
-    peer = socket.socket(socket.AF_UNIX)
-    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        peer.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(peer, f"/proc/self/fd/{folder}/{path.name}")
-    except BaseException:
-        peer.close()
-        raise
-    finally:
-        os.close(folder)
-    return peer

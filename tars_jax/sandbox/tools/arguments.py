@@ -1,4 +1,4 @@
-"""Arguments as models write them: numbers as text, fields that nobody knows, fields that are missing."""
+"""Functions by the schemas of their arguments, and arguments as models write them: numbers as text, unknown fields."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tars_jax.environment import Function
 from tars_jax.sandbox.tools.editor import Refused
 
 
@@ -74,3 +75,9 @@ class Arguments:
             except ValueError:
                 return value.strip() or None
         return value
+
+
+def function(name: str, description: str, required: Sequence[str], /, **properties: Mapping[str, Any]) -> Function:
+    """One that takes these arguments, by their JSON schemas, and no others."""
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return Function(name, description, schema)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tars_jax.environment import Function
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.arguments import Arguments
+from tars_jax.sandbox.tools.arguments import Arguments, function
 from tars_jax.sandbox.tools.editor import Refused
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.forms import LIMIT, Answer
@@ -22,15 +21,10 @@ _TEXT = {"type": "string"}
 _ENCODING = {"type": "string", "enum": ["text", "base64"], "description": "text (UTF-8) unless base64 is asked for"}
 
 
-def _function(name: str, description: str, required: Sequence[str], /, **properties: Mapping[str, Any]) -> Function:
-    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-    return Function(name, description, schema)
-
-
 FILE_FUNCTIONS = {
     each.name: each
     for each in (
-        _function(
+        function(
             "read_file",
             f"Reads a file, or {LONGEST_READ >> 20} MiB of it from an offset on.",
             ("path",),
@@ -39,7 +33,7 @@ FILE_FUNCTIONS = {
             limit={"type": "integer", "minimum": 1, "maximum": LONGEST_READ, "description": "bytes"},
             encoding=_ENCODING,
         ),
-        _function(
+        function(
             "write_file",
             "Writes a file, whole or not at all, with the folders above it; one that is there is replaced.",
             ("path", "content"),
@@ -47,14 +41,14 @@ FILE_FUNCTIONS = {
             content=_TEXT,
             encoding=_ENCODING,
         ),
-        _function(
+        function(
             "list_files",
             "Lists a folder: kind, bytes and path of each entry.",
             ("path",),
             path=_TEXT,
             depth={"type": "integer", "minimum": 1, "maximum": 16, "description": "levels; 1 unless given"},
         ),
-        _function(
+        function(
             "search_files",
             "Finds files below a folder by a shell pattern of their names, and lines of files by a regular expression.",
             ("path",),
@@ -62,9 +56,9 @@ FILE_FUNCTIONS = {
             name={"type": "string", "description": "as *.py"},
             pattern=_TEXT,
         ),
-        _function("move_file", "Moves or renames a file or a folder.", ("path", "to"), path=_TEXT, to=_TEXT),
-        _function("make_folder", "Makes a folder, and those above it.", ("path",), path=_TEXT),
-        _function(
+        function("move_file", "Moves or renames a file or a folder.", ("path", "to"), path=_TEXT, to=_TEXT),
+        function("make_folder", "Makes a folder, and those above it.", ("path",), path=_TEXT),
+        function(
             "remove_file",
             "Removes a file or an empty folder; with `all`, a folder and what is in it.",
             ("path",),

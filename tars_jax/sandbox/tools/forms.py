@@ -16,7 +16,7 @@ from tars_jax.environment import Function
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.shell import Result, Shell
 from tars_jax.sandbox.shell.text import cut
-from tars_jax.sandbox.tools.arguments import Arguments
+from tars_jax.sandbox.tools.arguments import Arguments, function
 from tars_jax.sandbox.tools.editor import Editor, Refused
 from tars_jax.sandbox.tools.files import Files
 from tars_jax.sandbox.tools.jupyter import Kernel
@@ -39,13 +39,8 @@ class Answer:
     failed: bool = False  # the call was none that could be done
 
 
-def _function(name: str, description: str, required: Sequence[str], /, **properties: Mapping[str, Any]) -> Function:
-    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-    return Function(name, description, schema)
-
-
 def _editor(name: str, commands: Sequence[str], *, insert: str) -> Function:
-    return _function(
+    return function(
         name,
         "Shows, makes and changes text files; paths are absolute. `view` shows a file with line numbers or a folder "
         "two levels deep, `create` makes a file that is not there yet, `str_replace` changes the one place where "
@@ -61,7 +56,7 @@ EDITS = ("view", "create", "str_replace", "insert")
 FUNCTIONS = {
     each.name: each
     for each in (
-        _function(
+        function(
             "execute_bash",
             "Runs a command in a shell that keeps its state. A command that takes longer runs on: an empty command "
             "shows what it has written since, C-c interrupts it, other text is typed into it.",
@@ -69,22 +64,22 @@ FUNCTIONS = {
             command=_TEXT,
         ),
         _editor("str_replace_editor", (*EDITS, "undo_edit"), insert="new_str"),
-        _function(
+        function(
             "JupyterCI",
             "Runs Python in a kernel that keeps its variables, and shows its output, the last value and figures.",
             ("code",),
             code=_TEXT,
             timeout={"type": "number", "description": "seconds"},
         ),
-        _function("Search", "Finds pages by words.", ("query",), query=_TEXT),
-        _function(
+        function("Search", "Finds pages by words.", ("query",), query=_TEXT),
+        function(
             "LinkReader",
             "Reads a page; `description` says what is looked for there.",
             ("url",),
             url=_TEXT,
             description=_TEXT,
         ),
-        _function(
+        function(
             "bash",
             "Runs a command in a shell that keeps its state; `restart` begins a new one.",
             (),

@@ -39,6 +39,7 @@ def test_clients_of_other_sandboxes_see_one_computer(service: Service, computer:
 
     assert "ö" in asyncio.run(swe_rex())
     assert service.call(computer, "read", path="by_aio")["data"] == "ö\n"
+    service.call(computer, "remove", path="by_aio")
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -15,7 +15,6 @@ was released.
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
 import logging
 import os
@@ -32,6 +31,7 @@ from tars_jax.sandbox.browser.reaper import end_run
 from tars_jax.sandbox.browser.sessions.journal import Journal, recover_journal, replace
 from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.locked_folder import lock_folder
 
 log = logging.getLogger(__name__)
 MANAGER, SESSION, RECORDING, DOWNLOADS = "manager.json", "session.json", "recording", "downloads"
@@ -54,18 +54,7 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = (folder / ".lock").open("w")
-        except OSError as error:
-            raise InputError(f"{folder} cannot hold sessions: {error.strerror}; it must be writable") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._lock.close()
-            raise InputError(
-                f"sessions must have a folder of their own; got {folder}, which another process uses"
-            ) from error
+        self._lock = lock_folder(folder, "sessions")
 
     def close(self) -> None:
         self._lock.close()

@@ -37,6 +37,7 @@ from tars_jax.sandbox.computer.launcher.privileges import drop_privileges, set_r
 NAMESPACES = (
     syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
 )
+LOG_BYTES = 1 << 16  # of a log that are there although the disk is full: what fills it is told there
 READY = b"ready "
 
 
@@ -58,6 +59,8 @@ def become(plan: dict[str, Any], report: int, permission: int) -> None:
     if os.read(permission, 1) == b"":  # the launcher died before its death was to be this process's
         os._exit(1)
     log = os.open(plan["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    with contextlib.suppress(OSError):  # of file systems that cannot
+        syscalls.reserve(log, LOG_BYTES)
     null = os.open("/dev/null", os.O_RDONLY)
     kept = [null, log, log, *([listener.fileno()] if listener else [])]
     kept = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in kept]  # out of the way of what comes next

@@ -24,6 +24,7 @@ RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_IN_ROOT = 2, 4, 16
 _NUMBERS = {"x86_64": (56, 155), "aarch64": (220, 41)}
 _MOUNT_SETATTR, _OPENAT2 = 442, 437
 _LOOP_GET_FREE, _LOOP_CONFIGURE, _LOOP_AUTOCLEAR, _LOOP_READ_ONLY = 0x4C82, 0x4C0A, 4, 1
+_FALLOC_FL_KEEP_SIZE = 1
 _SIOCSIFFLAGS, _IFF_UP_RUNNING = 0x8914, 0x41
 
 _libc = ctypes.PyDLL(None, use_errno=True)  # keeps the lock of the interpreter: a clone must find it held by itself
@@ -74,6 +75,12 @@ def set_mount_read_only(target: str) -> None:
         mount("", target, "", MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
         return
     _checked(result, f"mount_setattr {target}")
+
+
+def reserve(descriptor: int, size: int) -> None:
+    """Takes room on the disk for the beginning of a file, which keeps its length. Raises OSError."""
+    offset, length = ctypes.c_long(0), ctypes.c_long(size)
+    _checked(_libc.fallocate(descriptor, _FALLOC_FL_KEEP_SIZE, offset, length), "fallocate")
 
 
 def prctl(option: int, *arguments: int) -> int:

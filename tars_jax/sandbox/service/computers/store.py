@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 import logging
 import re
@@ -19,6 +18,7 @@ from tars_jax import InputError
 from tars_jax.files import write_atomic
 from tars_jax.sandbox.service.computers.spec import ComputerSpec, read_spec
 from tars_jax.sandbox.sessions.leased import Lease
+from tars_jax.sandbox.sessions.locked_folder import lock_folder
 from tars_jax.web.protocol import Fields, RequestError
 
 log = logging.getLogger(__name__)
@@ -30,17 +30,7 @@ class LeaseFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = (folder / ".lock").open("w")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._lock.close()
-            raise InputError(
-                f"computers must have a folder of their own; got {folder}, which another process uses"
-            ) from error
-        except OSError as error:
-            raise InputError(f"{folder} cannot hold leases: {error.strerror}; it must be writable") from error
+        self._lock = lock_folder(folder, "computers")
 
     def save(self, id: str, lease: Lease, spec: ComputerSpec) -> None:
         """Raises OSError; the file is then as it was."""

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from tars_jax.sandbox.computer.guest_client import GuestError
+from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.session import ComputerSession
 
+ENDED, FAILED = 1000, 1011  # RFC 6455
 PAGES = Path(__file__).with_name("pages")
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 # These pages show what programs of the inside have drawn or written: they run their own code and nothing else.
@@ -34,3 +40,25 @@ def page(name: str, folders: Mapping[str, Path] | None = None) -> Response:
         "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin",
     }  # fmt: skip
     return FileResponse(file, media_type=KINDS[file.suffix], headers=headers)
+
+
+async def stream_both_ways(
+    socket: WebSocket, session: ComputerSession, outwards: Coroutine[Any, Any, None], inwards: Coroutine[Any, Any, None]
+) -> None:
+    """Runs both until one of them or the session ends, and closes the WebSocket with the reason."""
+    tasks = {asyncio.create_task(outwards), asyncio.create_task(inwards)}
+    code, why = ENDED, ""
+    try:
+        with session.when_over(*(task.cancel for task in tasks)):
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError, asyncio.CancelledError):
+                task.result()
+    except (GuestError, SandboxFailure, SessionEnded) as error:
+        code, why = FAILED, str(error)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(RuntimeError, WebSocketDisconnect):
+            await socket.close(code, why[:100])

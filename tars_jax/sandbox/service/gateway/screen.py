@@ -18,17 +18,17 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.sessions.calls import event_from_json
 from tars_jax.sandbox.desktop import Desktop
 from tars_jax.sandbox.desktop.screen import Screenshot
 from tars_jax.sandbox.desktop.settling import Settle
-from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.config import PACKAGE
-from tars_jax.sandbox.service.gateway.doors import page
+from tars_jax.sandbox.service.gateway.doors import page, stream_both_ways
 from tars_jax.web.protocol import Fields, RequestError, from_json
 from tars_jax.web.responses import http_error
 
@@ -36,7 +36,7 @@ FRAME_S = 1 / 15
 IDLE_FRAME_S = 0.25  # while nothing changes
 QUALITY = 80
 AT_ONCE = Settle(first_ms=0, quiet_ms=0, bound_ms=0)
-ENDED, FAILED, NONE_HERE = 1000, 1011, 1008
+NONE_HERE = 1008  # RFC 6455
 INPUT = PACKAGE / "sandbox" / "service" / "live" / "input.js"
 
 
@@ -67,22 +67,9 @@ class _Viewer:
         self._hurry = asyncio.Event()  # something was done: the screen may change
 
     async def run(self) -> None:
-        tasks = {asyncio.create_task(self._outwards()), asyncio.create_task(self._inwards())}
-        code, why = ENDED, ""
         try:
-            with self._session.when_over(*(task.cancel for task in tasks)):
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                with contextlib.suppress(WebSocketDisconnect, RuntimeError, asyncio.CancelledError):
-                    task.result()
-        except (SandboxFailure, SessionEnded) as error:
-            code, why = FAILED, str(error)
+            await stream_both_ways(self._socket, self._session, self._outwards(), self._inwards())
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-                await self._socket.close(code, why[:100])
             if self._holds:
                 self._session.give_back()
             with contextlib.suppress(SandboxFailure):

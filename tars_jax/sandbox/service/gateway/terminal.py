@@ -9,7 +9,6 @@ Each connection has a shell of its own, which ends with it. The page draws with 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from tars_jax.sandbox.computer.guest_client import CALL_TIMEOUT_S, GuestError
-from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
-from tars_jax.sandbox.service.gateway.doors import Door, page
+from tars_jax.sandbox.service.gateway.doors import FAILED, Door, page, stream_both_ways
 from tars_jax.web.protocol import Fields, RequestError, from_json
 from tars_jax.web.responses import http_error
 
 POLL_S = 20.0
 PIECE = 1 << 16
-ENDED, FAILED = 1000, 1011
 XTERM = {"xterm.js": "lib/xterm.js", "xterm.css": "css/xterm.css", "addon-fit.js": "../addon-fit/lib/addon-fit.js"}
 
 
@@ -70,24 +68,11 @@ class _Terminal:
             await self._socket.close(FAILED, str(error)[:100])
             return
         self._terminal = opened["terminal"]
-        tasks = {asyncio.create_task(self._outwards()), asyncio.create_task(self._inwards())}
-        code, why = ENDED, ""
         try:
-            with self._session.when_over(*(task.cancel for task in tasks)):
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                with contextlib.suppress(WebSocketDisconnect, RuntimeError, asyncio.CancelledError):
-                    task.result()
-        except (GuestError, SandboxFailure, SessionEnded) as error:
-            code, why = FAILED, str(error)
+            await stream_both_ways(self._socket, self._session, self._outwards(), self._inwards())
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(GuestError, SandboxFailure):
                 await self._client.call("close_terminal", terminal=self._terminal)
-            with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-                await self._socket.close(code, why[:100])
 
     async def _outwards(self) -> None:
         offset = 0

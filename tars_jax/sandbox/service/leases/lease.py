@@ -57,3 +57,20 @@ def require_seconds(seconds: float) -> None:
 def require_text(name: str, value: str) -> None:
     if not isinstance(value, str) or len(value) > LONGEST[name]:
         raise InputError(f"{name} must be text of at most {LONGEST[name]} characters; got {value!r:.80}")
+
+
+def require_claim(id: str, seconds: float, **texts: str) -> None:
+    """`texts`: fields of LONGEST by their names. Raises InputError."""
+    require_id(id)
+    require_seconds(seconds)
+    for name, value in texts.items():
+        require_text(name, value)
+
+
+def require_renewal(id: str, seconds: float | None, data: str | None) -> None:
+    """None: as it was. Raises InputError."""
+    require_id(id)
+    if seconds is not None:
+        require_seconds(seconds)
+    if data is not None:
+        require_text("data", data)

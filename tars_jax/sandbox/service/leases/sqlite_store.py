@@ -20,7 +20,7 @@ from typing import Self, TypeVar
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.leases.lease import Lease, require_id, require_seconds, require_text
+from tars_jax.sandbox.service.leases.lease import Lease, require_claim, require_id, require_renewal
 from tars_jax.sandbox.service.leases.table import LeaseTable, Record
 
 T = TypeVar("T")
@@ -99,18 +99,11 @@ class SqliteLeases:
     async def claim(
         self, id: str, holder: str, seconds: float, *, place: str = "", once: str = "", data: str = ""
     ) -> Lease:
-        require_id(id)
-        require_seconds(seconds)
-        for name, value in (("holder", holder), ("place", place), ("once", once), ("data", data)):
-            require_text(name, value)
+        require_claim(id, seconds, holder=holder, place=place, once=once, data=data)
         return await self._do(id, lambda table, now: table.claim(now, id, holder, seconds, place, once, data))
 
     async def renew(self, id: str, fence: int, seconds: float | None = None, data: str | None = None) -> Lease:
-        require_id(id)
-        if seconds is not None:
-            require_seconds(seconds)
-        if data is not None:
-            require_text("data", data)
+        require_renewal(id, seconds, data)
         return await self._do(id, lambda table, now: table.renew(now, id, fence, seconds, data))
 
     async def release(self, id: str, fence: int) -> bool:

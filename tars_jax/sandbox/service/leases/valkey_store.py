@@ -20,9 +20,9 @@ from tars_jax.sandbox.service.leases.lease import (
     Lease,
     LeaseEnded,
     LeaseHeld,
+    require_claim,
     require_id,
-    require_seconds,
-    require_text,
+    require_renewal,
 )
 from tars_jax.sandbox.service.leases.table import EXPIRED, KEPT_S, RELEASED
 
@@ -143,18 +143,11 @@ class ValkeyLeases:
     async def claim(
         self, id: str, holder: str, seconds: float, *, place: str = "", once: str = "", data: str = ""
     ) -> Lease:
-        require_id(id)
-        require_seconds(seconds)
-        for name, value in (("holder", holder), ("place", place), ("once", once), ("data", data)):
-            require_text(name, value)
+        require_claim(id, seconds, holder=holder, place=place, once=once, data=data)
         return await self._lease("claim", id, holder, repr(seconds), place, once, data)
 
     async def renew(self, id: str, fence: int, seconds: float | None = None, data: str | None = None) -> Lease:
-        require_id(id)
-        if seconds is not None:
-            require_seconds(seconds)
-        if data is not None:
-            require_text("data", data)
+        require_renewal(id, seconds, data)
         length = "" if seconds is None else repr(seconds)
         return await self._lease("renew", id, str(fence), length, "" if data is None else "data", data or "")
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.leases.__main__ import read_key
 from tars_jax.sandbox.service.nodes.node import NodeConfig
 from tars_jax.sandbox.service.nodes.sandboxes import ComputerOpener, read_specs
 from tars_jax.sandbox.service.nodes.serving import NodeAddress, serving_node
+from tars_jax.web.keys import read_or_make_key
 
 
 async def live(given: argparse.Namespace) -> None:
@@ -37,7 +37,10 @@ async def live(given: argparse.Namespace) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
     opener, address = ComputerOpener(specs, given.isolation), NodeAddress(given.host, given.port)
-    async with serving_node(config, opener, given.manager, read_key(given.key_file), address) as (node, reached):
+    async with serving_node(config, opener, given.manager, read_or_make_key(given.key_file), address) as (
+        node,
+        reached,
+    ):
         joining = None  # from here on it ends in order
         if not stopped.is_set():
             print(node.id, reached, flush=True)

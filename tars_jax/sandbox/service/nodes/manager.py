@@ -16,13 +16,10 @@ and the paths of `leases/app.py`. FILE is a SQLite file, or redis://HOST:PORT/0,
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
 import logging
 import sys
 from collections.abc import Coroutine, Sequence
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -32,17 +29,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from tars_jax import InputError
 from tars_jax.sandbox.service.leases import Leases
-from tars_jax.sandbox.service.leases.__main__ import ManagerAddress, open_leases, read_key
+from tars_jax.sandbox.service.leases.__main__ import run_manager
 from tars_jax.sandbox.service.leases.app import LeaseApp
 from tars_jax.sandbox.service.leases.lease import LEAST_SECONDS, LONGEST, MOST_SECONDS
 from tars_jax.sandbox.service.nodes.answers import Admission, fence_of, fields_of, request_error, typed_errors
 from tars_jax.sandbox.service.nodes.placement import Placed, Placement
 from tars_jax.web.protocol import Fields, RequestError
-from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.responses import JsonResponse, http_error, internal_error
-from tars_jax.web.running import serve
 
 LONGEST_WAIT_S = 600.0
 
@@ -167,27 +161,6 @@ async def _while_connected(request: Request, work: Coroutine[Any, Any, Placed]) 
         leaving.cancel()
 
 
-def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("where", metavar="FILE")
-    parser.add_argument("--key-file", type=Path, required=True)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=8710)
-    given = parser.parse_args(arguments)
-    logging.basicConfig(format="manager: %(message)s")
-    try:
-        key = read_key(given.key_file)
-        app = make_manager(open_leases(given.where), [key], local=is_loopback(given.host))
-        serve(app, ManagerAddress(given.host, given.port), lambda address: print(address, flush=True), _say)
-    except InputError as error:
-        print(f"manager: {error}", file=sys.stderr)
-        sys.exit(2)
-
-
-def _say(words: str) -> None:
-    with contextlib.suppress(OSError):
-        print(f"manager: {words}", file=sys.stderr, flush=True)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    logging.basicConfig(format="manager: %(message)s")
+    run_manager(sys.argv[1:], __doc__, make_manager)

@@ -114,7 +114,7 @@ def test_both_stores_answer_alike(server: Server, tmp_path: Path) -> None:
 @needs_server
 def test_two_managers_share_one_store(server: Server, tmp_path: Path) -> None:
     with manager(tmp_path, server.address) as one, manager(tmp_path, server.address) as two:
-        assert asyncio.run(race([one.address, two.address], 12, 8)) > 20
+        assert asyncio.run(race([one.address, two.address], 12, 3)) == 12 * 3
 
         async def one_is_killed() -> None:
             async with LeaseClient([one.address, two.address], KEY) as client:
