@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 from tars_jax.sandbox.browser.autoscaling import Load, browser_memory_mb
 from tars_jax.sandbox.browser.config import BrowserConfig, find_executable
 from tars_jax.sandbox.browser.driver import Driver, start_driver
-from tars_jax.sandbox.browser.health import answers, shows_a_page
+from tars_jax.sandbox.browser.health import answers, why_no_page
 from tars_jax.sandbox.browser.last_words import last_words
 from tars_jax.sandbox.browser.launch import FramesRefused, Kind, Launched, Making, kind_for, launch
 from tars_jax.sandbox.browser.page import Page
@@ -133,8 +133,8 @@ class Browsers:
     async def still_works(self, place: Place, launched: Launched) -> bool:
         """Whether a browser shows pages: then it was one page that did not. Ends it otherwise."""
         timeout_s = PROBE_CALLS * self._config.call_timeout_s
-        if place.launched is launched and not await shows_a_page(launched, timeout_s):
-            self.end(place, launched, "browser")
+        if place.launched is launched and (reason := await why_no_page(launched, timeout_s)):
+            self.end(place, launched, "browser", reason)
         return place.launched is launched
 
     # ---- news of deaths ----
@@ -154,8 +154,8 @@ class Browsers:
                 self.end(place, place.launched, "driver")
         driver.kill()
 
-    def end(self, place: Place, launched: Launched, kind: str) -> None:
-        """Forgets a browser that is gone or no longer answers, and ends what is left of it."""
+    def end(self, place: Place, launched: Launched, kind: str, reason: str = "it ended") -> None:
+        """Forgets a browser that is gone or no longer answers, and ends what is left of it; its pages say `reason`."""
         if place.launched is not launched:
             return
         place.launched = None
@@ -163,6 +163,6 @@ class Browsers:
         self._stats.browsers -= 1
         launched.connection.close()
         for page in place.pages:
-            page.fail(kind, "it ended")
+            page.fail(kind, reason)
         if self.run is not None:
             self.run.kill(launched.token)

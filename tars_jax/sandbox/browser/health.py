@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from playwright.async_api import Error as PlaywrightError
@@ -11,6 +12,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
+from tars_jax.sandbox.browser.screenshots import shown
 from tars_jax.sandbox.browser.site import PageSpec, Site
 
 PROBE = PageSpec(Site(Path(__file__).parent, index="probe.html"), width=16, height=16)
@@ -25,8 +27,8 @@ async def answers(launched: Launched, timeout_s: float) -> bool:
     return True
 
 
-async def shows_a_page(launched: Launched, timeout_s: float) -> bool:
-    """Whether a browser loads a small page of ours and gives its screenshot: then it is another page that does not.
+async def why_no_page(launched: Launched, timeout_s: float) -> str | None:
+    """None if a browser loads a small page of ours and gives its screenshot: then it is another page that does not.
 
     Processes for the network, for screenshots and for the start of renderers take part in that; 0.1 s at rest. A page
     that hung is left open: its browser will be ended.
@@ -36,8 +38,10 @@ async def shows_a_page(launched: Launched, timeout_s: float) -> bool:
             context = await new_context(launched, PROBE)
             tab = await new_tab(launched, context)
             await show(tab, PROBE, timeout_s)
-            await (tab.frames.screenshot() if tab.frames else tab.session.send("Page.captureScreenshot"))
+            await shown(tab.frames.screenshot if tab.frames else partial(tab.session.send, "Page.captureScreenshot"))
             await context.close()
-    except (PlaywrightError, ConnectionError, ProtocolError, InputError, TimeoutError):
-        return False
-    return True
+    except TimeoutError:
+        return f"it showed no page within {timeout_s:g} s"
+    except (PlaywrightError, ConnectionError, ProtocolError, InputError) as error:
+        return f"it showed no page: {error}"
+    return None

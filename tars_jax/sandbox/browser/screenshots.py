@@ -8,7 +8,7 @@ import dataclasses
 import io
 import struct
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from PIL import Image
@@ -18,6 +18,7 @@ from tars_jax.sandbox.browser.connection import ProtocolError
 DATA_URL = "data:image/png;base64,"
 NOTHING_TO_SHOW = "Unable to capture screenshot"  # said for a moment, as while a GPU process is started again
 RETRIES_S = (0.1, 0.3, 1.0, 3.0)  # real
+T = TypeVar("T")
 Take: TypeAlias = Callable[[], Awaitable[bytes]]  # a PNG of the page as it is now
 
 
@@ -46,6 +47,18 @@ def png_size(png: bytes) -> tuple[int, int]:
         return 0, 0
     width, height = struct.unpack(">II", png[16:24])
     return width, height
+
+
+async def shown(take: Callable[[], Awaitable[T]]) -> T:
+    """What `take` gives, asked again for seconds while the browser has nothing to show."""
+    for wait_s in RETRIES_S:
+        try:
+            return await take()
+        except Exception as error:
+            if NOTHING_TO_SHOW not in str(error):
+                raise
+        await asyncio.sleep(wait_s)
+    return await take()
 
 
 class Camera:
@@ -97,14 +110,7 @@ class Camera:
         await self._take("cdp")
 
     async def _take(self, path: str) -> bytes:
-        for wait_s in RETRIES_S:
-            try:
-                return await self._takes[path]()
-            except Exception as error:
-                if NOTHING_TO_SHOW not in str(error):
-                    raise
-            await asyncio.sleep(wait_s)
-        return await self._takes[path]()
+        return await shown(self._takes[path])
 
     async def _canvas(self, image: str | None) -> bytes | None:
         if image is None or not image.startswith(DATA_URL):
