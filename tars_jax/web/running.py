@@ -41,6 +41,7 @@ def serve(
     say: Callable[[str], None],
     *,
     plain: bool = False,
+    sockets: bool = False,
     certificate: Certificate | None = None,
 ) -> None:
     """Serves until SIGTERM or Ctrl-C, then lets the requests under way finish; a second Ctrl-C does not wait for them.
@@ -48,14 +49,15 @@ def serve(
     Args:
         on_start: hears the address, http://HOST:PORT or https://, when the application has started.
         say: hears what a signal leads to.
-        plain: for an application that starts processes and takes WebSockets: asyncio's own event loop.
+        plain: for an application that starts processes: asyncio's own event loop. It takes WebSockets, too.
+        sockets: it takes WebSockets.
         certificate: for TLS; None: none.
 
     Raises InputError when the address cannot be had, or the application says at its start that it cannot be.
     """
     listening = listen(config)
     with listening:
-        _run(_Server(app, config, say, plain, on_start, certificate), listening)
+        _run(_Server(app, config, say, plain, on_start, certificate, sockets=plain or sockets), listening)
 
 
 @contextlib.contextmanager
@@ -64,7 +66,7 @@ def serving(
 ) -> Iterator[str]:
     """Serves in a thread of its own while the block runs; yields the address, as `serve` tells it."""
     listening = listen(config)
-    server = _Server(app, config, lambda words: None, plain, lambda address: None, certificate)
+    server = _Server(app, config, lambda words: None, plain, lambda address: None, certificate, sockets=plain)
     thread = threading.Thread(target=_run, args=(server, listening), name="server", daemon=True)
     with listening:
         thread.start()
@@ -118,8 +120,10 @@ class _Server(uvicorn.Server):
         plain: bool,
         on_start: Callable[[str], None],
         certificate: Certificate | None = None,
+        *,
+        sockets: bool,
     ) -> None:
-        protocol: Literal["websockets-sansio", "none"] = "websockets-sansio" if plain else "none"
+        protocol: Literal["websockets-sansio", "none"] = "websockets-sansio" if sockets else "none"
         super().__init__(
             uvicorn.Config(
                 app,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -61,11 +61,7 @@ def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | No
 
     async def live(request: Request) -> Response:
         """The live page; what it shows takes a key."""
-        name = request.path_params.get("name", "index.html")
-        if name != "index.html" and name not in SHOWN:
-            raise HTTPException(404)
-        headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"}
-        return FileResponse(LIVE / name, media_type=SHOWN.get(name, "text/html"), headers=headers)
+        return live_page(request.path_params.get("name", "index.html"))
 
     async def request_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestError)
@@ -106,7 +102,25 @@ def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | No
         if isinstance(kind.sessions, ComputerSessions):
             known = {"terminal": terminal_door(config.assets), **_screen(), **(doors or {})}
             gateway = Gateway(kind.sessions, config, access, known)
-    return _Admission(app, config, gateway)
+    return Admission(app, config, gateway)
+
+
+def live_page(name: str) -> Response:
+    """A file of the live page. Raises HTTPException(404)."""
+    if name != "index.html" and name not in SHOWN:
+        raise HTTPException(404)
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"}
+    return FileResponse(LIVE / name, media_type=SHOWN.get(name, "text/html"), headers=headers)
+
+
+class SessionPaths(Protocol):
+    """An application for what a session shows: paths below /s/ and hosts of sessions."""
+
+    def takes(self, scope: Scope, host: str) -> bool: ...
+
+    def owner_of(self, host: str) -> str | None: ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
 def _screen() -> dict[str, Door]:
@@ -117,10 +131,10 @@ def _screen() -> dict[str, Door]:
     return {"desktop": screen_door}
 
 
-class _Admission:
+class Admission:
     """An ASGI application around another one: foreign names, large and slow bodies stay outside."""
 
-    def __init__(self, app: ASGIApp, config: ServiceConfig, gateway: Gateway | None) -> None:
+    def __init__(self, app: ASGIApp, config: ServiceConfig, gateway: SessionPaths | None) -> None:
         self._app, self._config, self._gateway = app, config, gateway
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

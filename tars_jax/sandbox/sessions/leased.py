@@ -55,6 +55,11 @@ class Leased:
             self.lease = dataclasses.replace(self.lease, seconds=seconds)
         self._lease_ends = time.monotonic() + self.lease.seconds
 
+    def hand_over(self, lease: Lease) -> None:
+        """Another has it from now on."""
+        self.lease = lease
+        self.renew()
+
     @property
     def seconds_left(self) -> float:
         """Until the lease is over; below 0 behind its end."""

@@ -35,6 +35,13 @@ class Registry(Protocol):
         """Ends a session. Raises SessionEnded when there is none."""
         ...
 
+    def hand_over(self, id: str, owner: str, seconds: float) -> str:
+        """Another owner has the session from now on, with a new token, which is returned; the old one opens nothing.
+
+        Raises SessionEnded, InputError for a length that no lease has, SandboxFailure("disk").
+        """
+        ...
+
 
 class Room:
     """How many sessions there may be, of all registries that share it."""

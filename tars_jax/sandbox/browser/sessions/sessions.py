@@ -165,6 +165,17 @@ class Sessions:
         """Ends the session, its page and its files. Raises SessionEnded when there is none."""
         await self._release(self.get(id))
 
+    def hand_over(self, id: str, owner: str, seconds: float) -> str:
+        """As of any registry: another owner, another token."""
+        session = self.get(id)
+        token, digest = new_token()
+        lease = Lease(owner, self._seconds(seconds), digest)
+        with stored("the session has its owner as before"):
+            if self._store is not None:
+                self._store.save_lease(id, lease, session.journal)
+        session.hand_over(lease)
+        return token
+
     def record(self, session: Session) -> None:
         """From now on every call and frame is kept, until the session ends.
 

@@ -151,6 +151,14 @@ class ComputerSessions:
     async def release(self, id: str) -> None:
         await self._release(self.get(id))
 
+    def hand_over(self, id: str, owner: str, seconds: float) -> str:
+        """As of any registry: another owner, another token."""
+        session, (token, digest) = self.get(id), new_token()
+        session.hand_over(Lease(owner, self._seconds(seconds), digest))
+        if self._files is not None:
+            self._save(session)
+        return token
+
     def _save(self, session: ComputerSession) -> None:
         assert self._files is not None
         try:

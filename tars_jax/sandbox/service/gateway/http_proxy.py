@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import h11
 from starlette.types import Receive, Scope, Send
@@ -36,9 +36,11 @@ async def connected(machine: GuestMachine, port: int) -> Streams:
 class HttpProxy:
     """One exchange."""
 
-    def __init__(self, target: Target, streams: Streams, used: Callable[[], None]) -> None:
-        """`used`: hears of each piece that a client sends."""
-        self._target, self._used = target, used
+    def __init__(
+        self, streams: Streams, to_outside: Callable[[Iterable[tuple[bytes, bytes]]], Headers], used: Callable[[], None]
+    ) -> None:
+        """`to_outside`: the answer's headers as a client gets them. `used`: hears of each piece that a client sends."""
+        self._to_outside, self._used = to_outside, used
         self._reader, self._writer = streams
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
         self.begun = False  # whether the answer has begun: what goes wrong then cannot be told any more
@@ -91,7 +93,7 @@ class HttpProxy:
             if event is h11.NEED_DATA:
                 self._state.receive_data(await self._reader.read(PIECE))
             elif isinstance(event, h11.Response):
-                headers = to_outside(event.headers, self._target)
+                headers = self._to_outside(event.headers)
                 self.begun = True
                 await send({"type": "http.response.start", "status": event.status_code, "headers": headers})
             elif isinstance(event, h11.Data):
@@ -114,7 +116,9 @@ async def forward(
     assert target.port is not None
     streams = await connected(machine, target.port)
     try:
-        await HttpProxy(target, streams, used).exchange(scope, path, headers, receive, send)
+        await HttpProxy(streams, lambda given: to_outside(given, target), used).exchange(
+            scope, path, headers, receive, send
+        )
     except SandboxFailure:
         raise
     finally:

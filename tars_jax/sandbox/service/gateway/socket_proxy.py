@@ -26,13 +26,14 @@ HANDSHAKE_S = 30.0
 GONE, TOO_LARGE = 1001, 1009
 
 
-class _Inside:
+class InsideSocket:
     """The client's side of a WebSocket to a program inside."""
 
-    def __init__(self, streams: Streams, port: int, subprotocols: list[str]) -> None:
+    def __init__(self, streams: Streams, host: str, subprotocols: list[str]) -> None:
+        """`host`: what the header Host says."""
         self._reader, self._writer = streams
         names = [Subprotocol(name) for name in subprotocols] or None
-        self._protocol = ClientProtocol(parse_uri(f"ws://localhost:{port}/"), subprotocols=names, max_size=LARGEST)
+        self._protocol = ClientProtocol(parse_uri(f"ws://{host}/"), subprotocols=names, max_size=LARGEST)
         self._pieces: list[bytes] = []
         self._kind = Opcode.BINARY
         self.code, self.reason = GONE, ""
@@ -115,7 +116,7 @@ async def forward_socket(
     """Raises RequestError before the client's side is accepted."""
     assert target.port is not None
     streams = await connected(machine, target.port)
-    inside = _Inside(streams, target.port, socket.scope.get("subprotocols", []))
+    inside = InsideSocket(streams, f"localhost:{target.port}", socket.scope.get("subprotocols", []))
     try:
         chosen = await inside.open(path, headers)
         await socket.accept(chosen)
@@ -124,7 +125,7 @@ async def forward_socket(
         streams[1].close()
 
 
-async def both_ways(socket: WebSocket, inside: _Inside, used: Callable[[], None]) -> None:
+async def both_ways(socket: WebSocket, inside: InsideSocket, used: Callable[[], None]) -> None:
     left = GONE
 
     async def outwards(message: str | bytes) -> None:
