@@ -195,7 +195,8 @@ def test_a_page_that_hangs_times_out_alone(scene: Any) -> None:
 
 def test_a_browser_that_has_nothing_to_show_yet_is_left_alone(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chromium says so for a moment now and then on a busy machine, of a page that it shows soon after."""
-    send, refused = Session.send, []
+    send = Session.send
+    refused: list[str] = []
 
     async def sometimes(self: Session, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         if method == "Page.captureScreenshot" and len(refused) < 2:

@@ -571,7 +571,7 @@ def test_a_server_stops_though_nobody_hears_that_it_does() -> None:
     def unheard(words: str) -> None:
         raise BrokenPipeError
 
-    server = _Server(app, ServiceConfig(OWNERS), unheard, True, lambda address: None)
+    server = _Server(app, ServiceConfig(OWNERS), unheard, True, lambda address: None, sockets=True)
     for number, over in ((signal.SIGTERM, "should_exit"), (signal.SIGINT, "force_exit")):
         with pytest.raises(BrokenPipeError):
             server.handle_exit(number, None)
