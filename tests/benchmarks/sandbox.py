@@ -18,17 +18,17 @@ import sys
 import time
 
 PARTS = (
-    ("tests/benchmarks/computers.py", (), ("--starts=2", "--forks=1", "--suspends=1", "--shells=4", "--group=2", "--row=5")),
-    ("tests/benchmarks/desktop_steps.py", (), ("--steps=30", "--turns=1", "--desktops=2")),
-    ("tests/benchmarks/lease_operations.py", (), ("--seconds=1", "--turns=1")),
-    ("-m", ("pytest", "-q", "-s", "tests/sandbox/service/nodes/test_nodes_chaos.py"), ()),
-)  # fmt: skip
+    ("tests/benchmarks/computers.py", "", "--starts=2 --forks=1 --suspends=1 --shells=4 --group=2 --row=5"),
+    ("tests/benchmarks/desktop_steps.py", "", "--steps=30 --turns=1 --desktops=2"),
+    ("tests/benchmarks/lease_operations.py", "", "--seconds=1 --turns=1"),
+    ("-m", "pytest -q -s tests/sandbox/service/nodes/test_nodes_chaos.py", ""),
+)  # program, its arguments, and those of small sizes
 
 
 def main(quick: bool) -> int:
     failed = []
     for script, arguments, sizes in PARTS:
-        command = [sys.executable, script, *arguments, *(sizes if quick else ())]
+        command = [sys.executable, script, *arguments.split(), *(sizes.split() if quick else ())]
         print(f"\n$ {' '.join(command[1:])}   (load {os.getloadavg()[0]:.1f})", flush=True)
         begin = time.monotonic()
         if status := subprocess.run(command).returncode:
