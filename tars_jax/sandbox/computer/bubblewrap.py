@@ -30,6 +30,7 @@ from tars_jax.sandbox.computer.inside import connect_to
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 from tars_jax.sandbox.computer.launcher.syscalls import open_inside
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
+from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.root import make_base, system_folders
 from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.snapshots import Snapshots
@@ -57,7 +58,7 @@ async def open_bubblewrap(folder: Path) -> Isolation:
 class BubblewrapIsolation:
     """The launcher's process and its containers."""
 
-    name, listener = "bubblewrap", 6
+    name, door = "bubblewrap", ("fd:6",)
 
     def __init__(self, folder: Path, program: str) -> None:
         self._program = program
@@ -257,6 +258,12 @@ class BubblewrapContainer:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
             told |= new
+
+    def processes(self) -> list[Process]:
+        return processes_below(self.pid)
+
+    def ports(self) -> frozenset[int]:
+        return listening_ports(self.pid)
 
     def memory_bytes(self) -> int | None:
         return self._group.memory_bytes()

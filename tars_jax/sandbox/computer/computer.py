@@ -18,7 +18,7 @@ from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
-from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
+from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -58,11 +58,11 @@ class Computer:
 
     async def processes(self) -> list[Process]:
         """What runs inside besides the guest."""
-        return await asyncio.to_thread(processes_below, self.container.pid)
+        return await asyncio.to_thread(self.container.processes)
 
     async def ports(self) -> frozenset[int]:
         """The TCP ports that programs inside listen at."""
-        return await asyncio.to_thread(listening_ports, self.container.pid)
+        return await asyncio.to_thread(self.container.ports)
 
     async def fork(self, count: int = 1, way: str = "") -> list[Computer]:
         """So many copies, each with an `origin` that says how it was made. They share nothing that either can change.

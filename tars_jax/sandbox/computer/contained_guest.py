@@ -87,7 +87,7 @@ class ContainedGuest:
     async def _begun(self) -> Container:
         if self._checkpoint is not None:
             return await self._isolation.restore(self._inner, self._checkpoint)
-        command = [self._python, "-I", "-S", INSIDE, f"fd:{self._isolation.listener}", f"home={HOME}"]
+        command = [self._python, "-I", "-S", INSIDE, *self._isolation.door, f"home={HOME}"]
         return await self._isolation.launch(self._inner, command, self._snapshot, listen=True)
 
     def _pid(self, container: Container) -> int | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.spec import ContainerSpec
 
 if TYPE_CHECKING:
@@ -82,6 +83,14 @@ class Container(Protocol):
         """What the processes hold now, the pages of files that they read included; None where nobody counts."""
         ...
 
+    def processes(self) -> list[Process]:
+        """What runs inside besides the first process. No program inside is asked. May take some tenths of a second."""
+        ...
+
+    def ports(self) -> frozenset[int]:
+        """The TCP ports that programs inside listen at; as `processes`."""
+        ...
+
     async def snapshot(self, name: str) -> Snapshot:
         """A copy of the files as they are now; processes stop for that long. Raises SandboxFailure."""
         ...
@@ -103,14 +112,14 @@ class Isolation(Protocol):
     """A kind of isolation, started. Nothing of it is left after `close`, nor after a kill of this process."""
 
     name: str
-    listener: int  # the descriptor that a first process finds its listening socket at
+    door: tuple[str, ...]  # how a guest is told where the host meets it: its arguments
 
     async def launch(
         self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False
     ) -> Container:  # fmt: skip
         """A container that runs a program, with the files of a snapshot if one is given.
 
-        `listen`: the program inherits a listening socket, which `Container.dial` connects to.
+        `listen`: the program is a guest that was told `door`, and that `Container.dial` connects to.
         Raises InputError when the program does not start, SandboxFailure("container") when the container does not.
         """
         ...

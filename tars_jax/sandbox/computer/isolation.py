@@ -8,13 +8,14 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.sandbox.computer.bubblewrap import open_bubblewrap
 from tars_jax.sandbox.computer.container import Isolation
+from tars_jax.sandbox.computer.gvisor import open_gvisor
 from tars_jax.sandbox.computer.namespaces import open_namespaces
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
 Opener = Callable[[Path], Awaitable[Isolation]]
-KINDS: dict[str, Opener] = {"namespaces": open_namespaces, "bubblewrap": open_bubblewrap}
-CHOSEN = ("namespaces", "bubblewrap")  # by "auto", the first that works
+KINDS: dict[str, Opener] = {"namespaces": open_namespaces, "bubblewrap": open_bubblewrap, "gvisor": open_gvisor}
+CHOSEN = ("namespaces", "bubblewrap")  # by "auto", the first that works; gVisor is slower, so by name alone
 _TRIAL_S = 60.0
 
 

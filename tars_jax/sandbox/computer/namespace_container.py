@@ -13,6 +13,7 @@ from tars_jax.sandbox.computer import inside
 from tars_jax.sandbox.computer.checkpoints import Checkpoint, gone, mounts_of
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
+from tars_jax.sandbox.computer.processes import Process, listening_ports, processes_below
 from tars_jax.sandbox.computer.snapshots import copy_upper
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -73,6 +74,12 @@ class NamespaceContainer:
         except OSError as error:
             raise SandboxFailure("container", str(error)) from error
         self._paused = frozen
+
+    def processes(self) -> list[Process]:
+        return processes_below(self.pid)
+
+    def ports(self) -> frozenset[int]:
+        return listening_ports(self.pid)
 
     def memory_bytes(self) -> int | None:
         return self._group.memory_bytes()

@@ -45,7 +45,7 @@ async def open_namespaces(folder: Path) -> Isolation:
 class NamespaceIsolation:
     """The launcher's process and its containers. Root only."""
 
-    name, listener = "namespaces", 3
+    name, door = "namespaces", ("fd:3",)
 
     def __init__(self, folder: Path) -> None:
         self._run = RunFolder(folder)
@@ -75,8 +75,7 @@ class NamespaceIsolation:
         self, spec: ContainerSpec, argv: Sequence[str], layers: Sequence[dict[str, Any]], listen: bool,
         checkpoint: Checkpoint | None = None,
     ) -> Container:  # fmt: skip
-        if len(layers) > _MOST_LAYERS:
-            raise SandboxFailure("container", f"forks of forks must be {_MOST_LAYERS} at most; got one more")
+        self.check_layers(layers)
         number = next(self._numbers)
         id, folder = f"{self._run.token}-{number}", self._run.path / str(number)
         group: ControlGroup | None = None
@@ -119,6 +118,12 @@ class NamespaceIsolation:
             raise
         container = self._containers[id] = NamespaceContainer(self, id, spec, folder, group, pid, descriptors, plan)
         return container
+
+    @staticmethod
+    def check_layers(layers: Sequence[dict[str, Any]]) -> None:
+        """Raises SandboxFailure for more than an overlay can be told of."""
+        if len(layers) > _MOST_LAYERS:
+            raise SandboxFailure("container", f"forks of forks must be {_MOST_LAYERS} at most; got one more")
 
     def _plan(
         self, id: str, folder: Path, spec: ContainerSpec, argv: Sequence[str], group: ControlGroup,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 from collections.abc import Iterator
 
@@ -37,6 +38,12 @@ def listening_ports(first: int) -> frozenset[int]:
     return frozenset(ports)
 
 
+def tell() -> None:
+    """Of the first process here, as JSON: for a program that looks at another kernel's /proc (gvisor_container.py)."""
+    seen = [dataclasses.asdict(each) for each in processes_below(1)]
+    print(json.dumps({"processes": seen, "ports": sorted(listening_ports(1))}))
+
+
 def _descendants(pid: int) -> Iterator[int]:
     try:
         threads = os.listdir(f"/proc/{pid}/task")
@@ -51,6 +58,14 @@ def _descendants(pid: int) -> Iterator[int]:
         for child in children:
             yield child
             yield from _descendants(child)
+
+
+def _session(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(") ")[2].split()[3]
+    except (OSError, IndexError):
+        return "0"
 
 
 def _process(pid: int) -> Process | None:
@@ -68,5 +83,6 @@ def _process(pid: int) -> Process | None:
         program = os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)")
     except OSError:  # another user's
         program = argv[0] if argv else status["Name"]
-    inside, session = (int(status.get(name, str(pid)).split()[-1]) for name in ("NSpid", "NSsid"))
+    own = {"NSpid": str(pid), "NSsid": _session(pid)}  # where the kernel knows of no other numbers
+    inside, session = (int(status.get(name, default).split()[-1]) for name, default in own.items())
     return Process(inside, os.path.basename(program), argv, status["State"][0] in "Tt", session)

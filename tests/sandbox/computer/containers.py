@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tars_jax.sandbox.computer.container import Isolation
+from tars_jax.sandbox.computer.gvisor import runsc_program
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
 
@@ -56,4 +57,6 @@ async def opened(folder: Path, kind: str) -> AsyncIterator[Isolation]:
         await isolation.close()
 
 
+needs_gvisor = pytest.mark.skipif(runsc_program() is None, reason="needs runsc (sudo ./launch/gvisor.sh)")
+of_each_kind = pytest.mark.parametrize("kind", ["namespaces", pytest.param("gvisor", marks=needs_gvisor)])
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="own namespaces need root")

@@ -9,16 +9,17 @@ import pytest
 
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tests.sandbox.computer.containers import Traces, needs_root, opened
+from tests.sandbox.computer.containers import Traces, needs_root, of_each_kind, opened
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 
 
-def test_programs_run_inside_and_a_fork_begins_with_their_files(tmp_path: Path) -> None:
+@of_each_kind
+def test_programs_run_inside_and_a_fork_begins_with_their_files(tmp_path: Path, kind: str) -> None:
     traces = Traces(tmp_path)
 
     async def live() -> None:
-        async with opened(tmp_path, "namespaces") as isolation:
+        async with opened(tmp_path, kind) as isolation:
             traces.note()
             async with ContainedGuest(isolation, ContainerSpec()) as parent:
                 assert parent.machine.home == "/home/agent"

@@ -16,21 +16,22 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
-from tests.sandbox.computer.containers import Traces, needs_root, opened, output
+from tests.sandbox.computer.containers import Traces, needs_gvisor, needs_root, of_each_kind, opened, output
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 ROOT = Path(__file__).parents[3]
 
 
-def test_a_program_has_a_home_a_name_and_nothing_of_the_host(tmp_path: Path) -> None:
+@of_each_kind
+def test_a_program_has_a_home_a_name_and_nothing_of_the_host(tmp_path: Path, kind: str) -> None:
     tool = tmp_path / "a tool ü"
     tool.mkdir()
     (tool / "word").write_text("given")
     spec = ContainerSpec(binds={"/opt/a tool": tool, "/etc/word": tool / "word"}, environment={"WORD": "a b ü"})
 
     async def live() -> None:
-        async with opened(tmp_path / "containers", "namespaces") as isolation:
-            assert isolation.name == "namespaces"
+        async with opened(tmp_path / "containers", kind) as isolation:
+            assert isolation.name == kind
             lines = await output(isolation, "id -un; pwd; echo ~ $WORD $$; hostname; cat '/opt/a tool/word'", spec)
             assert lines == ["agent", "/home/agent", "/home/agent a b ü 1", "computer", "given"]
             seen = await output(isolation, "ls -A /root /home /tmp /srv /mnt /work 2>&1; cat /etc/word; ls /proc", spec)
@@ -48,11 +49,12 @@ def test_a_program_has_a_home_a_name_and_nothing_of_the_host(tmp_path: Path) -> 
     asyncio.run(live())
 
 
-def test_containers_share_nothing_and_close_in_the_middle(tmp_path: Path) -> None:
+@of_each_kind
+def test_containers_share_nothing_and_close_in_the_middle(tmp_path: Path, kind: str) -> None:
     traces = Traces(tmp_path / "containers")
 
     async def live() -> None:
-        async with opened(tmp_path / "containers", "namespaces") as isolation:
+        async with opened(tmp_path / "containers", kind) as isolation:
             traces.note()
             write = "trap '' TERM INT; echo $0 > ~/file; (setsid sleep 600 &) ; echo > $TARS_JAX_RUN/up; sleep 600"
             both = await asyncio.gather(
@@ -80,7 +82,7 @@ def test_what_cannot_start_says_so(tmp_path: Path) -> None:
     traces = Traces(tmp_path / "containers")
 
     async def live() -> None:
-        async with opened(tmp_path / "containers", "namespaces") as isolation:
+        async with opened(tmp_path / "containers", kind) as isolation:
             traces.note()
             with pytest.raises(InputError, match="argv must name a program of the container; got '/no/such'"):
                 await isolation.launch(ContainerSpec(), ["/no/such"])
@@ -139,7 +141,7 @@ def test_a_killed_owner_leaves_nothing(tmp_path: Path, killed: str) -> None:
     if killed == "both":  # nobody was left to remove the files: the next start does
 
         async def start() -> None:
-            async with opened(tmp_path / "containers", "namespaces"):
+            async with opened(tmp_path / "containers", kind):
                 assert len(list((tmp_path / "containers").glob("run-*"))) == 1
 
         asyncio.run(start())

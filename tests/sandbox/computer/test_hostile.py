@@ -15,7 +15,7 @@ import pytest
 
 from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tests.sandbox.computer.containers import Traces, needs_root, opened, output
+from tests.sandbox.computer.containers import Traces, needs_root, of_each_kind, opened, output
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 PYTHON = Path(os.path.realpath(sys.executable))
@@ -28,10 +28,10 @@ def python(code: str) -> list[str]:
 
 
 @asynccontextmanager
-async def with_neighbor(folder: Path) -> AsyncIterator[tuple[Isolation, Container]]:
+async def with_neighbor(folder: Path, kind: str) -> AsyncIterator[tuple[Isolation, Container]]:
     """An isolation with a container that counts; at the end it has gone on counting, and nothing is left."""
     traces = Traces(folder)
-    async with opened(folder, "namespaces") as isolation:
+    async with opened(folder, kind) as isolation:
         count = "i=0; while sleep 0.02; do i=$((i+1)); echo $i > count; done"
         neighbor = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", count])
         traces.note()
@@ -44,9 +44,10 @@ async def with_neighbor(folder: Path) -> AsyncIterator[tuple[Isolation, Containe
     assert not traces.left()
 
 
-def test_ways_out_are_closed(tmp_path: Path) -> None:
+@of_each_kind
+def test_ways_out_are_closed(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
-        async with with_neighbor(tmp_path / "c") as (isolation, _):
+        async with with_neighbor(tmp_path / "c", kind) as (isolation, _):
             with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as named:
                 named.bind("\0tars-hostile")
                 named.listen()
@@ -62,12 +63,13 @@ def test_ways_out_are_closed(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_paths_lead_nowhere_out(tmp_path: Path) -> None:
+@of_each_kind
+def test_paths_lead_nowhere_out(tmp_path: Path, kind: str) -> None:
     secret = tmp_path / "secret"
     secret.write_text("the host's")
 
     async def live() -> None:
-        async with with_neighbor(tmp_path / "c") as (isolation, _):
+        async with with_neighbor(tmp_path / "c", kind) as (isolation, _):
             with socket.socket(socket.AF_UNIX) as control:
                 control.bind(str(tmp_path / "control"))
                 control.listen()
@@ -98,9 +100,10 @@ async def end_of(isolation: Isolation, argv: Sequence[str], timeout_s: float = 2
         assert time.monotonic() - begin < 10
 
 
-def test_takers_of_everything_get_their_share(tmp_path: Path) -> None:
+@of_each_kind
+def test_takers_of_everything_get_their_share(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
-        async with with_neighbor(tmp_path / "c") as (isolation, _):
+        async with with_neighbor(tmp_path / "c", kind) as (isolation, _):
             bomb = "import os, time\nwhile True:\n try:\n  os.fork()\n except OSError:\n  time.sleep(0.1)"
             status, _ = await end_of(isolation, python(f"import signal; signal.signal(15, signal.SIG_IGN)\n{bomb}"), 1)
             assert status is None  # it went on, and close ended it
@@ -122,9 +125,10 @@ def test_takers_of_everything_get_their_share(tmp_path: Path) -> None:
     asyncio.run(live())
 
 
-def test_a_bound_share_of_the_processor(tmp_path: Path) -> None:
+@of_each_kind
+def test_a_bound_share_of_the_processor(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
-        async with opened(tmp_path, "namespaces") as isolation:
+        async with opened(tmp_path, kind) as isolation:
             code = "import time; e = time.time() + 1\nwhile time.time() < e: pass\nprint(time.process_time())"
             spin = f"{PYTHON} -ISc '{code}'"
             spec = ContainerSpec(cpus=0.2, binds=BINDS)

@@ -12,7 +12,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer import disks
 from tars_jax.sandbox.computer.container import Container
 from tars_jax.sandbox.computer.spec import ContainerSpec
-from tests.sandbox.computer.containers import Traces, needs_root, opened
+from tests.sandbox.computer.containers import Traces, needs_root, of_each_kind, opened
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 SPEC = ContainerSpec(disk_mib=64)
@@ -31,16 +31,17 @@ async def done(container: Container) -> None:
             assert await container.wait(0.01) is None
 
 
+@of_each_kind
 @pytest.mark.parametrize("disk", ["image", "memory"])
 def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
-    tmp_path: Path, disk: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, disk: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if disk == "memory":
         monkeypatch.setattr(disks, "image_maker", lambda: None)
     traces = Traces(tmp_path / "containers")
 
     async def live() -> None:
-        async with opened(tmp_path / "containers", "namespaces") as isolation:
+        async with opened(tmp_path / "containers", kind) as isolation:
             traces.note()
             fill = "echo one > 'ä b'; mkdir -p deep/er; echo x > deep/er/x; ln -s deep link; cat /dev/urandom"
             fill = f"{fill} | head -c 9000000 > big"
@@ -78,9 +79,10 @@ def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
     assert not traces.left()
 
 
-def test_a_paused_container_stands_still_and_goes_on(tmp_path: Path) -> None:
+@of_each_kind
+def test_a_paused_container_stands_still_and_goes_on(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
-        async with opened(tmp_path, "namespaces") as isolation:
+        async with opened(tmp_path, kind) as isolation:
             count = "i=0; while true; do i=$((i+1)); echo $i > count; (sleep 0.01); done"
             container = await isolation.launch(SPEC, ["/bin/sh", "-c", count])
             read: Callable[[], bytes] = lambda: container.read("/home/agent/count")  # noqa: E731

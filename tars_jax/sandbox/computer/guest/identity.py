@@ -15,6 +15,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 TOKEN = "TARS_GUEST_TOKEN"
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+_SET_USER, _SET_GROUP = {"aarch64": (147, 149)}.get(os.uname().machine, (117, 119))  # setresuid and setresgid
 
 
 @dataclass(frozen=True)
@@ -29,24 +30,34 @@ class Identity:
     def drop(self) -> None:
         """For the calling thread alone: files are opened and made as the user, without root's rights."""
         if self.user is not None and self.group is not None:
-            LIBC.setfsgid(self.group)
-            LIBC.setfsuid(self.user)
+            _use_rights_of(self.user, self.group)
 
     @contextlib.contextmanager
     def dropped(self) -> Iterator[None]:
+        own = os.geteuid(), os.getegid()
         self.drop()
         try:
             yield
         finally:
             if self.user is not None:
-                LIBC.setfsuid(os.geteuid())
-                LIBC.setfsgid(os.getegid())
+                _use_rights_of(*own)
 
     def of_programs(self) -> dict[str, object]:
         """How subprocess.Popen starts a program of the user."""
         if self.user is None:
             return {}
         return {"user": self.user, "group": self.group, "extra_groups": []}
+
+
+def _use_rights_of(user: int, group: int) -> None:
+    """The calling thread alone reaches files with the rights of this user. Root may come back to its own."""
+    LIBC.setfsgid(group)
+    LIBC.setfsuid(user)
+    if LIBC.setfsuid(-1) != user:  # gVisor does not have these: the thread's effective ids instead, which libc would
+        keep = ctypes.c_long(-1)  # change in all threads
+        LIBC.syscall(_SET_USER, keep, ctypes.c_long(os.getuid()), keep)
+        LIBC.syscall(_SET_GROUP, keep, ctypes.c_long(group), keep)
+        LIBC.syscall(_SET_USER, keep, ctypes.c_long(user), keep)
 
 
 class Sacrifice:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.guest.calls import Call, CallError
+from tars_jax.sandbox.computer.guest.dialing import dial_out
 from tars_jax.sandbox.computer.guest.files import Files
 from tars_jax.sandbox.computer.guest.identity import TOKEN, Identity, Sacrifice, end_with, guard, identity
 from tars_jax.sandbox.computer.guest.loop import READ, WRITE, Loop
@@ -164,9 +165,9 @@ class Connection:
 
 
 class Server:
-    def __init__(self, listener: socket.socket, who: Identity, token: str, sacrifice: Sacrifice) -> None:
+    def __init__(self, who: Identity, token: str, sacrifice: Sacrifice) -> None:
         self.token = token
-        self._who, self._listener = who, listener
+        self._who = who
         self.loop = Loop(who.drop)
         self._processes = Processes(who, self.loop, sacrifice)
         self._terminals = Terminals(self._processes, who, self.loop)
@@ -180,14 +181,25 @@ class Server:
         self._stream_calls = {"connect": self._streams.call_connect, "pipe": self._streams.call_pipe}
         self._strangers: list[Connection] = []  # the last connections, with and without a token
         self.open: set[Connection] = set()  # but those that have become streams
-        listener.setblocking(False)
-        self.loop.watch(listener.fileno(), READ, self._accept)
 
-    def _accept(self, _: int) -> None:
+    def serve_at(self, where: str) -> None:
+        """A path, fd:N for a socket that listens already, or dial:PATH where the host listens."""
+        if where.startswith("dial:"):
+            dial_out(where.removeprefix("dial:"), lambda peer: self.loop.hand(lambda: self._welcome(peer)))
+            return
+        listener = listen(where)
+        os.set_inheritable(listener.fileno(), False)
+        listener.setblocking(False)
+        self.loop.watch(listener.fileno(), READ, lambda _: self._accept(listener))
+
+    def _accept(self, listener: socket.socket) -> None:
         try:
-            peer, _address = self._listener.accept()
+            peer, _address = listener.accept()
         except OSError:  # it has gone again, or there are too many
             return
+        self._welcome(peer)
+
+    def _welcome(self, peer: socket.socket) -> None:
         connection = Connection(self, peer, is_known=not self.token)
         self.open.add(connection)
         if self.token:
@@ -263,18 +275,17 @@ def listen(where: str) -> socket.socket:
 
 def main(arguments: list[str]) -> int:
     if not arguments:
-        print("guest: SOCKET must be given: a path, or fd:N", file=sys.stderr)
+        print("guest: SOCKET must be given: a path, fd:N or dial:PATH", file=sys.stderr)
         return 2
     settings = dict(argument.split("=", 1) for argument in arguments[1:])
     if "owner" in settings:
         end_with(int(settings["owner"]))
     sacrifice = Sacrifice()  # before `guard`, which closes /proc to us as to others
     guard(subreaper="subreaper" in settings)
-    listener = listen(arguments[0])
-    os.set_inheritable(listener.fileno(), False)
     os.umask(0o022)
     token = os.environ.pop(TOKEN, "")
-    server = Server(listener, identity(settings.get("user", ""), settings.get("home", "")), token, sacrifice)
+    server = Server(identity(settings.get("user", ""), settings.get("home", "")), token, sacrifice)
+    server.serve_at(arguments[0])
     signal.set_wakeup_fd(server.loop.wake_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[4]))  # -I leaves nothing of ours 
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.criu import become_criu
 from tars_jax.sandbox.computer.launcher.filesystem import enter_root, listen_inside
+from tars_jax.sandbox.computer.launcher.gvisor import become_gvisor
 from tars_jax.sandbox.computer.launcher.privileges import drop_privileges, set_resource_limits
 
 NAMESPACES = (
@@ -155,6 +156,8 @@ class Launcher:
                 report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, 200)  # out of the way of what a program inherits
                 if "criu" in plan:
                     become_criu(plan, report, permission, READY)
+                if "gvisor" in plan:
+                    become_gvisor(plan, report, permission, READY)
                 (become_command if "command" in plan else become)(plan, report, permission)
             except BaseException as error:
                 os.write(report, f"{type(error).__name__}: {error}".encode()[:4000])

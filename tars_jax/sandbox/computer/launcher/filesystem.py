@@ -60,6 +60,20 @@ def prepare_restore(plan: dict[str, Any]) -> int:
     return os.open(f"{folder}/disk", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
+def prepare_gvisor(plan: dict[str, Any]) -> int:
+    """Mounts the root that gVisor shows, but for the folders of the system, which it is told of by itself (gvisor.py).
+
+    Returns a descriptor of the disk. Runs in a mount namespace of its own, as root. Raises OSError.
+    """
+    folder, root = plan["folder"], f"{plan['folder']}/root"
+    _mount_layers(plan, folder, root)
+    if not plan["restores"]:
+        _empty(root + plan["run"])
+    for inside, host in plan["binds"].items():
+        _bind(host, _place(root, inside, is_folder=os.path.isdir(host)))
+    return os.open(f"{folder}/disk", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
 def listen_inside(path: str) -> socket.socket:
     """A listening socket that only root can reach: its folder is made for it. Runs before the change of user."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
