@@ -58,7 +58,9 @@ async def open_bubblewrap(folder: Path) -> Isolation:
 class BubblewrapIsolation:
     """The launcher's process and its containers."""
 
-    name, door = "bubblewrap", ("fd:6",)
+    name = "bubblewrap"
+    door: tuple[str, ...] = ("fd:6",)
+    has_open_door = True
 
     def __init__(self, folder: Path, program: str) -> None:
         self._program = program

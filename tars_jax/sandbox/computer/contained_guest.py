@@ -55,7 +55,7 @@ class ContainedGuest:
         """
         self._python, binds = guest_python()
         self.token = token or secrets.token_hex(16)
-        environment = {**spec.environment, _TOKEN: self.token}
+        environment = {**spec.environment, **({_TOKEN: self.token} if isolation.has_open_door else {})}
         self.spec = spec
         self._inner = dataclasses.replace(
             spec, binds={**spec.binds, INSIDE: GUEST, **binds}, environment=environment

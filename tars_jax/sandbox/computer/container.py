@@ -113,6 +113,7 @@ class Isolation(Protocol):
 
     name: str
     door: tuple[str, ...]  # how a guest is told where the host meets it: its arguments
+    has_open_door: bool  # programs inside could go through it, too, so a guest asks for a token
 
     async def launch(
         self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -29,7 +30,6 @@ from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
 from tars_jax.sandbox.computer.launching import Events, NotStarted
 from tars_jax.sandbox.computer.namespace_container import RUN
 from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
-from tars_jax.sandbox.computer.root import system_folders
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -64,7 +64,9 @@ async def open_gvisor(folder: Path) -> Isolation:
 class GvisorIsolation(NamespaceIsolation):
     """The launcher's process and its sandboxes. Root only."""
 
-    name, door = "gvisor", (f"dial:{FOLDER}/{NAME}", f"user={USER_ID}:{USER_ID}")
+    name = "gvisor"
+    door: tuple[str, ...] = (f"dial:{FOLDER}/{NAME}", f"user={USER_ID}:{USER_ID}")
+    has_open_door = False  # and gVisor shows the variables of every process to all
 
     def __init__(self, folder: Path, program: str) -> None:
         super().__init__(folder)
@@ -142,7 +144,12 @@ class GvisorIsolation(NamespaceIsolation):
         plan = super()._plan(id, folder, spec, argv, group, disk, layers)
         system = {path: path for path in plan["system"]}
         # What lies in a folder of the system is shown by gVisor, too, over that folder.
-        over = {path: host for path, host in plan["binds"].items() if path.startswith(tuple(f"{top}/" for top in system))}
+        over = {
+            path: host for path, host in plan["binds"].items() if path.startswith(tuple(f"{top}/" for top in system))
+        }
+        for path in over:  # runsc would make it on this machine
+            if not os.path.lexists(path):
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
         plan["binds"] = {path: host for path, host in plan["binds"].items() if path not in over}
         return {**plan, "system": {**system, **over}}
 
@@ -181,11 +188,11 @@ def _bundle(
     return {
         "ociVersion": "1.0.2", "root": {"path": root}, "hostname": spec.hostname, "mounts": mounts,
         "process": {
-            "args": list(argv) or ["restored"], "cwd": HOME, "user": {"uid": user, "gid": user}, "noNewPrivileges": True,
+            "args": list(argv) or ["restored"], "cwd": HOME, "user": {"uid": user, "gid": user},
+            "noNewPrivileges": True,
             "env": [f"{name}={value}" for name, value in spec.variables(HOME, RUN).items()],
             "capabilities": {kind: capabilities for kind in kinds},
             "rlimits": [{"type": name, "hard": value, "soft": value} for name, value in limits.items()],
         },
         "linux": {"namespaces": [{"type": kind} for kind in ("pid", "network", "ipc", "uts", "mount")]},
     }  # fmt: skip
-

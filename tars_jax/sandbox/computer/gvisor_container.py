@@ -96,13 +96,15 @@ class GvisorContainer(NamespaceContainer):
     async def dial(self) -> Any:
         if self._door is None or self._closed:
             raise ConnectionError(f"{self.id} has no guest")
-        exited = asyncio.shield(self._isolation.events(self.id).exited)
-        dialing = asyncio.create_task(self._door.dial())
-        await asyncio.wait({exited, dialing}, return_when=asyncio.FIRST_COMPLETED)
-        if dialing.done():
-            return dialing.result()
-        dialing.cancel()
-        raise ConnectionError("it has ended")
+        dialing, ending = asyncio.create_task(self._door.dial()), asyncio.create_task(self.wait())
+        try:
+            await asyncio.wait((dialing, ending), return_when=asyncio.FIRST_COMPLETED)
+            if dialing.done():
+                return dialing.result()
+            raise ConnectionError("it has ended")
+        finally:
+            dialing.cancel()
+            ending.cancel()
 
     async def wait(self, timeout_s: float | None = None) -> int | None:
         status = await super().wait(timeout_s)

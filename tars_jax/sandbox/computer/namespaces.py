@@ -45,7 +45,9 @@ async def open_namespaces(folder: Path) -> Isolation:
 class NamespaceIsolation:
     """The launcher's process and its containers. Root only."""
 
-    name, door = "namespaces", ("fd:3",)
+    name = "namespaces"
+    door: tuple[str, ...] = ("fd:3",)
+    has_open_door = True
 
     def __init__(self, folder: Path) -> None:
         self._run = RunFolder(folder)

@@ -22,6 +22,15 @@ PYTHON = Path(os.path.realpath(sys.executable))
 BINDS = {sys.base_prefix: Path(sys.base_prefix), "/opt/attempts.py": Path(__file__).with_name("attempts.py")}
 SMALL = ContainerSpec(memory_mib=64, processes=24, disk_mib=32, shared_memory_mib=8, binds=BINDS)
 
+# What gVisor's kernel lets a program do, as root of a user namespace of its own: to that kernel, and nothing of ours.
+OF_ITS_OWN_KERNEL = {
+    "namespaces": set[str](),
+    "gvisor": {
+        "unshare a user namespace", "chroot", "open a raw socket", "open a packet socket", "read the kernel's log",
+        "use a key ring",
+    },
+}  # fmt: skip
+
 
 def python(code: str) -> list[str]:
     return [str(PYTHON), "-I", "-S", "-c", code]
@@ -58,7 +67,7 @@ def test_ways_out_are_closed(tmp_path: Path, kind: str) -> None:
             results = dict(line.split(": ", 1) for line in lines)
             assert len(results) == 40, lines
             worked = {name for name, result in results.items() if not result.isupper()}
-            assert not worked, lines
+            assert worked <= OF_ITS_OWN_KERNEL[kind], lines
 
     asyncio.run(live())
 
