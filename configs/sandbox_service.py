@@ -20,7 +20,7 @@ def get_config() -> ConfigDict:
             "roots": (),  # folders below which clients may name sites, beside tars_jax/
             "kinds": ("browser", "computer"),  # of sessions; where this machine can isolate nothing, it says so
             "preview_domain": "localhost",  # computers are shown at ID.localhost; for others, a wildcard's name
-            "computers": {"isolation": "auto"},  # namespaces, bubblewrap; auto: the first that works here
+            "computers": {"isolation": "auto"},  # namespaces, bubblewrap, gvisor; auto: the first two
             "browser": {
                 "browsers": 1,  # that stay; each starts with its first page
                 "max_browsers": 8,  # while all are full, and memory allows

@@ -1,9 +1,9 @@
-"""Containers whose programs never speak to this machine's kernel, but to gVisor's, which is a program: for untrusted code.
+"""Containers for untrusted code: its programs speak to gVisor's kernel, which is a program, and not to this machine's.
 
-As root alone, and by name alone. The launcher mounts the same root as for `namespaces` and becomes runsc there, so disks,
-snapshots, limits and ends are the same. The guest is the sandbox's first process; it is root inside, where that means
-little, and its programs are the agent. It comes to the host through a socket in a folder that is root's (door.py), as
-sockets that programs inside bind would not survive a checkpoint were they this machine's.
+As root alone, and by name alone. The launcher mounts the same root as for `namespaces` and becomes runsc there, so
+disks, snapshots, limits and ends are the same. The guest is the sandbox's first process; it is root inside, where that
+means little, and its programs are the agent. It comes to the host through a socket in a folder that is root's
+(door.py), as sockets that programs inside bind would not survive a checkpoint were they this machine's.
 """
 
 from __future__ import annotations

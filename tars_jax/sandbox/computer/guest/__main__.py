@@ -3,8 +3,9 @@
     python3 -I -S FOLDER SOCKET [user=UID:GID] [home=PATH] [subreaper=1] [owner=PID]
 
 SOCKET is the path of a unix socket to be made, which only the guest's own user can reach; or fd:N, a listening one
-that was inherited, which has no path inside; or dial:PATH, where the host listens (dialing.py). Where programs inside run as the guest's user and SOCKET is a path, the
-variable TARS_GUEST_TOKEN holds what a connection must say first; no program inherits it.
+that was inherited, which has no path inside; or dial:PATH, where the host listens (dialing.py). Where programs inside
+run as the guest's user and SOCKET is a path, the variable TARS_GUEST_TOKEN holds what a connection must say first; no
+program inherits it.
 
   user       whom programs and file calls run as; without it, the guest's own user
   home       the folder that programs start in; without it, HOME

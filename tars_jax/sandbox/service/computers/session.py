@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tars_jax.sandbox.computer.computer import Computer
-from tars_jax.sandbox.computer.processes import listening_ports, processes_below
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls, start_desktop
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
@@ -158,14 +157,20 @@ class ComputerSession(Leased):
             return 0
         own: set[int] = set().union(*(part.own() for part in self.parts.values()))
         sessions = self.desktop.sessions if self.desktop is not None else frozenset()
-        running = processes_below(self._computer.container.pid)
+        try:
+            running = self._computer.container.processes()
+        except SandboxFailure:  # it is about to be found out
+            return 0
         return sum(each.id not in own and each.session not in sessions for each in running)
 
     def ports(self) -> list[int]:
         """TCP ports that programs inside listen at."""
         if self._computer is None or self.failure is not None or self._ended:
             return []
-        return sorted(listening_ports(self._computer.container.pid))
+        try:
+            return sorted(self._computer.container.ports())
+        except SandboxFailure:
+            return []
 
     # ---- its calls ----
 
