@@ -1,11 +1,13 @@
-"""A step of a desktop, a click and the pixels that show its effect, with PyAutoGUI and mss; what a desktop takes.
+"""A step of a desktop, a click and the picture that shows its effect, with PyAutoGUI and mss; what a desktop takes.
 
     PYTHONPATH=. python tests/benchmarks/desktop_steps.py [--steps 300] [--turns 3] [--desktops 16]
 
-The screen is 1280x720. A click changes the color of a window's place; ours waits for that change (`Settle` with no time
-of quiet), and once more as by default. PyAutoGUI clicks without its pause, and mss grabs until it sees the change.
-Processor time is the client's; it compares better than steps per second on a machine with other work. Needs
-python-xlib, pyautogui and mss, and what launch/desktop.sh installs.
+The screen is 1280x720. A click changes the color of a window's place, 400x300 pixels. PyAutoGUI clicks without its
+pause, and mss grabs until it sees the color change, which only a benchmark knows to look for; ours waits for a first
+change (`Settle` with no time of quiet), and until the screen has settled, which is the default. A picture is pixels, or
+a PNG as observations have it: Pillow's at level 1 there. In the last row a click changes nothing. Processor time is
+the client's; it compares better than steps per second on a machine with other work. Needs python-xlib, pyautogui and
+mss, and what launch/desktop.sh installs.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tars_jax.sandbox.browser.events import MouseDown, MouseMove, MouseUp
@@ -41,10 +44,11 @@ while True:
         shown.flush()
 """
 PEER = """
-import sys, time
+import io, sys, time
 import mss, pyautogui
+from PIL import Image
 pyautogui.PAUSE, pyautogui.FAILSAFE = 0, False
-steps = int(sys.argv[1])
+steps, png = int(sys.argv[1]), sys.argv[2] == "PNG"
 with getattr(mss, 'MSS', None)() if hasattr(mss, 'MSS') else mss.mss() as screen:
     area, grabs, last = screen.monitors[0], 0, None
     start, processor = time.perf_counter(), time.process_time()
@@ -52,27 +56,44 @@ with getattr(mss, 'MSS', None)() if hasattr(mss, 'MSS') else mss.mss() as screen
         pyautogui.click(150 + step % 7, 150)
         give_up = time.perf_counter() + 1
         while time.perf_counter() < give_up:
-            pixel = bytes(screen.grab(area).raw[:3])
+            shown = screen.grab(area)
+            pixel = bytes(shown.raw[:3])
             grabs += 1
             if pixel != last:
                 break
         last = pixel
+        if png:
+            picture = Image.frombytes("RGB", shown.size, bytes(shown.raw), "raw", "BGRX")
+            picture.save(io.BytesIO(), "PNG", compress_level=1)
 seconds, processor = time.perf_counter() - start, time.process_time() - processor
 print(steps / seconds, 1000 * processor / steps, grabs / steps)
 """
+Turn = tuple[float, float, float]  # steps/s, the client's processor ms a step, and what the last one means
 CHANGE, DEFAULT = Settle(first_ms=1000, quiet_ms=0), Settle()
 
 
-async def ours(desktop: Desktop, steps: int, settle: Settle) -> tuple[float, float, int]:
-    """(steps/s, processor ms per step, screenshots that show no effect)."""
+async def ours(desktop: Desktop, steps: int, settle: Settle, at: tuple[int, int], png: bool) -> Turn:
+    """Its last number: screenshots that show no effect."""
     stale, last, start, processor = 0, None, time.perf_counter(), time.process_time()
     for step in range(steps):
-        x = 150.0 + step % 7
-        shown = await desktop.act([MouseMove(x, 150), MouseDown(x, 150), MouseUp(x, 150)], settle=settle)
+        x, y = at[0] + step % 7, at[1]
+        shown = await desktop.act([MouseMove(x, y), MouseDown(x, y), MouseUp(x, y)], settle=settle)
         pixel = tuple(shown.pixels[0, 0])
         stale += pixel == last
         last = pixel
+        if png:
+            assert shown.png
     return steps / (time.perf_counter() - start), 1000 * (time.process_time() - processor) / steps, stale
+
+
+async def peer(desktop: Desktop, steps: int, png: bool) -> Turn:
+    """Its last number: grabs a step."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PEER, str(steps), "PNG" if png else "pixels", env={**os.environ, **desktop.env},
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    rate, cost, grabs = map(float, (await process.communicate())[0].split()[-3:])
+    return rate, cost, grabs
 
 
 def memory_mib(pids: set[int]) -> float:
@@ -99,24 +120,27 @@ async def speed(arguments: argparse.Namespace, home: Path) -> None:
     print(f"start of a desktop: {1000 * (time.perf_counter() - start):.0f} ms")
     await machine.start([sys.executable, "-c", WINDOW], env=desktop.env)
     await asyncio.sleep(2)
-    rows: dict[str, list[tuple[float, float]]] = {"pyautogui + mss": [], "ours, first change": [], "ours, settled": []}
-    stale = 0
+    window, nothing = (150, 150), (700, 500)
+    sides: dict[str, Callable[[], Awaitable[Turn]]] = {
+        "pixels: pyautogui + mss": lambda: peer(desktop, arguments.steps, False),
+        "pixels: ours, first change": lambda: ours(desktop, arguments.steps, CHANGE, window, False),
+        "pixels: ours, settled": lambda: ours(desktop, arguments.steps, DEFAULT, window, False),
+        "PNG: pyautogui + mss": lambda: peer(desktop, arguments.steps, True),
+        "PNG: ours, settled": lambda: ours(desktop, arguments.steps, DEFAULT, window, True),
+        "PNG: ours, no change": lambda: ours(desktop, arguments.steps, DEFAULT, nothing, True),
+    }
+    rows: dict[str, list[Turn]] = {name: [] for name in sides}
     for _ in range(arguments.turns):
-        peer = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", PEER, str(arguments.steps), env={**os.environ, **desktop.env}, stdout=subprocess.PIPE
-        )
-        rate, cost, grabs = map(float, (await peer.communicate())[0].split()[-3:])
-        rows["pyautogui + mss"].append((rate, cost))
-        for name, settle in (("ours, first change", CHANGE), ("ours, settled", DEFAULT)):
-            rate, cost, missed = await ours(desktop, arguments.steps, settle)
-            rows[name].append((rate, cost))
-            stale += missed
-    print(f"{'':<20}{'steps/s':>9}{'ratio':>7}{'ms/step':>9}{'ratio':>7}")
-    base = [statistics.median(column) for column in zip(*rows["pyautogui + mss"], strict=True)]
+        for name, side in sides.items():
+            rows[name].append(await side())
+    print(f"{'':<28}{'steps/s':>9}{'ratio':>7}{'ms/step':>9}{'ratio':>7}")
     for name, turns in rows.items():
-        rate, cost = (statistics.median(column) for column in zip(*turns, strict=True))
-        print(f"{name:<20}{rate:>9.0f}{rate / base[0]:>7.1f}{cost:>9.2f}{base[1] / cost:>7.1f}")
-    print(f"ours: {stale} screenshots without the effect; mss: {grabs:.1f} grabs a step")
+        rate, cost, last = (statistics.median(column) for column in zip(*turns, strict=True))
+        if "mss" in name:
+            base, note = (rate, cost), f"{last:.1f} grabs a step"
+        else:
+            note = "" if "no change" in name else f"{sum(turn[2] for turn in turns):.0f} without the effect"
+        print(f"{name:<28}{rate:>9.0f}{rate / base[0]:>7.1f}{cost:>9.2f}{base[1] / cost:>7.1f}  {note}")
     await desktop.close()
     await machine.close()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,37 +14,24 @@ from Xlib import error
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.computer.links import links_of
 from tars_jax.sandbox.computer.machine import Machine
-from tars_jax.sandbox.desktop.applications import APPLICATIONS, commands, menu
-from tars_jax.sandbox.desktop.connection import GONE, Connection
+from tars_jax.sandbox.desktop.applications import commands
+from tars_jax.sandbox.desktop.attachment import Attachment
+from tars_jax.sandbox.desktop.connection import GONE
 from tars_jax.sandbox.desktop.devices import Devices
 from tars_jax.sandbox.desktop.files import Inside
-from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer, Screenshot
-from tars_jax.sandbox.desktop.server import INSTALL, NOT_FOUND, XServer
-from tars_jax.sandbox.desktop.settling import Settle, Watch
-from tars_jax.sandbox.desktop.windows import Window, Windows, paint_root
+from tars_jax.sandbox.desktop.screen import Screenshot
+from tars_jax.sandbox.desktop.server import INSTALL, XServer
+from tars_jax.sandbox.desktop.session import ENVIRONMENT, find_applications, start_window_manager
+from tars_jax.sandbox.desktop.settling import Settle
+from tars_jax.sandbox.desktop.windows import Window, paint_root
 from tars_jax.sandbox.failures import SandboxFailure
 
 T = TypeVar("T")
 
 CALL_S = 30.0  # beyond the time that a call waits by itself
 POLL_S = 0.02
-# Programs keep their settings in memory and ask no service of a session that a desktop does not have.
-ENVIRONMENT = {
-    "GSETTINGS_BACKEND": "memory", "GTK_USE_PORTAL": "0", "NO_AT_BRIDGE": "1", "GTK_IM_MODULE": "gtk-im-context-simple",
-    "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8", "QT_QPA_PLATFORM": "xcb", "XDG_CURRENT_DESKTOP": "Openbox",
-}  # fmt: skip
-# A menu closes when the button is let go this long after it opened, which a busy machine takes to open one.
-START_WINDOW_MANAGER = r"""
-command -v openbox >/dev/null || exit 127
-printf %s "$1" >"$DESKTOP_FOLDER/menu.xml"
-menu=$(printf %s "$DESKTOP_FOLDER/menu.xml" | sed 's/[&|\\]/\\&/g')
-sed -e 's|<hideDelay>[0-9]*</hideDelay>|<hideDelay>5000</hideDelay>|; /debian-menu/d' \
-    -e "s|<file>menu.xml</file>|<file>$menu</file>|" \
-    /etc/xdg/openbox/rc.xml >"$DESKTOP_FOLDER/rc.xml" || exit 1
-exec openbox --config-file "$DESKTOP_FOLDER/rc.xml" --startup "sh -c 'touch \"\$DESKTOP_FOLDER/ready\"'"
-"""
-SHELL_FIND = 'for name in "$@"; do command -v "$name" >/dev/null 2>&1 && printf "%s\\n" "$name"; done; true'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,18 +48,6 @@ class DesktopConfig:
                 raise InputError(f"desktop.{name} must be 64 to 8192 pixels; got {getattr(self, name)!r}")
 
 
-@dataclasses.dataclass
-class _Parts:
-    """What belongs to one connection with the X server."""
-
-    connection: Connection
-    frames: FrameBuffer
-    cursor: Cursor
-    devices: Devices
-    watch: Watch
-    windows: Windows
-
-
 class Desktop:
     """Made by `start`. Calls may come from several tasks; they are carried out one after the other.
 
@@ -83,7 +57,9 @@ class Desktop:
     def __init__(self, machine: Machine, config: DesktopConfig, server: XServer, inside: Inside) -> None:
         self.machine, self.config, self.inside, self._server = machine, config, inside, server
         self._thread = ThreadPoolExecutor(1, "desktop")
-        self._parts: _Parts | None = None
+        self._attachment: Attachment | None = None
+        self._devices: Devices | None = None  # as they were left, while nothing is attached
+        self._links = links_of(machine)
         self._started: list[int] = []
         self._closed = False
         self.applications: dict[str, Sequence[str]] = {}  # those that are installed: name -> command
@@ -109,15 +85,56 @@ class Desktop:
             raise
         desktop = cls(machine, config, server, inside)
         try:
-            desktop._parts = await desktop._call(desktop._connect, needs_parts=False)
-            await desktop._find_applications()
-            await desktop._call(lambda: paint_root(desktop._here.connection, config.background))
+            await desktop._attach()
+            desktop.applications = await find_applications(machine, inside, folder)
+            await desktop._call(lambda here: paint_root(here.connection, config.background))
             if config.window_manager:
-                await desktop._start_window_manager(folder)
+                process = await start_window_manager(machine, inside, folder, desktop.env, desktop.applications)
+                desktop._started.append(process)
         except BaseException:
             await desktop.close()
             raise
         return desktop
+
+    async def copied(self, machine: Machine) -> Desktop:
+        """The same desktop in a live copy of its computer: the two go on by themselves. Raises SandboxFailure.
+
+        Of the moment of the copy are the screen and the programs; keys that this one has pressed or let go since then
+        must be none.
+        """
+        inside = Inside(machine)
+        other = type(self)(machine, self.config, self._server.copied(machine, inside), inside)
+        other.applications, other._started = dict(self.applications), list(self._started)
+        other._devices = self._attachment.devices if self._attachment is not None else self._devices
+        try:
+            await other._attach()
+        except BaseException:
+            await other.close()
+            raise
+        return other
+
+    async def let_go(self) -> None:
+        """Ends what connects this process with the desktop, which goes on by itself. Not while a call is on its way."""
+        attachment, self._attachment = self._attachment, None
+        if attachment is not None:
+            self._devices = attachment.devices
+            await asyncio.get_running_loop().run_in_executor(self._thread, attachment.close)
+        self.inside.close()
+
+    async def take_up(self) -> None:
+        """After `let_go`. Where that fails, calls say why."""
+        self.inside.open_root(self.machine)
+        await self._attach()
+
+    async def _attach(self) -> None:
+        attach = self._thread.submit(Attachment, self._server, self.inside, self._devices)
+        try:
+            self._attachment = await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(attach)), CALL_S)
+        except TimeoutError as late:
+            raise SandboxFailure("desktop", f"the X server has not answered within {CALL_S:g} s") from late
+        except (*GONE, error.XError) as gone:
+            raise SandboxFailure("desktop", f"no connection to the X server: {gone}") from gone
+        self._links.add(self)
 
     @property
     def env(self) -> dict[str, str]:
@@ -141,7 +158,7 @@ class Desktop:
 
     async def screenshot(self, *, settle: Settle | None = None) -> Screenshot:
         """What the screen shows now, the cursor included; with `settle`, once it has settled."""
-        return await self._call(lambda: self._see(settle), wait_ms=settle.bound_ms if settle else 0)
+        return await self._call(lambda here: here.see(settle), wait_ms=settle.bound_ms if settle else 0)
 
     async def act(self, events: Sequence[InputEvent], *, settle: Settle | None = None) -> Screenshot:
         """Does what a hand does, waits until the screen has settled, and looks.
@@ -149,45 +166,32 @@ class Desktop:
         Raises InputError for an event that cannot be; then none was sent.
         """
         settle = settle or self.config.settle
-
-        def act() -> Screenshot:
-            parts = self._here
-            parts.devices.check(events)
-            parts.watch.drain()
-            parts.devices.send(events)
-            return self._see(settle)
-
-        return await self._call(act, wait_ms=settle.bound_ms)
+        return await self._call(lambda here: here.act(events, settle), wait_ms=settle.bound_ms)
 
     async def pointer(self) -> tuple[int, int]:
         """Where the mouse is, in pixels."""
-
-        def where() -> tuple[int, int]:
-            found = self._here.connection.root.query_pointer()
-            return found.root_x, found.root_y
-
-        return await self._call(where)
+        return await self._call(lambda here: here.pointer())
 
     async def release_all(self) -> None:
         """Lets go of the keys and buttons that are held down."""
-        await self._call(lambda: self._here.devices.at_rest())
+        await self._call(lambda here: here.devices.at_rest())
 
     async def windows(self) -> list[Window]:
         """The top-level windows; state for verifiers, not for policies."""
-        return await self._call(lambda: self._here.windows.list())
+        return await self._call(lambda here: here.windows.list())
 
     async def activate_window(self, number: int) -> None:
-        await self._call(lambda: self._here.windows.activate(number))
+        await self._call(lambda here: here.windows.activate(number))
 
     async def close_window(self, number: int) -> None:
         """Asks a window to close; its program may first ask the user."""
-        await self._call(lambda: self._here.windows.close(number))
+        await self._call(lambda here: here.windows.close(number))
 
     async def set_wallpaper(self, image: Image.Image) -> None:
         """Shows a picture behind all windows; it must have the size of the screen."""
         if image.size != self.size:
             raise InputError(f"wallpaper must have the size of the screen, {self.size}; got {image.size}")
-        await self._call(lambda: paint_root(self._here.connection, image))
+        await self._call(lambda here: paint_root(here.connection, image))
 
     async def launch(
         self, application: str | Sequence[str], *arguments: str, window_s: float | None = 20.0, cwd: str | None = None
@@ -229,90 +233,31 @@ class Desktop:
         if self._closed:
             return
         self._closed = True
+        self._links.remove(self)
         for process in self._started:
             await self.machine.kill(process)
-        if self._parts is not None:
-            self._parts.connection.cut()
+        if self._attachment is not None:
+            self._attachment.cut()
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
         await self._server.close()
-        if self._parts is not None:
-            self._parts.connection.close()
-            self._parts.frames.close()
-        self._parts = None
+        if self._attachment is not None:
+            self._attachment.close()
+        self._attachment = None
         self.inside.close()
 
-    @property
-    def _here(self) -> _Parts:
-        assert self._parts is not None
-        return self._parts
-
-    def _connect(self) -> _Parts:
-        connection = self._server.connect()
-        frames = FrameBuffer(self._server.frame_buffer())
-        cursor = Cursor(connection)
-        return _Parts(
-            connection, frames, cursor, Devices(connection), Watch(connection, frames, cursor), Windows(connection)
-        )
-
-    def _see(self, settle: Settle | None) -> Screenshot:
-        parts = self._here
-        if settle is None:
-            parts.watch.drain()
-        else:
-            parts.watch.settle(settle)
-        frame = parts.frames.frame()
-        parts.cursor.draw(frame)
-        return Screenshot(frame)
-
-    async def _call(self, work: Callable[[], T], *, wait_ms: float = 0.0, needs_parts: bool = True) -> T:
-        if self._closed or (needs_parts and self._parts is None):
-            raise SandboxFailure("desktop", "it is closed")
-        running = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        try:
-            return await asyncio.wait_for(asyncio.shield(running), CALL_S + wait_ms / 1000)
-        except TimeoutError as late:
-            if self._parts is not None:
-                self._parts.connection.cut()
-            running.add_done_callback(lambda done: done.cancelled() or done.exception())
-            raise SandboxFailure("desktop", f"the X server has not answered within {CALL_S:g} s") from late
-        except GONE as gone:
-            raise SandboxFailure("desktop", f"the X server is gone: {gone}") from gone
-        except error.XError as refused:
-            raise SandboxFailure("desktop", f"the X server refused a request: {refused}") from refused
-
-    async def _find_applications(self) -> None:
-        programs = {command[0] for options in APPLICATIONS.values() for command in options}
-        found = (await self._output(["sh", "-c", SHELL_FIND, "sh", *sorted(programs)])).split()
-        for name, options in APPLICATIONS.items():
-            installed = [command for command in options if command[0] in found]
-            if installed:
-                self.applications[name] = installed[0]
-
-    async def _start_window_manager(self, folder: str) -> None:
-        env = {**self.env, "DESKTOP_FOLDER": folder}
-        script = ["sh", "-c", START_WINDOW_MANAGER, "sh", menu(self.applications)]
-        process = await self.machine.start(script, env=env)
-        self._started.append(process)
-        end = asyncio.get_running_loop().time() + CALL_S
-        # It says so itself: its properties are there before it takes a click.
-        while not self._exists(f"{folder}/ready"):
-            status = await self.machine.wait(process, POLL_S / 4)
-            if status == NOT_FOUND:
-                raise InputError(f"desktop must have a window manager, and openbox is not installed; {INSTALL}")
-            if status is not None or asyncio.get_running_loop().time() > end:
-                raise SandboxFailure("desktop", f"the window manager did not come up; status {status}")
-
-    def _exists(self, path: str) -> bool:
-        try:
-            os.close(self.inside.open(path))
-        except OSError:
-            return False
-        return True
-
-    async def _output(self, argv: Sequence[str]) -> str:
-        log = f"{self._server.folder}/output-{secrets.token_hex(4)}"
-        process = await self.machine.start(argv, output=log)
-        if await self.machine.wait(process, CALL_S) is None:
-            await self.machine.kill(process)
-            raise SandboxFailure("desktop", f"{argv[0]} did not end within {CALL_S:g} s")
-        return self.inside.text(log)
+    async def _call(self, work: Callable[[Attachment], T], *, wait_ms: float = 0.0) -> T:
+        async with self._links.in_use("a desktop"):
+            attachment = self._attachment
+            if self._closed or attachment is None:
+                raise SandboxFailure("desktop", "it is closed" if self._closed else "the X server is gone")
+            running = asyncio.get_running_loop().run_in_executor(self._thread, work, attachment)
+            try:
+                return await asyncio.wait_for(asyncio.shield(running), CALL_S + wait_ms / 1000)
+            except TimeoutError as late:
+                attachment.cut()
+                running.add_done_callback(lambda done: done.cancelled() or done.exception())
+                raise SandboxFailure("desktop", f"the X server has not answered within {CALL_S:g} s") from late
+            except GONE as gone:
+                raise SandboxFailure("desktop", f"the X server is gone: {gone}") from gone
+            except error.XError as refused:
+                raise SandboxFailure("desktop", f"the X server refused a request: {refused}") from refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 
@@ -37,6 +38,13 @@ class Devices:
         self._keyboard = Keyboard(connection.display)
         self._size = connection.screen.width_in_pixels, connection.screen.height_in_pixels
         self._held: dict[tuple[int, int], None] = {}  # (kind of the press, key or button), in order
+
+    def moved(self, connection: Connection) -> Devices:
+        """The same mouse and keyboard by another connection: what is held down stays so. It changes by itself."""
+        other = copy.copy(self)
+        other._connection, other._keyboard = connection, self._keyboard.moved(connection.display)
+        other._held = dict(self._held)
+        return other
 
     def check(self, events: Sequence[InputEvent]) -> None:
         """Raises InputError for an event that cannot be."""

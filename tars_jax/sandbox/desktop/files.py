@@ -14,11 +14,19 @@ class Inside:
     """The root of a machine. Every path is resolved as a program of the inside would."""
 
     def __init__(self, machine: Machine) -> None:
+        self.open_root(machine)
+
+    def open_root(self, machine: Machine) -> None:
+        """Also after `close`, where the machine has moved."""
         self._root = os.open(machine.host_path("/"), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def open(self, path: str) -> int:
         """A descriptor to read a regular file. Raises OSError."""
         return open_file(self._root, path)
+
+    def folder(self, path: str) -> int:
+        """A descriptor of a folder. Raises OSError."""
+        return open_inside(self._root, path, os.O_RDONLY | os.O_DIRECTORY)
 
     def read(self, path: str, limit: int = 1 << 20, *, end: bool = False) -> bytes:
         """At most `limit` bytes from the beginning of a file, or from its end. Raises OSError."""
@@ -55,4 +63,7 @@ class Inside:
         return connected
 
     def close(self) -> None:
-        os.close(self._root)
+        """Twice is once."""
+        root, self._root = self._root, -1
+        if root >= 0:
+            os.close(root)

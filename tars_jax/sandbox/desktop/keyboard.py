@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -52,6 +53,13 @@ class Keyboard:
         self._borrowed = OrderedDict((-code, code) for code in spare)  # keysym -> keycode, longest unused first
         self._changed = 0.0  # when a key that is in use was last changed
         self.shift = self.code("Shift")
+
+    def moved(self, shown: display.Display) -> Keyboard:
+        """The same keys by another connection. What it changes from now on the other does not see."""
+        other = copy.copy(self)
+        other._display, other._borrowed = shown, self._borrowed.copy()
+        other._mapping = [list(symbols) for symbols in self._mapping]
+        return other
 
     def code(self, key: str) -> int:
         """The keycode of a key by its name or a character that it prints. Raises InputError for none."""

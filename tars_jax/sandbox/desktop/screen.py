@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import io
 import os
 import struct
 
 import numpy as np
-from PIL import Image
 from Xlib.ext import xfixes
 
 from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.desktop.png import PngEncoder
 from tars_jax.sandbox.failures import SandboxFailure
 
 HEADER = struct.Struct(">20I")  # the start of an XWD file (XWDFile.h), version 7
@@ -21,10 +20,13 @@ XWD_VERSION, LEAST_SIGNIFICANT_FIRST = 7, 0
 class Screenshot:
     """One picture of a screen. Encoded when a PNG is asked for, as pixels are what most callers take."""
 
-    def __init__(self, frame: np.ndarray) -> None:
-        """Takes np.uint8 [H, W, 4] over: blue, green, red and what nobody reads."""
+    def __init__(self, frame: np.ndarray, encoder: PngEncoder | None = None) -> None:
+        """Takes np.uint8 [H, W, 4] over: blue, green, red and what nobody reads.
+
+        `encoder`: that of the screen, which knows what it showed before.
+        """
         frame.flags.writeable = False
-        self._frame = frame
+        self._frame, self._encoder = frame, encoder or PngEncoder()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -38,10 +40,7 @@ class Screenshot:
 
     @functools.cached_property
     def png(self) -> bytes:
-        buffer = io.BytesIO()
-        image = Image.frombuffer("RGB", self.size, self._frame.tobytes(), "raw", "BGRX", 0, 1)
-        image.save(buffer, "PNG", compress_level=1)
-        return buffer.getvalue()
+        return self._encoder.encode(self._frame)
 
 
 class FrameBuffer:
@@ -94,9 +93,15 @@ class Cursor:
         self._display.xfixes_select_cursor_input(self._root, xfixes.XFixesDisplayCursorNotifyMask)
         self._image: np.ndarray | None = None  # np.uint16 [h, w, 4]: BGRA, multiplied with its alpha
         self._hot = 0, 0
+        self._at: tuple[int, int] | None = None  # where it is; None: it may have moved
 
     def changed(self) -> None:
         self._image = None
+
+    def find(self) -> None:
+        """Asks where it is, for the next picture that it is drawn on."""
+        pointer = self._root.query_pointer()
+        self._at = pointer.root_x, pointer.root_y
 
     def draw(self, frame: np.ndarray) -> None:
         """Draws the cursor upon np.uint8 [H, W, 4], BGRX."""
@@ -105,8 +110,11 @@ class Cursor:
             self._hot = cursor.xhot, cursor.yhot
             words = np.array(cursor.cursor_image[: cursor.width * cursor.height], np.uint32).astype("<u4")
             self._image = words.view(np.uint8).reshape(cursor.height, cursor.width, 4).astype(np.uint16)
-        pointer = self._root.query_pointer()
-        x, y = pointer.root_x - self._hot[0], pointer.root_y - self._hot[1]
+        if self._at is None:
+            self.find()
+        assert self._at is not None
+        x, y = self._at[0] - self._hot[0], self._at[1] - self._hot[1]
+        self._at = None
         top, left = max(-y, 0), max(-x, 0)
         under = frame[max(y, 0) : y + self._image.shape[0], max(x, 0) : x + self._image.shape[1], :3]
         over = self._image[top : top + under.shape[0], left : left + under.shape[1]]

@@ -58,6 +58,10 @@ class XServer:
             raise SandboxFailure("desktop", f"the X server must say its display's number; got {number[:80]!r}")
         return cls(machine, inside, folder, process, int(number), cookie)
 
+    def copied(self, machine: Machine, inside: Inside) -> XServer:
+        """The same server in a live copy of its machine."""
+        return XServer(machine, inside, self.folder, self.process, self.number, self._cookie)
+
     @property
     def environment(self) -> dict[str, str]:
         """What programs need to find the display."""

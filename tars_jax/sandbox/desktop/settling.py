@@ -1,4 +1,7 @@
-"""When a screenshot is taken: once the screen has settled, or the time for that is over."""
+"""When a screenshot is taken: once the screen has settled, or the time for that is over.
+
+Where programs are seen to wait, and for no moment within the time that we would wait, that time is cut short.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,18 @@ from Xlib.ext import damage
 
 from tars_jax import InputError
 from tars_jax.sandbox.desktop.connection import Connection
+from tars_jax.sandbox.desktop.programs import Programs
 from tars_jax.sandbox.desktop.screen import Cursor, FrameBuffer
 
 SMALL_SHARE = 0.01  # of a screen: what changes without end and is no larger is a caret, a clock or a spinner
 SAMPLES = 4  # of a screen that does not settle, before such a thing is told from a picture that is still drawn
 SAMPLE_S = 0.06  # between them
+LOOK_S, MOST_LOOK_S = 0.0005, 0.008  # between looks at the programs, at first and at last
 
 
 @dataclasses.dataclass(frozen=True)
 class Settle:
-    """How long to wait for the effect of an action, in milliseconds of real time."""
+    """How long to wait for the effect of an action, at most, in milliseconds of real time."""
 
     first_ms: float = 200.0  # for a first change; without one the action has no effect that shows
     quiet_ms: float = 25.0  # without a further change, after which the screen has settled
@@ -36,8 +41,8 @@ class Settle:
 class Watch:
     """Hears from the X server that something was drawn (XDamage), and that the cursor looks another way."""
 
-    def __init__(self, connection: Connection, frames: FrameBuffer, cursor: Cursor) -> None:
-        self._connection, self._frames, self._cursor = connection, frames, cursor
+    def __init__(self, connection: Connection, frames: FrameBuffer, cursor: Cursor, programs: Programs) -> None:
+        self._connection, self._frames, self._cursor, self._programs = connection, frames, cursor, programs
         shown = connection.display
         shown.damage_query_version()  # the server refuses what comes before it
         self._damage = connection.root.damage_create(damage.DamageReportNonEmpty)
@@ -52,8 +57,7 @@ class Watch:
             event = shown.next_event()
             if event.type == self._drawn:
                 drawn = True
-                shown.damage_subtract(self._damage)
-                shown.flush()
+                shown.damage_subtract(self._damage)  # goes out with what is sent next
             elif (event.type, getattr(event, "sub_code", None)) == self._cursor_changed:
                 self._cursor.changed()
         return drawn
@@ -63,10 +67,17 @@ class Watch:
         start = time.monotonic()
         end = start + settle.bound_ms / 1000
         quiet_from, wait = start, settle.first_ms / 1000
-        unrest = Unrest(self._frames, start)
+        unrest, look_s, can_tell = Unrest(self._frames, start), LOOK_S, True
         while (now := time.monotonic()) < end:
             if (left := min(quiet_from + wait, end) - now) <= 0:
                 return True
+            if can_tell:
+                at_rest = self._programs.at_rest(wait)
+                if at_rest:
+                    self.drain()
+                    return True
+                can_tell = at_rest is not None
+                left, look_s = min(left, look_s), min(2 * look_s, MOST_LOOK_S)
             if self._hears(left) and self.drain():
                 quiet_from, wait = time.monotonic(), settle.quiet_ms / 1000
                 if unrest.is_small(quiet_from):
@@ -74,6 +85,7 @@ class Watch:
         return False
 
     def _hears(self, seconds: float) -> bool:
+        self._connection.display.flush()
         if self._connection.display.display.event_queue:
             return True
         return bool(select.select([self._connection.display.fileno()], [], [], seconds)[0])

@@ -9,6 +9,7 @@ from PIL import Image
 from Xlib import X, error
 from Xlib.protocol import event
 
+from tars_jax.sandbox.desktop.clients import Clients
 from tars_jax.sandbox.desktop.connection import Connection
 
 LARGEST_REQUEST = 200_000  # bytes of a picture in one request; the protocol's own limit is 262140
@@ -20,7 +21,7 @@ class Window:
     id: int
     title: str
     app: tuple[str, str]  # WM_CLASS: (name of the instance, name of the class)
-    process: int | None  # id inside, if the program says it
+    process: int | None  # id inside, by the X server; None: another one made it
     x: int  # of the content, in pixels of the screen
     y: int
     width: int
@@ -29,8 +30,8 @@ class Window:
 
 
 class Windows:
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, clients: Clients) -> None:
+        self._connection, self._clients = connection, clients
 
     def list(self) -> list[Window]:
         """Top-level windows, those opened first before others. One that closes meanwhile is left out."""
@@ -56,13 +57,12 @@ class Windows:
         shape = window.get_geometry()
         place = self._connection.root.translate_coords(window, 0, 0)
         title = self._property(window, "_NET_WM_NAME") or self._property(window, "WM_NAME") or b""
-        process = self._property(window, "_NET_WM_PID")
         names = [
             name.decode("utf-8", "replace") for name in bytes(self._property(window, "WM_CLASS") or b"").split(b"\0")
         ]
         return Window(
             number, bytes(title).decode("utf-8", "replace"), (names[0], names[1] if len(names) > 1 else ""),
-            int(process[0]) if process else None, place.x, place.y, shape.width, shape.height, active,
+            self._clients.process_of(number), place.x, place.y, shape.width, shape.height, active,
         )  # fmt: skip
 
     def _property(self, window: Any, name: str) -> Any:

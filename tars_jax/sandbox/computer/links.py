@@ -1,0 +1,99 @@
+"""What connects host and guest: calls that are on their way, and links, which parts keep open into a computer.
+
+A copy of its programs is made while there is nothing of either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from tars_jax import InputError
+from tars_jax.sandbox.failures import SandboxFailure
+
+APART_S = 60.0  # that calls may take to end
+
+
+class Link(Protocol):
+    """A part's own connections into a computer, such as that with an X server."""
+
+    async def let_go(self) -> None:
+        """Closes them."""
+        ...
+
+    async def take_up(self) -> None:
+        """Makes them again. What fails may also be said by the part's next call."""
+        ...
+
+
+class Links:
+    def __init__(self) -> None:
+        self.why_away = ""  # why nothing can be asked of the guest for now, where that is so
+        self._links: dict[Link, None] = {}  # in the order in which they came
+        self._let_go: list[Link] = []
+        self._calling = 0
+        self._changed = asyncio.Condition()
+        self._apart = asyncio.Lock()
+
+    def add(self, link: Link) -> None:
+        self._links[link] = None
+
+    def remove(self, link: Link) -> None:
+        """Twice is once."""
+        self._links.pop(link, None)
+
+    @contextlib.asynccontextmanager
+    async def in_use(self, what: str) -> AsyncIterator[None]:
+        """While a call is on its way; waits while a copy is made. Raises InputError where the guest is away."""
+        async with self._apart:
+            if self.why_away:
+                raise InputError(f"{what} must wait: {self.why_away}")
+            self._calling += 1
+        try:
+            yield
+        finally:
+            self._calling -= 1
+            async with self._changed:
+                self._changed.notify_all()
+
+    @contextlib.asynccontextmanager
+    async def apart(self) -> AsyncIterator[None]:
+        """Within the block there are no calls and no links. Afterwards there are, if the guest is not away.
+
+        Raises SandboxFailure where calls take too long.
+        """
+        async with self._apart:
+            try:
+                async with asyncio.timeout(APART_S), self._changed:
+                    await self._changed.wait_for(lambda: not self._calling)
+            except TimeoutError as error:
+                raise SandboxFailure("timeout", "the calls of a session did not end, which a copy waits for") from error
+            try:
+                for link in list(self._links):
+                    self._let_go.append(link)
+                    await link.let_go()
+                yield
+            finally:
+                if not self.why_away:
+                    await asyncio.shield(self._take_up())
+
+    async def come_back(self) -> None:
+        """The guest is there again."""
+        async with self._apart:
+            self.why_away = ""
+            await self._take_up()
+
+    async def _take_up(self) -> None:
+        links, self._let_go = self._let_go, []
+        for link in links:
+            if link in self._links:
+                with contextlib.suppress(SandboxFailure, OSError):  # it says so when it is used next
+                    await link.take_up()
+
+
+def links_of(machine: object) -> Links:
+    """Those of a machine; new ones where it is none that can be copied with its programs."""
+    found = getattr(machine, "links", None)
+    return found if isinstance(found, Links) else Links()
