@@ -28,7 +28,7 @@ class McpDoor:
             await send({"type": "websocket.close", "code": 1008, "reason": "MCP is spoken over HTTP here"})
             return
         await asyncio.shield(self._begun)
-        await self._serving.manager.handle_request(scope, receive, send)
+        await self._serving.handle(scope, receive, send)
 
     def _end(self) -> None:
         self._ending = asyncio.create_task(self._close())

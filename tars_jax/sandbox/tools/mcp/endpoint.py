@@ -30,7 +30,7 @@ _PATH = re.compile(r"/s/([A-Za-z0-9_-]{1,128})/mcp/?")
 
 
 class McpServing:
-    """One server by streamable HTTP, `manager.handle_request`, behind whoever lets clients in.
+    """One server by streamable HTTP, `handle`, behind whoever lets clients in.
 
     The library's manager lives in a task of its own, as it must end in the one that it began in.
     """
@@ -41,6 +41,13 @@ class McpServing:
             max_sessions=MOST_CLIENTS,
         )  # fmt: skip
         self._end = asyncio.Event()
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request that was let in. Blanks around the values of its headers are none of them (RFC 9110, 5.5), and not
+        every server of HTTP takes them off.
+        """
+        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        await self.manager.handle_request({**scope, "headers": headers}, receive, send)
 
     async def begin(self) -> None:
         ready = asyncio.get_running_loop().create_future()
@@ -103,7 +110,7 @@ class McpEndpoint:
         except RequestError as error:
             await error_response(error)(scope, receive, send)
             return
-        await serving.manager.handle_request(scope, receive, send)
+        await serving.handle(scope, receive, send)
 
     def _admitted(self, scope: Scope) -> McpServing:
         match = _PATH.fullmatch(scope["path"])
