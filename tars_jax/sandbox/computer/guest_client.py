@@ -308,16 +308,24 @@ class GuestMachine:
 
     async def pipe(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None,
-        longest_line: int = LONGEST_LINE,
+        longest_line: int = LONGEST_LINE, kept: bool = False,
     ) -> tuple[int, Streams]:  # fmt: skip
         """Starts a program whose stdin and stdout are the stream; its id inside. Raises as `start`.
 
-        `longest_line`: bytes that `readline` and `readuntil` of the stream take.
+        `longest_line`: bytes that `readline` and `readuntil` of the stream take. `kept`: the program does not hear of
+        the stream's end, and `attach` makes another one.
         """
         started, streams = await self.client.stream(
-            "pipe", longest_line=longest_line, argv=list(argv), env=dict(env or {}), cwd=cwd
+            "pipe", longest_line=longest_line, argv=list(argv), env=dict(env or {}), cwd=cwd, kept=kept
         )
         return started["process"], streams
+
+    async def attach(self, process: int, *, longest_line: int = LONGEST_LINE) -> Streams:
+        """The stream of a program that `pipe` has started as `kept`: what it said to nobody comes first.
+
+        Whoever had a stream to it has it no more. Raises GuestError for one that has ended.
+        """
+        return (await self.client.stream("attach", longest_line=longest_line, process=process))[1]
 
 
 def peer_of(peer: socket.socket) -> int:

@@ -8,11 +8,11 @@ import contextlib
 import dataclasses
 import json
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import GuestMachine, Streams
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell.text import cleaned, cut
 
@@ -23,6 +23,7 @@ LONGEST_LINE = 64 << 20  # bytes, of an image for instance
 STARTS_IN_S = 120.0
 GRACE_S = 3.0  # for an interrupted cell
 KINDS = ("auto", "jupyter", "python")
+STILL_RUNNING = "a cell must have ended before the next; one is still running: wait or interrupt it"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +52,10 @@ class Kernel:
         self._folder, self._env, self._limit = folder, dict(env or {}), limit
         self._process: int | None = None
         self._streams: Streams | None = None
+        self._cells = 0  # that were sent
+        self._behind = False  # what was sent before is not known to have ended: another process sent it
         self._lock = asyncio.Lock()
+        self.kept: Callable[[], None] = lambda: None  # called when `state` is another one
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -59,6 +63,46 @@ class Kernel:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def state(self) -> dict[str, Any] | None:
+        """What another process needs to go on with it; None: it does not run."""
+        if self._process is None:
+            return None
+        return {
+            "process": self._process, "kind": self._kind, "python": self._python, "folder": self._folder,
+            "env": self._env, "limit": self._limit, "cells": self._cells,
+        }  # fmt: skip
+
+    @classmethod
+    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Kernel:
+        """The kernel that another process has left in the same computer, or a copy of it, with its variables.
+
+        What a cell said that was under way is lost. Where the kernel has ended, the next cell says so (`restarted`).
+        Raises KeyError, TypeError for what is no state.
+        """
+        kernel = cls(
+            machine, kind=state["kind"], python=state["python"], folder=state["folder"], env=state["env"],
+            limit=state["limit"],
+        )  # fmt: skip
+        kernel._process, kernel._cells, kernel._behind = int(state["process"]), int(state["cells"]), True
+        return kernel
+
+    def copied(self, machine: GuestMachine) -> Kernel:
+        """The same kernel in a copy of its computer that has its programs: the two go on by themselves."""
+        state = self.state()
+        if state is None:
+            return Kernel(
+                machine, kind=self._kind, python=self._python, folder=self._folder, env=self._env, limit=self._limit
+            )
+        return Kernel.resumed(machine, state)
+
+    async def detach(self) -> None:
+        """Nothing connects host and kernel until the next cell. Raises InputError while one is running."""
+        self._require_idle()
+        async with self._lock:
+            if self._streams is not None:
+                streams, self._streams, self._behind = self._streams, None, True
+                streams[1].close()
 
     async def start(self) -> None:
         """Raises InputError for kind="jupyter" where that is not installed, SandboxFailure for one that hangs."""
@@ -77,8 +121,9 @@ class Kernel:
         program = "jupyter_kernel.py" if self._kind == "jupyter" else "kernel.py"
         self._process, self._streams = await self._machine.pipe(
             [self._python, f"{self._machine.folder}/{program}"], env=self._env, cwd=self._folder,
-            longest_line=LONGEST_LINE,
+            longest_line=LONGEST_LINE, kept=True,
         )  # fmt: skip
+        self._cells, self._behind = 0, False
         message = await self._next(STARTS_IN_S)
         if message is None or "ready" not in message:
             await self.close()
@@ -98,25 +143,62 @@ class Kernel:
 
         Raises InputError while another cell is running.
         """
-        if self._lock.locked():
-            raise InputError("a cell must have ended before the next; one is still running: wait or interrupt it")
+        self._require_idle()
         async with self._lock:
+            if self._behind and not await self._caught_up(timeout_s):
+                return CellResult(restarted=True)
             if self._streams is None:
                 await self.start()
-            assert self._streams is not None
-            with contextlib.suppress(OSError):
-                self._streams[1].write(json.dumps({"code": code}).encode() + b"\n")
-                await self._streams[1].drain()
+            await self._send(code)
             return await self._result(timeout_s)
+
+    def _require_idle(self) -> None:
+        if self._lock.locked():
+            raise InputError(STILL_RUNNING)
+
+    async def _send(self, code: str) -> None:
+        assert self._streams is not None
+        self._cells += 1
+        self.kept()
+        with contextlib.suppress(OSError):
+            self._streams[1].write(json.dumps({"code": code, "cell": self._cells}).encode() + b"\n")
+            await self._streams[1].drain()
+
+    async def _caught_up(self, timeout_s: float) -> bool:
+        """Whether the kernel is there and has ended what was sent before: an empty cell's end is behind all others.
+
+        Raises InputError where a cell takes longer than `timeout_s`.
+        """
+        assert self._process is not None
+        try:
+            if self._streams is None:
+                self._streams = await self._machine.attach(self._process, longest_line=LONGEST_LINE)
+                self._streams[1].write(b"\n")  # behind what the process before has left of a line
+                await self._send("")
+            async with asyncio.timeout(timeout_s):
+                while line := await self._streams[0].readline():
+                    with contextlib.suppress(ValueError):  # the rest of a line
+                        message = json.loads(line)
+                        if isinstance(message, dict) and message.get("done") and message.get("cell") == self._cells:
+                            self._behind = False
+                            return True
+        except TimeoutError:
+            raise InputError(STILL_RUNNING) from None
+        except (OSError, ValueError, GuestError):
+            pass
+        await self.close()
+        return False
 
     async def interrupt(self) -> None:
         """The running cell, if there is one, ends with KeyboardInterrupt."""
-        if self._process is not None and self._lock.locked():
+        if self._process is not None and (self._lock.locked() or self._behind):
             await self._machine.kill(self._process, signal.SIGINT)
 
     async def close(self) -> None:
         """Ends the kernel. The next cell begins a new one."""
         process, streams, self._process, self._streams = self._process, self._streams, None, None
+        self._behind = False
+        self.kept()
         if streams is not None:
             streams[1].close()
         if process is not None:

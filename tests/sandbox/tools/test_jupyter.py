@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -98,3 +99,39 @@ def test_a_kernel_that_is_not_installed_is_named(tmp_path: Path) -> None:
                 assert (await kernel.run("6 * 7")).result == "42"
 
     asyncio.run(live())
+
+
+@pytest.mark.parametrize("kind", ["python", pytest.param("jupyter", marks=pytest.mark.slow)])
+def test_a_kernel_goes_on_with_another_host(tmp_path: Path, kind: str) -> None:
+    """Also when the host before has gone in the middle of a cell, of its output and of a line that it wrote."""
+    if kind == "jupyter":
+        pytest.importorskip("ipykernel")
+        pytest.importorskip("jupyter_client")
+
+    async def work(kernel: Kernel) -> None:
+        await kernel.run("x = 20")
+        state = json.loads(json.dumps(kernel.state()))
+        first = Kernel.resumed(kernel._machine, state)
+        assert (await first.run("x + 1")).result == "21"
+        lost = asyncio.create_task(first.run("import time\nprint('y' * 3000000)\ntime.sleep(2)\nx = 30"))
+        await asyncio.sleep(0.5)
+        state = first.state()
+        lost.cancel()
+        assert first._streams is not None
+        first._streams[1].write(b'{"code": "x = 1", "ce')
+        first._streams[1].close()
+        other = Kernel.resumed(kernel._machine, state or {})
+        with pytest.raises(InputError, match="still running"):
+            await other.run("x", timeout_s=0.1)
+        assert (await other.run("x")).result == "30"
+        await other.detach()
+        assert (await other.run("x")).result == "30"
+        state = other.state()
+        assert state is not None
+        await other.close()
+        gone = Kernel.resumed(kernel._machine, state)
+        assert (await gone.run("x")).restarted
+        assert "NameError" in (await gone.run("x")).error
+        await gone.close()
+
+    with_kernel(tmp_path, kind, work)

@@ -36,7 +36,11 @@ def main() -> None:
     client.wait_for_ready(timeout=120)
     say({"ready": os.getpid()})
     for line in channel:
-        identity = client.execute(json.loads(line)["code"], allow_stdin=False)
+        try:
+            cell = json.loads(line)
+        except ValueError:  # what a host that was killed has left of one
+            continue
+        identity = client.execute(cell["code"], allow_stdin=False)
         while True:
             try:
                 message = client.get_iopub_msg(timeout=1)
@@ -61,7 +65,7 @@ def main() -> None:
                 say({"error": "\n".join(content["traceback"])})
             elif kind == "status" and content["execution_state"] == "idle":
                 break
-        say({"done": True})
+        say({"done": True, "cell": cell.get("cell")})
     manager.shutdown_kernel(now=True)
 
 

@@ -2,9 +2,10 @@
 
     python3 kernel.py        (stdin and stdout are one socket)
 
-Reads {"code": TEXT} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any number of
+Reads {"code": TEXT, "cell": NUMBER} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any number of
 {"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"image": PNG in base64}, {"error": TRACEBACK}, and at last
-{"done": true}. SIGINT interrupts a cell.
+{"done": true, "cell": NUMBER}. A line that is none, as a host that was killed leaves it, is left out. SIGINT interrupts
+a cell.
 """
 
 import ast
@@ -197,13 +198,17 @@ def main() -> None:
     threading.Thread(target=keep_flushing, daemon=True).start()
     channel.say({"ready": os.getpid()})
     for line in channel.lines:
-        kernel.run(json.loads(line)["code"])
+        try:
+            cell = json.loads(line)
+        except ValueError:
+            continue
+        kernel.run(cell["code"])
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
         for capture in captures:
             capture.settle()
-        channel.say({"done": True})
+        channel.say({"done": True, "cell": cell.get("cell")})
 
 
 if __name__ == "__main__":

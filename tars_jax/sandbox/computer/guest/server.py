@@ -178,7 +178,9 @@ class Server:
             name.removeprefix("call_"): getattr(part, name)
             for part in parts for name in dir(part) if name.startswith("call_")
         }  # fmt: skip
-        self._stream_calls = {"connect": self._streams.call_connect, "pipe": self._streams.call_pipe}
+        self._stream_calls = {
+            "connect": self._streams.call_connect, "pipe": self._streams.call_pipe, "attach": self._streams.call_attach,
+        }  # fmt: skip
         self._strangers: list[Connection] = []  # the last connections, with and without a token
         self.open: set[Connection] = set()  # but those that have become streams
 

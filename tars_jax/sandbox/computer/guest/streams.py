@@ -15,6 +15,8 @@ from tars_jax.sandbox.computer.guest.processes import Processes
 CHUNK = 1 << 16
 CONNECT_S = 10.0
 
+Take = Callable[[], tuple[socket.socket, bytes]]
+
 
 class Half:
     """One direction: what `source` says goes to `target`, at the pace that it takes it."""
@@ -23,6 +25,7 @@ class Half:
         self.source, self.target = source, target
         self.waiting = first
         self.ended = self.told = False  # no more to read; the target knows
+        self.refused = False  # the target takes nothing any more
 
     def read(self) -> None:
         try:
@@ -40,7 +43,7 @@ class Half:
         except BlockingIOError:
             return
         except OSError:
-            self.waiting, self.ended = b"", True
+            self.waiting, self.ended, self.refused = b"", True, True
         if self.ended and not self.told:
             self.told = True
             with contextlib.suppress(OSError):
@@ -48,17 +51,51 @@ class Half:
 
 
 class Stream:
-    """Both directions, until both have ended or one side is broken."""
+    """Both directions, until both have ended or one side is broken.
+
+    A `kept` one outlives its host: what the inside says then waits in its socket until another host is attached.
+    """
 
     def __init__(
-        self, loop: Loop, host: socket.socket, inside: socket.socket, first: bytes, ended: Callable[[], None]
+        self, loop: Loop, host: socket.socket, inside: socket.socket, first: bytes, ended: Callable[[], None], *,
+        kept: bool = False,
     ) -> None:  # fmt: skip
-        self._loop, self._sockets, self._ended = loop, (host, inside), ended
-        for each in self._sockets:
-            each.setblocking(False)
-        self._halves = (Half(host, inside, first), Half(inside, host))
-        self._wanted = {host: -1, inside: -1}
+        """`ended` is told whenever a host has gone."""
+        self._loop, self._inside, self._ended, self._kept = loop, inside, ended, kept
+        self._host: socket.socket | None = None
+        self._unsaid = self._unheard = b""  # that the inside, and the host, has not taken yet
+        inside.setblocking(False)
+        self.attach(host, first)
+
+    def attach(self, host: socket.socket, first: bytes) -> None:
+        """Another host, in the place of the one before."""
+        self._leave()
+        host.setblocking(False)
+        self._host = host
+        self._halves = (Half(host, self._inside, self._unsaid + first), Half(self._inside, host, self._unheard))
+        self._wanted = {host: -1, self._inside: -1}
         self._step()
+
+    def _leave(self) -> None:
+        if (host := self._host) is not None:
+            self._host = None
+            self._unsaid, self._unheard = (half.waiting for half in self._halves)
+            for each in (host, self._inside):
+                self._loop.watch(each.fileno(), 0, lambda _: None)
+            host.close()
+            self._ended()
+
+    def close(self) -> None:
+        self._leave()
+        self._inside.close()
+
+    def end_with_host(self) -> None:
+        """It is kept no more: what the inside has said may still be heard."""
+        self._kept = False
+        if self._host is None:
+            self.close()
+        else:
+            self._step()
 
     def _ready(self, which: socket.socket, events: int) -> None:
         for half in self._halves:
@@ -68,14 +105,16 @@ class Stream:
 
     def _step(self) -> None:
         for half in self._halves:
-            half.write()
-        if all(half.told for half in self._halves):
-            for each in self._sockets:
-                self._loop.watch(each.fileno(), 0, lambda _: None)
-                each.close()
-            self._ended()
+            if not (self._kept and half.ended and half is self._halves[0]):  # the inside does not hear of a host's end
+                half.write()
+        said, heard = self._halves
+        if self._kept and ((said.ended and not said.refused) or heard.refused):
+            self._leave()
             return
-        for each in self._sockets:
+        if said.told and heard.told:
+            self.close()
+            return
+        for each in self._wanted:
             wanted = 0
             for half in self._halves:
                 if half.source is each and not half.waiting and not half.ended:
@@ -92,9 +131,10 @@ class Streams:
 
     def __init__(self, processes: Processes, loop: Loop) -> None:
         self._processes, self._loop = processes, loop
-        self.open = 0
+        self._kept: dict[int, Stream] = {}  # by process
+        self.open = 0  # that have a host
 
-    def call_connect(self, call: Call, take: Callable[[], tuple[socket.socket, bytes]]) -> None:
+    def call_connect(self, call: Call, take: Take) -> None:
         """To a port of the inside, or the path of a socket there. After the answer the connection is the stream."""
         call.check_read("port", "path")
         path = call.text("path", "")
@@ -112,9 +152,13 @@ class Streams:
 
         self._loop.work(work)
 
-    def call_pipe(self, call: Call, take: Callable[[], tuple[socket.socket, bytes]]) -> None:
-        """Starts a program; after the answer the connection is its stdin and stdout."""
-        call.check_read("argv", "env", "cwd")
+    def call_pipe(self, call: Call, take: Take) -> None:
+        """Starts a program; after the answer the connection is its stdin and stdout.
+
+        `kept`: the end of the connection is no end for the program; `attach` gives it another one.
+        """
+        call.check_read("argv", "env", "cwd", "kept")
+        kept = call.flag("kept")
         inside, theirs = socket.socketpair()
         try:
             descriptor = theirs.fileno()
@@ -127,19 +171,33 @@ class Streams:
             raise
         finally:
             theirs.close()
-        self._begin(call, inside, take, pid)
+        if (stream := self._begin(call, inside, take, pid, kept=kept)) and kept:
+            self._kept[pid] = stream
+            self._processes.on_end(pid, lambda _: self._kept.pop(pid).end_with_host())
+
+    def call_attach(self, call: Call, take: Take) -> None:
+        """To a program that `pipe` has started as `kept`; whoever was connected to it is so no more."""
+        call.check_read("process")
+        pid = call.whole("process")
+        if (stream := self._kept.get(pid)) is None:
+            raise CallError("ESRCH", f"process must be one that was started to be kept, and runs; got {pid}")
+        call.answer({"process": pid})
+        with contextlib.suppress(ConnectionError):  # it has gone meanwhile
+            host, first = take()
+            self.open += 1
+            stream.attach(host, first)
 
     def _begin(
-        self, call: Call, inside: socket.socket, take: Callable[[], tuple[socket.socket, bytes]], pid: int | None = None
-    ) -> None:
+        self, call: Call, inside: socket.socket, take: Take, pid: int | None = None, *, kept: bool = False
+    ) -> Stream | None:
         call.answer({"process": pid} if pid else {})
         try:
             host, first = take()
         except ConnectionError:  # it has gone meanwhile
             inside.close()
-            return
+            return None
         self.open += 1
-        Stream(self._loop, host, inside, first, self._ended)
+        return Stream(self._loop, host, inside, first, self._ended, kept=kept)
 
     def _ended(self) -> None:
         self.open -= 1
