@@ -27,6 +27,7 @@ from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.inside import connect_to
+from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.seccomp import seccomp_filter
 from tars_jax.sandbox.computer.launcher.syscalls import open_inside
 from tars_jax.sandbox.computer.launching import LauncherProcess, NotStarted
@@ -45,14 +46,18 @@ _LIMITED = 'ulimit -u "$0" 2> /dev/null || ulimit -p "$0"; exec "$@"'  # bash an
 
 async def open_bubblewrap(folder: Path) -> Isolation:
     """Raises InputError for root and where bubblewrap is not installed, OSError when the launcher does not start."""
-    program = shutil.which("bwrap")
     if os.geteuid() == 0:
         raise InputError("isolation=bubblewrap must be opened by an ordinary user; root has isolation=namespaces")
-    if program is None:
-        raise InputError("isolation=bubblewrap must find the program bwrap (apt-get install bubblewrap)")
-    isolation = BubblewrapIsolation(folder, program)
+    isolation = BubblewrapIsolation(RunFolder(folder), bubblewrap_program())
     await isolation.start()
     return isolation
+
+
+def bubblewrap_program() -> str:
+    """Raises InputError where it is not installed."""
+    if (program := shutil.which("bwrap")) is None:
+        raise InputError("isolation=bubblewrap must find the program bwrap (apt-get install bubblewrap)")
+    return program
 
 
 class BubblewrapIsolation:
@@ -62,18 +67,20 @@ class BubblewrapIsolation:
     door: tuple[str, ...] = ("fd:6",)
     has_open_door = True
 
-    def __init__(self, folder: Path, program: str) -> None:
+    def __init__(self, run: RunFolder, program: str, launcher: LauncherProcess | None = None) -> None:
+        """`launcher`: of an owner that has gone, which has left the folder."""
         self._program = program
-        self._run = RunFolder(folder)
-        self._numbers = itertools.count(1)
-        self.launcher = LauncherProcess()
+        self._run = run
+        self._numbers = itertools.count(run.next_number())
+        self.launcher = launcher or LauncherProcess()
+        self.keeping = Keeping(self.name, run, self.launcher)
         self.snapshots = Snapshots(self._run.path / "snapshots")
         self._containers: dict[str, BubblewrapContainer] = {}
 
     async def start(self) -> None:
         await asyncio.to_thread(make_base, self._run.path / "base")
         (self._run.path / "filter").write_bytes(seccomp_filter())
-        await self.launcher.start(self._run.path)
+        await self.launcher.start(self._run.path, self._run.lock, log=self._run.path / "launcher.log")
 
     async def launch(
         self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False
@@ -144,6 +151,28 @@ class BubblewrapIsolation:
         if seccomp_filter():
             parts += [["--seccomp", "4"]]
         return list(itertools.chain.from_iterable(parts))
+
+    async def adopt(self, id: str, spec: ContainerSpec) -> Container:
+        adopted = self.keeping.take(id)
+        folder, group = self._run.path / id.rpartition("-")[2], ControlGroup.adopted(adopted.plan["cgroups"])
+        pid = _first_process(folder) if adopted.pid else 0
+        try:
+            if not pid:
+                raise SandboxFailure("container", f"it ended with {adopted.status} while its owner was away")
+            root = os.open(f"/proc/{pid}/root", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except BaseException as error:
+            await asyncio.shield(self.remove(id, pid, folder, group))
+            if isinstance(error, OSError):
+                raise SandboxFailure("container", f"it has ended: {error}") from error
+            raise
+        container = self._containers[id] = BubblewrapContainer(self, id, spec, folder, group, pid, root)
+        return container
+
+    async def end_others(self) -> None:
+        for adopted in self.keeping.left():
+            id = adopted.plan["id"]
+            folder = self._run.path / id.rpartition("-")[2]
+            await self.remove(id, _first_process(folder), folder, ControlGroup.adopted(adopted.plan["cgroups"]))
 
     async def remove(self, id: str, pid: int, folder: Path, group: ControlGroup | None) -> None:
         """Ends a container and removes what it had."""

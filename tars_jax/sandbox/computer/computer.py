@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Self
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
+from tars_jax.sandbox.computer.keeping import KeepsContainers, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -122,8 +124,11 @@ class Computer:
 class Computers:
     """An async context manager over one kind of isolation; computers that were not closed end with it."""
 
-    def __init__(self, isolation: str = "auto", forks: str = "auto") -> None:
-        """`isolation`: a kind of `open_isolation`; auto is the first that works here.
+    def __init__(self, isolation: str = "auto", forks: str = "auto", kept_in: Path | None = None) -> None:
+        """`kept_in`: a file in which this process leaves what the next one with the same file needs to `adopt` computers
+        that are to be kept, should this one be killed.
+
+        `isolation`: a kind of `open_isolation`; auto is the first that works here.
 
         `forks`: how computers with programs are forked, one of FORKS; auto is live where that works, else replay, for
         which all that is called in them is recorded. Raises InputError for another.
@@ -131,6 +136,7 @@ class Computers:
         if forks != "auto" and forks not in FORKS:
             raise InputError(f"forks must be auto, {', '.join(FORKS)}; got {forks!r}")
         self._kind, self.forks, self.why_not_live = isolation, forks, ""
+        self._kept_in = kept_in
         self._isolation: Isolation | None = None
 
     async def __aenter__(self) -> Self:
@@ -138,7 +144,7 @@ class Computers:
 
         Raises InputError where no kind of isolation works, or `forks` is live and that does not.
         """
-        self._isolation = isolation = await open_isolation(_shared_folder(), self._kind)
+        self._isolation = isolation = await self._begun()
         if self.forks in ("auto", "live"):
             self.why_not_live = await isolation.why_not_live()
             if self.forks == "live" and self.why_not_live:
@@ -147,10 +153,64 @@ class Computers:
             self.forks = "replay" if self.why_not_live else "live"
         return self
 
+    async def _begun(self) -> Isolation:
+        if self._kept_in is None:
+            return await open_isolation(_shared_folder(), self._kind)
+        isolation = await taken_over(self._kept_in) or await open_isolation(_shared_folder(), self._kind)
+        if isinstance(isolation, KeepsContainers):
+            try:
+                await leave(isolation, self._kept_in)
+            except BaseException:
+                await isolation.close()
+                raise
+        return isolation
+
     async def __aexit__(self, *_: object) -> None:
         isolation, self._isolation = self._isolation, None
         if isolation is not None:
             await isolation.close()
+            if self._kept_in is not None:
+                self._kept_in.unlink(missing_ok=True)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether computers can outlive this process."""
+        return self._kept_in is not None and isinstance(self._isolation, KeepsContainers)
+
+    async def keep(self, id: str, seconds: float) -> None:
+        """How long a container lives on without this process; 0: not at all. Other ids keep what else is on the disk."""
+        if self.keeps:
+            assert isinstance(self._isolation, KeepsContainers)
+            await self._isolation.keeping.keep(id, seconds)
+
+    async def adopt(self, spec: ContainerSpec, id: str, token: str) -> Computer:
+        """The computer that the process before has left, by its container and its guest's token.
+
+        Raises SandboxFailure where it has ended.
+        """
+        if not isinstance(self._isolation, KeepsContainers):
+            raise SandboxFailure("container", "it has ended with its owner")
+        recording = None
+        if self.forks == "replay":
+            recording = Recording()
+            recording.whole = False  # what was called before is not known here
+        guest = ContainedGuest(self._isolation, spec, adopted=id, token=token, recording=recording)
+        await guest.__aenter__()
+        return Computer(guest, "adopted", self)
+
+    async def restore(self, spec: ContainerSpec, checkpoint: Checkpoint, token: str) -> Computer:
+        """The computer that another process has suspended. Raises SandboxFailure."""
+        guest = ContainedGuest(self.isolation(), spec, checkpoint=checkpoint, token=token)
+        try:
+            await guest.__aenter__()
+        finally:
+            await self.isolation().remove_checkpoint(checkpoint)
+        return Computer(guest, "adopted", self)
+
+    async def end_others(self) -> None:
+        """Ends what the process before has left and nobody has adopted."""
+        if isinstance(self._isolation, KeepsContainers):
+            await self._isolation.end_others()
 
     async def open(self, spec: ContainerSpec | None = None) -> Computer:
         """A computer whose guest answers. Raises SandboxFailure."""

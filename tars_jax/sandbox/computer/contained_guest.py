@@ -16,6 +16,7 @@ from typing import Self
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
+from tars_jax.sandbox.computer.keeping import KeepsContainers
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import HOME, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -47,10 +48,11 @@ class ContainedGuest:
 
     def __init__(
         self, isolation: Isolation, spec: ContainerSpec, snapshot: Snapshot | None = None, *,
-        checkpoint: Checkpoint | None = None, token: str = "", recording: Recording | None = None,
+        checkpoint: Checkpoint | None = None, adopted: str = "", token: str = "", recording: Recording | None = None,
     ) -> None:  # fmt: skip
         """A new guest, on the files of `snapshot`; or with `checkpoint` and its `token` one that goes on from there.
 
+        `adopted`: the id of a container that another process has left with its guest, whose `token` it is.
         `recording` takes what is called from now on.
         """
         self._python, binds = guest_python()
@@ -60,7 +62,7 @@ class ContainedGuest:
         self._inner = dataclasses.replace(
             spec, binds={**spec.binds, INSIDE: GUEST, **binds}, environment=environment
         )  # fmt: skip
-        self._isolation, self._snapshot, self._checkpoint = isolation, snapshot, checkpoint
+        self._isolation, self._snapshot, self._checkpoint, self._adopted = isolation, snapshot, checkpoint, adopted
         self._recording = recording
         self._suspended: Checkpoint | None = None
 
@@ -87,6 +89,11 @@ class ContainedGuest:
     async def _begun(self) -> Container:
         if self._checkpoint is not None:
             return await self._isolation.restore(self._inner, self._checkpoint)
+        if self._adopted:
+            assert isinstance(self._isolation, KeepsContainers)
+            container = await self._isolation.adopt(self._adopted, self._inner)
+            await container.resume()  # the process before may have been killed while it took a copy
+            return container
         command = [self._python, "-I", "-S", INSIDE, *self._isolation.door, f"home={HOME}"]
         return await self._isolation.launch(self._inner, command, self._snapshot, listen=True)
 
@@ -108,6 +115,11 @@ class ContainedGuest:
         async with client.apart():
             self._suspended = await self.container.suspend(name)
             client.why_away = "the computer is suspended"
+
+    @property
+    def suspended(self) -> Checkpoint | None:
+        """What `resume` will go on from."""
+        return self._suspended
 
     async def resume(self) -> None:
         """Twice is once. Raises SandboxFailure; the computer is then gone."""

@@ -12,7 +12,7 @@ import functools
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -120,6 +120,22 @@ class ControlGroup:
             else:
                 (folder / "cpu.max").write_text(f"{quota} 100000")
             self.limited.add("cpu")
+
+    @classmethod
+    def adopted(cls, entrances: Sequence[str]) -> ControlGroup:
+        """The groups that another process has made, by what their `entrances` were there."""
+        group = cls.__new__(cls)
+        group.limited, group._folders = set(), []
+        for folder in (Path(entrance).parent for entrance in entrances):
+            version = 2 if (folder / "cgroup.events").exists() else 1
+            has = frozenset(name for name in USED if any(folder.glob(f"{name}.*")))
+            group._folders.append((Hierarchy(version, has, folder.parent), folder))
+        return group
+
+    @property
+    def is_frozen(self) -> bool:
+        version, folder = self._freezer() or (0, Path())
+        return bool(version) and self._is(True, version, folder)
 
     @property
     def entrances(self) -> list[str]:

@@ -8,12 +8,12 @@ import dataclasses
 import itertools
 import signal
 import socket
-import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.adopting import peer_of as peer_of
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.inside import connect_to as connect_to
 from tars_jax.sandbox.computer.recording import Recording
@@ -326,11 +326,6 @@ class GuestMachine:
         Whoever had a stream to it has it no more. Raises GuestError for one that has ended.
         """
         return (await self.client.stream("attach", longest_line=longest_line, process=process))[1]
-
-
-def peer_of(peer: socket.socket) -> int:
-    """The process that listens at the other end of a unix socket."""
-    return struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
 async def _received(reader: asyncio.StreamReader) -> tuple[dict[str, Any], bytes]:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tars_jax.sandbox.computer.adopting import Adopted, introduce, peer_of
 from tars_jax.sandbox.failures import SandboxFailure
 
 LAUNCHER = Path(__file__).with_name("launcher") / "__main__.py"
@@ -37,23 +38,51 @@ class Events:
 
 
 class LauncherProcess:
-    """The process of launcher/__main__.py. It ends, with all containers, when this process does."""
+    """The process of launcher/__main__.py. It ends, with all containers but those of `keep`, when this process does."""
 
     def __init__(self) -> None:
         self._events: dict[str, Events] = {}
         self._gone = False
+        self._process: asyncio.subprocess.Process | None = None  # None: another process has started it
 
-    async def start(self, run_folder: Path) -> None:
-        """Raises OSError."""
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", str(LAUNCHER), str(run_folder),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env={"PATH": os.defpath},
-        )  # fmt: skip
-        self._reader = asyncio.create_task(self._read_events())
+    async def start(self, run_folder: Path, lock: int, *, log: Path | None = None) -> None:
+        """`lock`: a descriptor, which it holds, too. `log`: of its errors; None: where ours go. Raises OSError."""
+        with contextlib.ExitStack() as closing:
+            self._process = process = await asyncio.create_subprocess_exec(
+                sys.executable, "-I", "-S", str(LAUNCHER), str(run_folder), str(lock),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env={"PATH": os.defpath},
+                pass_fds=[lock], stderr=None if log is None else closing.enter_context(log.open("ab")),
+            )  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        self.pid, self._stdin = process.pid, process.stdin
+        self._reader = asyncio.create_task(self._read_events(process.stdout))
 
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+    async def adopt(self, run_folder: Path, secret: str) -> tuple[list[Adopted], int]:
+        """Becomes the owner of a launcher whose owner has gone: its containers, and the descriptor of the lock.
+
+        Raises OSError where it has gone, too, or another owner has it.
+        """
+        connection, adopted, lock = await asyncio.to_thread(introduce, run_folder, secret)
+        self.pid = peer_of(connection)
+        for each in adopted:
+            events = self.new(each.plan["id"])
+            events.sent = True
+            if each.pid:
+                events.ready.set_result(each.pid)
+                events.started.set_result(each.pid)
+            else:
+                self._hear({"event": "exited", "status": each.status}, events)
+        reader, self._stdin = await asyncio.open_unix_connection(sock=connection)
+        self._reader = asyncio.create_task(self._read_events(reader))
+        return adopted, lock
+
+    async def stay(self, secret: str) -> None:
+        """Who says the secret may be the next owner."""
+        await self._send({"secret": secret})
+
+    async def keep(self, id: str, seconds: float) -> None:
+        """How long a container waits for the next owner when this one has gone; 0: it does not."""
+        await self._send({"keep": id, "seconds": seconds})
 
     def new(self, id: str) -> Events:
         self._events[id] = Events()
@@ -88,26 +117,27 @@ class LauncherProcess:
 
     async def close(self) -> None:
         """Returns when it has ended what still ran."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        await self._process.wait()
+        with contextlib.suppress(SandboxFailure):
+            await self._send({"end": True})
+        self._stdin.close()
+        if self._process is not None:
+            await self._process.wait()
         await self._reader
 
     async def _send(self, request: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
         if self._gone:
             raise SandboxFailure("container", GONE)
         with contextlib.suppress(ConnectionError):  # the reader of events notices
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            await self._process.stdin.drain()
+            self._stdin.write(json.dumps(request).encode() + b"\n")
+            await self._stdin.drain()
 
-    async def _read_events(self) -> None:
-        assert self._process.stdout is not None
-        while line := await self._process.stdout.readline():
-            event = json.loads(line)
-            events = self._events.get(event["id"])
-            if events is not None:
-                self._hear(event, events)
+    async def _read_events(self, reader: asyncio.StreamReader) -> None:
+        with contextlib.suppress(ConnectionError):
+            while line := await reader.readline():
+                event = json.loads(line)
+                events = self._events.get(event["id"])
+                if events is not None:
+                    self._hear(event, events)
         self._gone = True
         for events in self._events.values():
             for future in (events.ready, events.started, events.exited):

@@ -37,7 +37,7 @@ class NamespaceContainer:
     ) -> None:  # fmt: skip
         self.id, self.spec, self.pid = id, spec, pid
         self._isolation, self._folder, self._group, self._plan = isolation, folder, group, plan
-        self._paused = self._closed = False
+        self._paused, self._closed = group.is_frozen, False  # one that was adopted may stand still
         self._disk, self._root = descriptors  # they show the files also when all processes have ended
 
     def host_path(self, path: str) -> Path:

@@ -16,6 +16,7 @@ from tars_jax.sandbox.computer.checkpoints import Checkpoint, Criu, errors_of
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.control_groups import ControlGroup
 from tars_jax.sandbox.computer.disks import make_disk
+from tars_jax.sandbox.computer.keeping import Keeping
 from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
 from tars_jax.sandbox.computer.launching import Events, LauncherProcess, NotStarted
 from tars_jax.sandbox.computer.namespace_container import LISTEN, RUN, NamespaceContainer
@@ -37,7 +38,7 @@ async def open_namespaces(folder: Path) -> Isolation:
         raise InputError("isolation=namespaces must be opened by root")
     if not is_known_architecture():
         raise InputError("isolation=namespaces must run on x86_64 or aarch64")
-    isolation = NamespaceIsolation(folder)
+    isolation = NamespaceIsolation(RunFolder(folder))
     await isolation.start()
     return isolation
 
@@ -49,10 +50,12 @@ class NamespaceIsolation:
     door: tuple[str, ...] = ("fd:3",)
     has_open_door = True
 
-    def __init__(self, folder: Path) -> None:
-        self._run = RunFolder(folder)
-        self._numbers = itertools.count(1)
-        self._launcher = LauncherProcess()
+    def __init__(self, run: RunFolder, launcher: LauncherProcess | None = None) -> None:
+        """`launcher`: of an owner that has gone, which has left the folder."""
+        self._run = run
+        self._numbers = itertools.count(run.next_number())
+        self._launcher = launcher or LauncherProcess()
+        self.keeping = Keeping(self.name, run, self._launcher)
         self.criu = Criu(self._launcher, self._run.token, self._run.path)
         self.snapshots = Snapshots(self._run.path / "snapshots")
         self._containers: dict[str, NamespaceContainer] = {}
@@ -60,7 +63,7 @@ class NamespaceIsolation:
     async def start(self) -> None:
         """Raises OSError when the launcher does not start."""
         await asyncio.to_thread(make_base, self._run.path / "base")
-        await self._launcher.start(self._run.path)
+        await self._launcher.start(self._run.path, self._run.lock, log=self._run.path / "launcher.log")
 
     async def launch(
         self, spec: ContainerSpec, argv: Sequence[str], snapshot: Snapshot | None = None, *, listen: bool = False
@@ -69,6 +72,33 @@ class NamespaceIsolation:
 
     async def restore(self, spec: ContainerSpec, checkpoint: Checkpoint) -> Container:
         return await self._launch(spec, [], checkpoint.snapshot.layers, True, checkpoint)
+
+    async def adopt(self, id: str, spec: ContainerSpec) -> Container:
+        adopted = self.keeping.take(id)
+        folder, group = self._run.path / id.rpartition("-")[2], ControlGroup.adopted(adopted.plan["cgroups"])
+        try:
+            if not adopted.pid:
+                raise SandboxFailure("container", f"it ended with {adopted.status} while its owner was away")
+            root = _folder(f"/proc/{adopted.pid}/root")
+        except BaseException as error:
+            adopted.close()
+            await asyncio.shield(self._give_up(id, folder, group))
+            if isinstance(error, OSError):
+                raise SandboxFailure("container", f"it has ended: {error}") from error
+            raise
+        container = self._containers[id] = NamespaceContainer(
+            self, id, spec, folder, group, adopted.pid, [adopted.disk, root], adopted.plan
+        )
+        return container
+
+    async def end_others(self) -> None:
+        for adopted in self.keeping.left():
+            id = adopted.plan["id"]
+            adopted.close()
+            if "layers" in adopted.plan:
+                await self._give_up(id, self._run.path / id.rpartition("-")[2], ControlGroup.adopted(adopted.plan["cgroups"]))
+            else:  # a run of CRIU
+                await self._launcher.forget(id)
 
     async def why_not_live(self) -> str:
         return await self.criu.why_not()

@@ -31,6 +31,23 @@ class RunFolder:
             self._lock = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
+    @classmethod
+    def adopted(cls, path: Path, lock: int) -> RunFolder:
+        """The folder of an owner that has gone; `lock`: a descriptor of its lock, which the launcher has held."""
+        run = cls.__new__(cls)
+        run.path, run.token, run._lock = path, path.name.removeprefix("run-"), lock
+        return run
+
+    @property
+    def lock(self) -> int:
+        """A descriptor."""
+        return self._lock
+
+    def next_number(self) -> int:
+        """Behind all that name what lies in it."""
+        names = [path.name for folder in ("", "images", "snapshots") for path in (self.path / folder).glob("*")]
+        return 1 + max((int(name) for name in names if name.isdecimal()), default=0)
+
     def close(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)

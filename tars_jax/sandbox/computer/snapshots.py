@@ -76,7 +76,8 @@ class Snapshots:
         self._folder = folder
         self._kept: dict[str, Snapshot] = {}
         self._copies: set[str] = set()  # folders of copies that are on the disk
-        self._number = 0
+        numbers = [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
+        self._number = max(numbers, default=0)  # of another process that had the folder
 
     def place(self, name: str) -> Path:
         """A folder for a new snapshot. Raises InputError for a name that is taken."""
@@ -94,6 +95,12 @@ class Snapshots:
         self._copies.add(str(copy))
         snapshot = self._kept[name] = Snapshot(name, layers, size)
         return snapshot
+
+    def adopt(self, snapshot: Snapshot) -> None:
+        """One that another process has taken in the same folder."""
+        self._kept[snapshot.name] = snapshot
+        for layer in snapshot.layers:
+            self._copies.add(layer["folder"] if layer["kind"] == "folder" else os.path.dirname(layer["file"]))
 
     def remove(self, snapshot: Snapshot, used: list[dict[str, Any]]) -> None:
         """Forgets a snapshot, and removes copies that neither other snapshots nor layers in use (`used`) lie on."""

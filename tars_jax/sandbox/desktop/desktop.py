@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from PIL import Image
 from Xlib import error
@@ -135,6 +135,32 @@ class Desktop:
         except (*GONE, error.XError) as gone:
             raise SandboxFailure("desktop", f"no connection to the X server: {gone}") from gone
         self._links.add(self)
+
+    def state(self) -> dict[str, Any]:
+        """What another process needs to go on with it, as JSON; the cookie in it is for nobody else."""
+        return {
+            "config": dataclasses.asdict(self.config), "server": self._server.state(), "started": self._started,
+            "applications": {name: list(command) for name, command in self.applications.items()},
+        }  # fmt: skip
+
+    @classmethod
+    async def resumed(cls, machine: Machine, state: Mapping[str, Any]) -> Desktop:
+        """The desktop that another process has left in the same computer, or a copy of it, with all that it shows.
+
+        Raises SandboxFailure where it has ended; KeyError, TypeError for what is no state.
+        """
+        config = DesktopConfig(**{**state["config"], "settle": Settle(**state["config"]["settle"])})
+        inside = Inside(machine)
+        desktop = cls(machine, config, XServer.resumed(machine, inside, state["server"]), inside)
+        desktop._started, desktop.applications = list(state["started"]), dict(state["applications"])
+        try:
+            await desktop._attach()
+        except BaseException:
+            desktop._closed = True
+            desktop._thread.shutdown(wait=False, cancel_futures=True)
+            inside.close()
+            raise
+        return desktop
 
     @property
     def env(self) -> dict[str, str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.machine import Machine
@@ -61,6 +63,17 @@ class XServer:
     def copied(self, machine: Machine, inside: Inside) -> XServer:
         """The same server in a live copy of its machine."""
         return XServer(machine, inside, self.folder, self.process, self.number, self._cookie)
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder, "process": self.process, "number": self.number, "cookie": self._cookie.hex(),
+        }  # fmt: skip
+
+    @classmethod
+    def resumed(cls, machine: Machine, inside: Inside, state: Mapping[str, Any]) -> XServer:
+        """The server that another process has left in the same computer, or a copy of it."""
+        cookie = bytes.fromhex(state["cookie"])
+        return cls(machine, inside, state["folder"], state["process"], state["number"], cookie)
 
     @property
     def environment(self) -> dict[str, str]:

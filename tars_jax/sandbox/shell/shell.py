@@ -8,8 +8,8 @@ import copy
 import dataclasses
 import secrets
 import signal
-from collections.abc import Mapping
-from typing import Self
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.guest.kept import Ends
@@ -61,6 +61,10 @@ class Shell:
         self._lock = asyncio.Lock()
         self._running = self._had_one = False
         self._folder = self._first_folder
+        self._typed = self._told_typed = 0  # bytes into its terminal: of ours, and that the guest knows of
+        self._due = 0  # such bytes when the last command has come
+        self._unsure = False  # whether what another process has typed arrived
+        self.kept: Callable[[], None] = lambda: None  # called when `state` is another one
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -72,10 +76,47 @@ class Shell:
     def copied(self, machine: GuestMachine) -> Shell:
         """The same shell in a copy of its computer that has its programs: the two go on by themselves."""
         other = copy.copy(self)
-        other._machine, other._lock = machine, asyncio.Lock()
+        other._machine, other._lock, other.kept = machine, asyncio.Lock(), lambda: None
         if self._terminal is not None:
             other._known, other._ends = set(self._known), copy.deepcopy(self._ends)
         return other
+
+    def state(self) -> dict[str, Any]:
+        """What another process needs to go on with it, as JSON: taken between two reads of its output."""
+        return {
+            "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
+            "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
+            **({"secret": self._secret, "offset": self._offset, "number": self._number, "process": self._process,
+                "known": sorted(self._known), "held": self._held.decode("latin-1"), "due": self._due}
+               if self._terminal is not None else {}),
+        }  # fmt: skip
+
+    @classmethod
+    def resumed(cls, machine: GuestMachine, state: Mapping[str, Any]) -> Shell:
+        """The shell that another process has left in the same computer: its folder, its variables, what runs in it, and
+        what that has written since the state was taken. Where it has ended, the next call begins anew and says so.
+
+        Raises KeyError, TypeError, ValueError for what is no state.
+        """
+        shell = cls(
+            machine, limit=state["limit"], clean=state["clean"], folder=state["first_folder"], env=state["env"]
+        )
+        shell._folder, shell._had_one = state["folder"], True
+        shell._terminal, shell.first_process = state["terminal"], state["first_process"]
+        if shell._terminal is not None:
+            shell._begin(state["secret"])
+            shell._running, shell._held = bool(state["running"]), state["held"].encode("latin-1")
+            shell._offset, shell._number, shell._due = state["offset"], state["number"], state["due"]
+            shell._process, shell._known, shell._unsure = state["process"], set(state["known"]), shell._running
+        return shell
+
+    def _begin(self, secret: str) -> None:
+        self._secret, self._pattern = secret, prompt.pattern(secret)
+        self._offset = self._number = self._process = self._typed = self._due = 0
+        self._known = set[int]()  # processes that were shells
+        self._held = b""  # output in which the beginning of a prompt may be
+        self._status: int | None = None  # of bash itself, once it has ended
+        self._forget()
 
     @property
     def running(self) -> bool:
@@ -90,27 +131,24 @@ class Shell:
     async def open(self) -> None:
         """Starts bash. Raises GuestError where there is none, SandboxFailure where it does not come to its prompt."""
         secret = secrets.token_hex(16)
-        self._pattern = prompt.pattern(secret)
         opened, _ = await self._machine.client.call(
             "open_terminal", argv=["bash", "--noediting", "-i"], cwd=self._first_folder, echo=False,
             env={**self._env, **prompt.variables(secret)},
         )  # fmt: skip
         self._terminal, self.first_process = opened["terminal"], opened["process"]
-        self._offset = self._number = self._process = 0
-        self._known = set[int]()  # processes that were shells
-        self._held = b""  # output in which the beginning of a prompt may be
-        self._status: int | None = None  # of bash itself, once it has ended
-        self._forget()
+        self._begin(secret)
         if await self._until_prompt(STARTS_IN_S) is None:
             why = "no prompt came" if self._status is None else f"it ended with {self._status}: {self._text()[:200]}"
             await self.close()
             raise SandboxFailure("guest", f"bash did not start: {why}")
         await self._greet()
         self._had_one = True
+        self.kept()
 
     async def close(self) -> None:
         """Ends the shell and every process of its session. Harmless when it has ended."""
         terminal, self._terminal, self._running = self._terminal, None, False
+        self.kept()
         if terminal is not None:
             with contextlib.suppress(GuestError, SandboxFailure):
                 await self._machine.client.call("close_terminal", terminal=terminal)
@@ -124,6 +162,7 @@ class Shell:
         if self._lock.locked():
             raise ShellBusy(BUSY)
         async with self._lock:
+            await self._make_sure()
             if self._running:  # it may have ended since
                 await self._until_prompt(0)
             if self._running:
@@ -133,12 +172,16 @@ class Shell:
                 await self.open()
             self._number += 1
             self._running = True
-            await self._type(prompt.typed(lines, self._number), reset=True)
+            words = prompt.typed(lines, self._number)
+            self._due = self._typed + len(words)
+            self.kept()
+            await self._type(words, reset=True)
             return await self._result(timeout_s, anew)
 
     async def more(self, timeout_s: float = 10.0) -> Result:
         """What a running command has written since, once it ends or after `timeout_s`."""
         async with self._lock:
+            await self._make_sure()
             return await self._result(timeout_s)
 
     async def send(self, text: str | bytes, timeout_s: float = 1.0) -> Result:
@@ -146,6 +189,7 @@ class Shell:
 
         Raises InputError where no command is running, or it does not read what it was given.
         """
+        await self._make_sure_apart()
         if not self._running:
             raise InputError("a command must be running to be sent input; got none")
         await self._type(text.encode(errors="surrogateescape") if isinstance(text, str) else text)
@@ -160,9 +204,23 @@ class Shell:
         return await self._signal(signal.SIGKILL, timeout_s)
 
     async def _signal(self, number: int, timeout_s: float) -> Result:
+        await self._make_sure_apart()
         if self._running:
             await self._machine.client.call("signal_terminal", terminal=self._terminal, signal=number)
         return await self._after(timeout_s)
+
+    async def _make_sure(self) -> None:
+        """Whether the command of a shell that was resumed arrived before the process that typed it was gone."""
+        if self._unsure:
+            await self._read(0.0)
+            self._unsure = False
+            self._running = self._told_typed >= self._due
+            self._typed = self._told_typed
+
+    async def _make_sure_apart(self) -> None:
+        if self._unsure:
+            async with self._lock:
+                await self._make_sure()
 
     async def _after(self, timeout_s: float) -> Result:
         """What came of it; where another call is waiting for the command, that call gets it."""
@@ -174,6 +232,7 @@ class Shell:
 
     async def _type(self, data: bytes, *, reset: bool = False) -> None:
         await self._machine.client.call("type", data, terminal=self._terminal, reset=reset)
+        self._typed += len(data)
 
     async def _greet(self) -> None:
         """Tells a shell how it is spoken to. What it says meanwhile is its own prompt, and whatever it greets with."""
@@ -202,6 +261,7 @@ class Shell:
             self._held = b""
         self._offset = answer["start"] + len(data)
         self._held += data
+        self._told_typed = answer["typed"]
         if not data:
             self._status = answer["status"]
         return bool(data)
@@ -247,6 +307,7 @@ class Shell:
             self._ends.add(self._held)
         output = self._text()
         self._forget()
+        self.kept()
         if found and not found.ready:
             await self._greet()
         if self._status is not None:

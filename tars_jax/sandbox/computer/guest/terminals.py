@@ -52,6 +52,7 @@ class Terminal:
         os.set_blocking(self._master, False)
         self._output = Ring(KEPT)
         self._input = bytearray()
+        self._typed = 0  # bytes of input that have come
         self._waiting: list[Callable[[], None]] = []
         self.status: int | None = None
         self._open = True
@@ -99,6 +100,7 @@ class Terminal:
         if reset:
             termios.tcsetattr(self._slave, termios.TCSANOW, self._modes)
         self._input += data
+        self._typed += len(data)
         self._write()
 
     def _write(self) -> None:
@@ -120,7 +122,9 @@ class Terminal:
         def answer() -> None:
             timer.cancel()
             start, data = self._output.read(offset, limit)
-            call.answer({"start": start, "status": self.status, "foreground": self.foreground()}, data)
+            call.answer({
+                "start": start, "status": self.status, "foreground": self.foreground(), "typed": self._typed,
+            }, data)  # fmt: skip
 
         def late() -> None:
             self._waiting.remove(answer)

@@ -1,6 +1,8 @@
 """Makes containers as root, one after another, and ends them all when the process that asked for them is gone.
 
-    python -I -S __main__.py RUN_FOLDER       (standard input: a pipe that only the owner holds open)
+    python -I -S __main__.py RUN_FOLDER LOCK      (standard input: a pipe that only the owner holds open)
+
+LOCK is the descriptor of the folder's lock, which this process holds, too.
 
 Reads requests, a JSON object a line: a container's plan (namespaces.py writes it), {"go": ID}, {"kill": ID},
 {"forget": ID} for one whose owner has removed what it had. A plan with "criu" is a run of CRIU (criu.py); one that
@@ -10,6 +12,11 @@ Writes events, such as {"event": "started", "id": ID}:
 mounted disk); "started"; "failed" with "message"; "exited" with "status".
 A process that stays saves each container the start of a Python.
 When standard input closes, it kills what runs, and removes control groups and the folder.
+
+An owner that may come back as another process says {"secret": TEXT} once, and {"keep": ID, "seconds": S} for each
+container that is to wait for it (0: no more; an ID of none keeps the folder alone). When standard input closes, such a
+container lives on for so long. Who connects to RUN_FOLDER/control within it and says {"secret": TEXT} is the owner from
+then on (adoption.py).
 """
 
 from __future__ import annotations
@@ -30,6 +37,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[4]))  # -I leaves nothing of ours on the path
 
 from tars_jax.sandbox.computer.launcher import syscalls
+from tars_jax.sandbox.computer.launcher.adoption import Adoption
 from tars_jax.sandbox.computer.launcher.criu import become_criu
 from tars_jax.sandbox.computer.launcher.filesystem import enter_root, listen_inside
 from tars_jax.sandbox.computer.launcher.gvisor import become_gvisor
@@ -107,7 +115,7 @@ def become_command(plan: dict[str, Any], report: int, permission: int) -> None:
 class Launcher:
     """The containers of one owner."""
 
-    def __init__(self, run_folder: str) -> None:
+    def __init__(self, run_folder: str, lock: int) -> None:
         self._run_folder = run_folder
         self._selector = selectors.DefaultSelector()
         self._plans: dict[str, dict[str, Any]] = {}  # of all whose owner has not removed what they had
@@ -115,16 +123,35 @@ class Launcher:
         self._results: dict[int, int] = {}  # pipes by first process, on which it says how its start went
         self._permissions: dict[str, int] = {}  # pipes by container, a byte of which lets its program begin
         self._pending = bytearray()  # of a request that has not come whole yet
+        self._adoption = Adoption(Path(run_folder), lock, self._selector)
 
     def serve(self) -> None:
         self._selector.register(0, selectors.EVENT_READ, self._read_requests)
         while True:
-            for key, _ in self._selector.select():
-                if key.data() is False:
+            for key, _ in self._selector.select(self._adoption.wait_s):
+                if key.data() is False and not self._adoption.begin_to_wait():
                     return
+            if self._adoption.is_waiting and not self._go_on_without_owner():
+                return
+
+    def _go_on_without_owner(self) -> bool:
+        """Whether somebody may still come, or has come."""
+        busy = False
+        for pid, plan in self._running.items():
+            if "criu" in plan and ("restored" in plan or "layers" not in plan):  # CRIU itself, in the middle of it
+                busy = True
+            elif not self._adoption.keeps(plan["id"]):
+                end(pid, plan)
+        if not busy and self._adoption.take_owner(list(self._plans.values()), self._running):
+            self._pending.clear()
+            self._selector.register(0, selectors.EVENT_READ, self._read_requests)
+        return self._adoption.goes_on
 
     def _read_requests(self) -> bool:
-        data = os.read(0, 1 << 20)
+        try:
+            data = os.read(0, 1 << 20)
+        except ConnectionError:  # of an owner that came by a socket
+            data = b""
         self._pending += data
         while b"\n" in self._pending:
             line, _, rest = bytes(self._pending).partition(b"\n")
@@ -134,10 +161,19 @@ class Launcher:
                 self._kill(request["kill"])
             elif "forget" in request:
                 self._plans.pop(request["forget"], None)
+                self._adoption.forget(request["forget"])
+            elif "secret" in request:
+                self._adoption.listen(request["secret"])
+            elif "end" in request:
+                self._adoption.stop()
+            elif "keep" in request:
+                self._adoption.keep(request["keep"], request["seconds"])
             elif "go" in request:
                 self._go(request["go"])
             else:
                 self._launch(request)
+        if not data:
+            self._selector.unregister(0)
         return bool(data)
 
     def _launch(self, plan: dict[str, Any]) -> None:
@@ -190,7 +226,9 @@ class Launcher:
             return
         message = os.read(result, 4096)
         if message.startswith(READY):
-            say("ready", plan, pid=pid, disk=int(message.removeprefix(READY)))
+            disk = int(message.removeprefix(READY))
+            self._adoption.hold(plan["id"], pid, disk)
+            say("ready", plan, pid=pid, disk=disk)
             return
         del self._results[pid]
         self._selector.unregister(result)
@@ -214,6 +252,7 @@ class Launcher:
             return
         while left := self._stray():  # of a restore that failed
             os.waitpid(left, 0)
+        self._adoption.let_go(plan["id"], status)
         say("exited", plan, status=status)
 
     def _stray(self) -> int | None:
@@ -264,14 +303,14 @@ def remove_group(path: str) -> None:
 
 
 def say(event: str, plan: dict[str, Any], **details: object) -> None:
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(ConnectionError):
         os.write(1, json.dumps({"event": event, "id": plan["id"], **details}).encode() + b"\n")
 
 
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    launcher = Launcher(sys.argv[1])
+    launcher = Launcher(sys.argv[1], int(sys.argv[2]))
     try:
         launcher.serve()
     finally:

@@ -1,0 +1,125 @@
+"""Containers that outlive a kill of their owner: what it leaves behind, and how the next process takes it over.
+
+An owner calls `stay` and keeps what that returns in a file of its own, and calls `keep` for each container that is to
+wait for the next owner. The launcher holds them meanwhile. The next owner takes the launcher over, adopts the
+containers that it knows of, and ends the others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+import os
+import secrets
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from tars_jax import InputError
+from tars_jax.sandbox.computer.adopting import Adopted
+from tars_jax.sandbox.computer.container import Container, Isolation
+from tars_jax.sandbox.computer.launching import LauncherProcess
+from tars_jax.sandbox.computer.runs import RunFolder
+from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.failures import SandboxFailure
+
+log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What the next owner needs to know. The secret is for nobody else."""
+
+    isolation: str  # its name
+    run: str  # folder
+    secret: str = dataclasses.field(repr=False)
+
+
+class Keeping:
+    """That of one isolation: its launcher as what outlives its owner."""
+
+    def __init__(self, name: str, run: RunFolder, launcher: LauncherProcess) -> None:
+        self._name, self._run, self._launcher = name, run, launcher
+        self._adopted: dict[str, Adopted] = {}
+
+    async def stay(self) -> Kept:
+        """From now on containers can be kept: begin with it, as those from before have no disk that can be seen."""
+        secret = secrets.token_hex(32)
+        await self._launcher.stay(secret)
+        return Kept(self._name, str(self._run.path), secret)
+
+    async def keep(self, id: str, seconds: float) -> None:
+        """How long a container lives without an owner, and its files with it; 0: it ends with this one.
+
+        An `id` of no container keeps the files of this isolation, snapshots among them.
+        """
+        await self._launcher.keep(id, seconds)
+
+    def hold(self, adopted: list[Adopted]) -> None:
+        self._adopted = {each.plan["id"]: each for each in adopted}
+
+    def take(self, id: str) -> Adopted:
+        """Raises SandboxFailure where the owner before did not have it, or it was kept no more."""
+        if id not in self._adopted:
+            raise SandboxFailure("container", "it has ended with its owner")
+        return self._adopted.pop(id)
+
+    def left(self) -> list[Adopted]:
+        """Those that nobody took; they are forgotten here."""
+        adopted, self._adopted = self._adopted, {}
+        return list(adopted.values())
+
+
+@runtime_checkable
+class KeepsContainers(Isolation, Protocol):
+    """An isolation whose containers can outlive their owner."""
+
+    keeping: Keeping
+
+    async def adopt(self, id: str, spec: ContainerSpec) -> Container:
+        """A container that the owner before had. Raises SandboxFailure where it has ended."""
+        ...
+
+    async def end_others(self) -> None:
+        """Ends those of the owner before that were not adopted."""
+        ...
+
+
+async def leave(isolation: KeepsContainers, file: Path) -> None:
+    """Writes what the next owner needs. Raises SandboxFailure where the disk does not take it."""
+    kept = await isolation.keeping.stay()
+    try:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+            opened.write(json.dumps(dataclasses.asdict(kept)).encode())
+    except OSError as error:
+        raise SandboxFailure("disk", f"{file} cannot be written: {error.strerror}") from error
+
+
+async def taken_over(file: Path) -> Isolation | None:
+    """The isolation that the owner before has left; None where there is nothing of it."""
+    try:
+        value = json.loads(file.read_bytes())
+        kept = Kept(str(value["isolation"]), str(value["run"]), str(value["secret"]))
+        return await take_over(kept)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
+        log.warning("the computers of the process before cannot be adopted: %s", error)
+        return None
+
+
+async def take_over(kept: Kept) -> Isolation:
+    """The isolation whose owner has gone, with its containers. Raises OSError where nothing of it is left."""
+    from tars_jax.sandbox.computer.bubblewrap import BubblewrapIsolation, bubblewrap_program
+    from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
+
+    launcher = LauncherProcess()
+    adopted, lock = await launcher.adopt(Path(kept.run), kept.secret)
+    run = RunFolder.adopted(Path(kept.run), lock)
+    isolation: NamespaceIsolation | BubblewrapIsolation
+    if kept.isolation == "namespaces":
+        isolation = NamespaceIsolation(run, launcher)
+    else:
+        isolation = BubblewrapIsolation(run, bubblewrap_program(), launcher)
+    isolation.keeping.hold(adopted)
+    return isolation
