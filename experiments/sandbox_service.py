@@ -19,6 +19,7 @@ from tars_jax.sandbox.service.app import make_app
 from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
+from tars_jax.sandbox.service.computers.store import OWNER
 from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig, read_owners
 from tars_jax.sandbox.service.gateway.apis import api_doors
 from tars_jax.sandbox.service.kinds import Kind
@@ -84,7 +85,7 @@ def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> Pag
 
 def _computers(config: Any, service: ServiceConfig, folder: Path, room: Room) -> ComputersKind:
     sessions = ComputerSessions(
-        ContainedComputers(config.computers.isolation),
+        ContainedComputers(config.computers.isolation, kept_in=folder / "computers" / OWNER),
         folder / "computers",
         room,
         lease_s=config.sessions.lease_seconds,

@@ -94,6 +94,10 @@ class Computer:
         record = computers.forks == "replay"
         return await save(computers.isolation(), self.guest, way, self._begun_from, record=record)
 
+    async def opened(self, saved: Saved) -> Computer:
+        """A computer that goes on from a moment of this one, which `save` has kept. Raises SandboxFailure."""
+        return await self._of_computers().open_saved(saved)
+
     async def suspend(self) -> str:
         """Until `resume` it takes no processor, and where programs can be copied live no memory: "disk", else "paused".
 
@@ -125,8 +129,8 @@ class Computers:
     """An async context manager over one kind of isolation; computers that were not closed end with it."""
 
     def __init__(self, isolation: str = "auto", forks: str = "auto", kept_in: Path | None = None) -> None:
-        """`kept_in`: a file in which this process leaves what the next one with the same file needs to `adopt` computers
-        that are to be kept, should this one be killed.
+        """`kept_in`: a file in which this process leaves what the next one with the same file needs to `adopt` its
+        computers, should it be killed (see `keep`).
 
         `isolation`: a kind of `open_isolation`; auto is the first that works here.
 
@@ -178,7 +182,7 @@ class Computers:
         return self._kept_in is not None and isinstance(self._isolation, KeepsContainers)
 
     async def keep(self, id: str, seconds: float) -> None:
-        """How long a container lives on without this process; 0: not at all. Other ids keep what else is on the disk."""
+        """How long a container lives on without this process; 0: not at all. Other ids keep the files on the disk."""
         if self.keeps:
             assert isinstance(self._isolation, KeepsContainers)
             await self._isolation.keeping.keep(id, seconds)
@@ -206,6 +210,16 @@ class Computers:
         finally:
             await self.isolation().remove_checkpoint(checkpoint)
         return Computer(guest, "adopted", self)
+
+    def adopt_snapshot(self, snapshot: Snapshot) -> bool:
+        """Whether one that the process before has taken is there: it is then as if taken here."""
+        if not isinstance(self._isolation, KeepsContainers):
+            return False
+        files = [layer["file"] if layer["kind"] == "image" else layer["folder"] for layer in snapshot.layers]
+        if not files or not all(Path(file).exists() for file in files):
+            return False
+        self._isolation.snapshots.adopt(snapshot)
+        return True
 
     async def end_others(self) -> None:
         """Ends what the process before has left and nobody has adopted."""

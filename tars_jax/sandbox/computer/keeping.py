@@ -20,6 +20,7 @@ from tars_jax.sandbox.computer.adopting import Adopted
 from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.launching import LauncherProcess
 from tars_jax.sandbox.computer.runs import RunFolder
+from tars_jax.sandbox.computer.snapshots import Snapshots
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -75,6 +76,7 @@ class KeepsContainers(Isolation, Protocol):
     """An isolation whose containers can outlive their owner."""
 
     keeping: Keeping
+    snapshots: Snapshots
 
     async def adopt(self, id: str, spec: ContainerSpec) -> Container:
         """A container that the owner before had. Raises SandboxFailure where it has ended."""

@@ -96,7 +96,9 @@ class NamespaceIsolation:
             id = adopted.plan["id"]
             adopted.close()
             if "layers" in adopted.plan:
-                await self._give_up(id, self._run.path / id.rpartition("-")[2], ControlGroup.adopted(adopted.plan["cgroups"]))
+                await self._give_up(
+                    id, self._run.path / id.rpartition("-")[2], ControlGroup.adopted(adopted.plan["cgroups"])
+                )
             else:  # a run of CRIU
                 await self._launcher.forget(id)
 

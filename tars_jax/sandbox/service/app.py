@@ -23,6 +23,7 @@ from tars_jax.sandbox.service.gateway.doors import Door
 from tars_jax.sandbox.service.gateway.gateway import Gateway
 from tars_jax.sandbox.service.gateway.terminal import terminal_door
 from tars_jax.sandbox.service.kinds import Kind
+from tars_jax.sandbox.service.recording_routes import RecordingRoutes
 from tars_jax.sandbox.service.session_routes import SessionRoutes
 from tars_jax.sandbox.sessions.registry import AllSessions
 from tars_jax.web.protocol import RequestError
@@ -47,6 +48,7 @@ def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | No
     sessions = AllSessions([kind.sessions for kind in kinds])
     access = Access(sessions, config)
     leases, calls = SessionRoutes(named, sessions, config, access), CallRoutes(named, config, access)
+    recordings = RecordingRoutes(named, access)
 
     async def health(request: Request) -> Response:
         return JsonResponse({"status": "ok"})
@@ -90,6 +92,10 @@ def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | No
             Route(f"{one}/screenshot", calls.screenshot, methods=["GET"]),
             Route(f"{one}/events", calls.events, methods=["GET"]),
             Route(f"{one}/person", calls.person, methods=["POST"]),
+            Route(f"{one}/recording", recordings.begin, methods=["POST"]),
+            Route(f"{one}/recording", recordings.fetch, methods=["GET"]),
+            Route(f"{one}/recording/calls", recordings.calls, methods=["GET"]),
+            Route(f"{one}/recording/frames/{{number}}", recordings.frame, methods=["GET"]),
             WebSocketRoute(f"{one}/calls", calls.calls),
             *(route for kind in kinds for route in kind.routes(access)),
         ],

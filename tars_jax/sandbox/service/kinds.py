@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias
 
 from starlette.routing import BaseRoute
 
@@ -15,6 +15,22 @@ from tars_jax.sandbox.sessions.registry import Registry
 from tars_jax.web.protocol import Fields
 
 Opening: TypeAlias = Callable[[], Awaitable[tuple[Leased, str]]]  # a session, and its token
+
+
+class Recorded(Protocol):
+    """What was called in a session, in its order, and the pictures that came of it. Its methods block."""
+
+    def pack(self, file: IO[bytes]) -> None:
+        """Writes it up to here as one .zip file: journal.jsonl, frames/."""
+        ...
+
+    def lines(self, after: int, most: int) -> list[dict[str, Any]]:
+        """The calls from number `after` on, 0 the first: the journal's lines, each with its `number`."""
+        ...
+
+    def frame(self, number: int) -> bytes | None:
+        """The PNG that a call gave, if it gave one."""
+        ...
 
 
 class Kind(Protocol):
@@ -48,6 +64,14 @@ class Kind(Protocol):
 
     async def picture(self, session: Any) -> bytes | None:
         """What a list shows of the session, as PNG; None: there is nothing yet."""
+        ...
+
+    def record(self, session: Any) -> None:
+        """What is called is recorded from now on. Twice is once."""
+        ...
+
+    def recording(self, session: Any) -> Recorded | None:
+        """None: it is not recorded."""
         ...
 
     def routes(self, access: Access) -> Sequence[BaseRoute]:

@@ -53,13 +53,13 @@ class Room:
     def holds(self, registry: Registry) -> None:
         self._registries.append(registry)
 
-    def require(self, owner: str, quota: int | None = None) -> None:
-        """Raises QuotaExceeded where one more is too many: ask right before it is entered."""
+    def require(self, owner: str, quota: int | None = None, count: int = 1) -> None:
+        """Raises QuotaExceeded where so many more are too many: ask right before they are entered."""
         own = sum(len(registry.all_of(owner)) for registry in self._registries)
         most = self.per_owner if quota is None else quota
-        if own >= most:
+        if own + count > most:
             raise QuotaExceeded(f"{owner} has {own} sessions, of {most}; release one first", own=True)
-        if sum(map(len, self._registries)) >= self.most:
+        if sum(map(len, self._registries)) + count > self.most:
             raise QuotaExceeded(f"all {self.most} sessions are taken; come again", own=False)
 
 

@@ -98,9 +98,7 @@ class Shell:
 
         Raises KeyError, TypeError, ValueError for what is no state.
         """
-        shell = cls(
-            machine, limit=state["limit"], clean=state["clean"], folder=state["first_folder"], env=state["env"]
-        )
+        shell = cls(machine, limit=state["limit"], clean=state["clean"], folder=state["first_folder"], env=state["env"])
         shell._folder, shell._had_one = state["folder"], True
         shell._terminal, shell.first_process = state["terminal"], state["first_process"]
         if shell._terminal is not None:

@@ -1,19 +1,26 @@
-"""The service as users start it, killed with computers in it: nothing of them stays, and who held them is told so."""
+"""The service as users start it, killed with computers in it: the next one goes on with them, or they end by themselves."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
+from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.client import ComputerClient
+from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
 from tests.sandbox.service.conftest import require_containers
 from tests.sandbox.test_browser_service_chaos import free_port
 
@@ -21,19 +28,60 @@ pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 REPOSITORY = Path(__file__).parents[3]
 
 
-def start_service(run: Path, port: int) -> subprocess.Popen[str]:
-    service = subprocess.Popen(
-        [
-            sys.executable, "-P", "-m", "experiments", "sandbox_service", f"--config.run={run}",
-            f"--config.port={port}", "--config.kinds=computer,",
-        ],
-        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )  # fmt: skip
-    assert service.stdout is not None
-    while "Ctrl-C ends it" not in (line := service.stdout.readline()):
-        assert line, service.communicate()[1]
-    return service
+class Killed:
+    """A service that is killed and started again, and one client of it."""
+
+    def __init__(self, run: Path) -> None:
+        self.run, self.port = run, free_port()
+        self.service: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        self.service = service = subprocess.Popen(
+            [
+                sys.executable, "-P", "-m", "experiments", "sandbox_service", f"--config.run={self.run}",
+                f"--config.port={self.port}", "--config.kinds=computer,",
+            ],
+            cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        )  # fmt: skip
+        assert service.stdout is not None
+        while "Ctrl-C ends it" not in (line := service.stdout.readline()):
+            assert line, service.communicate()[1]
+
+    def kill(self) -> None:
+        assert self.service is not None
+        self.service.kill()
+        self.service.communicate(timeout=30)  # the launcher, which lives on, does not hold its output
+
+    async def again(self) -> None:
+        await asyncio.to_thread(self.kill)
+        await asyncio.to_thread(self.start)
+
+    @property
+    def owner(self) -> dict[str, Any]:
+        return json.loads((self.run / "computers" / "owner.json").read_bytes())
+
+    @contextlib.asynccontextmanager
+    async def client(self, **more: Any) -> AsyncIterator[ComputerClient]:
+        key = (self.run / "operator.key").read_text()
+        async with ComputerClient(f"http://127.0.0.1:{self.port}", key, patience_s=120, **more) as client:
+            yield client
+
+    def use(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Starts it, and ends it as it is told to; nothing of it is left then."""
+        require_containers()
+        try:
+            self.start()
+            run = Path(self.owner["run"])
+            asyncio.run(work())  # type: ignore[arg-type]
+            assert self.service is not None
+            self.service.send_signal(signal.SIGTERM)
+            assert self.service.wait(60) == 0
+            assert not run.exists() and not (self.run / "computers" / "owner.json").exists()
+        finally:
+            if self.service is not None:
+                self.service.kill()
+                self.service.communicate()
 
 
 def processes(word: str) -> list[int]:
@@ -49,43 +97,159 @@ def processes(word: str) -> list[int]:
     return found
 
 
-def test_a_killed_service_leaves_no_computer_and_says_so(tmp_path: Path) -> None:
-    require_containers()
-    run, port = tmp_path / "run", free_port()
-    nap = f"4{os.getpid()}"
-    service = start_service(run, port)
-    key = (run / "operator.key").read_text()
+async def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.05)
 
-    async def use() -> None:
-        nonlocal service
-        async with ComputerClient(f"http://127.0.0.1:{port}", key, patience_s=120) as client:
+
+def test_computers_outlive_a_kill(tmp_path: Path) -> None:
+    """Files, running programs, shells with what they know, kernels, tokens and names; twice."""
+    killed = Killed(tmp_path / "run ä")
+    nap = f"4{os.getpid()}"
+
+    async def work() -> None:
+        async with killed.client() as client:
             computers = [await client.open() for _ in range(2)]
-            await computers[0].run(f"trap '' TERM HUP; sleep {nap} & disown")
-            waiting = asyncio.create_task(computers[1].run(f"sleep {nap}", timeout_s=600))
-            while len(processes(nap)) < 2:
-                await asyncio.sleep(0.05)
-            service.send_signal(signal.SIGKILL)
-            service.wait()
-            end = time.monotonic() + 60
-            while processes(nap):
-                assert time.monotonic() < end, "a program of a computer outlives the service"
-                await asyncio.sleep(0.05)
-            service = await asyncio.to_thread(start_service, run, port)
-            with pytest.raises(SandboxFailure, match="container: the computer has ended with the service"):
+            first, second = computers
+            await first.run(f"mkdir -p 'a b/ü' && cd 'a b/ü' && x=plum; sleep {nap} & echo $! > pid")
+            await first.call("open_shell", shell="zweite ü", folder="/tmp", env={"COLOR": "rot"})
+            await first.run_cell("v = 41")
+            await first.snapshot("one")
+            long = "echo early; sleep 4; echo late > late; echo done"
+            waiting = asyncio.create_task(second.run(long, timeout_s=600))
+            asked = {"call": {"call": "run", "command": "echo x >> count; wc -l < count"}, "once": "w1"}
+            answer = await first._request("POST", "call", asked)
+            await until(lambda: len(processes("sleep\x004")) >= 2)
+            for _ in range(2):
+                await killed.again()
+                assert await first._request("POST", "call", asked) == answer  # and was not carried out again
+            with pytest.raises(InputError, match="once must be"):
+                await first._request("POST", "call", {**asked, "call": {"call": "run", "command": "echo"}})
+            with pytest.raises(SandboxFailure, match="restored: .*under way"):
                 await waiting
-            with pytest.raises(SandboxFailure, match="container"):
-                await computers[0].run("echo")
-            told = await computers[0].state()
-            assert not told["live"] and told["failure"]["kind"] == "container"
-            await computers[0].close()
+            more = await second.more(timeout_s=30)
+            assert "done" in more["output"] and more["exit_code"] == 0
+            assert await second.read("late") == b"late\n"
+            ran = await first.run("pwd; echo $x; cat count; kill -0 $(cat pid) && echo runs")
+            assert ran["output"] == "/home/agent/a b/ü\nplum\nx\nruns\n"
+            assert (await first.run("pwd; echo $COLOR", shell="zweite ü"))["output"] == "/tmp\nrot\n"
+            assert (await first.run_cell("v + 1"))["result"] == "42"
+            third = await client.open(snapshot="one")
+            assert "pid" in (await third.run("ls 'a b/ü'"))["output"]
+            state = await first.state()
+            assert state["live"] and state["owner"] == "operator"
+            with httpx.Client(base_url=client.address) as http:  # the token is the same, and opens this one alone
+                for computer, status in ((first, 200), (second, 404)):
+                    headers = {"Authorization": f"Bearer {first.token}"}
+                    assert http.get(f"/v1/sessions/{computer.id}", headers=headers).status_code == status
+            await first.close()
+            await until(lambda: not processes(f"sleep\0{nap}"))
+        assert not list((killed.run / "computers").glob("*/session.json"))
+
+    killed.use(work)
+
+
+def test_what_ended_meanwhile_is_told_and_nobody_is_given_another(tmp_path: Path) -> None:
+    killed = Killed(tmp_path / "run")
+
+    async def work() -> None:
+        async with killed.client() as client:
+            dead, lives = [await client.open() for _ in range(2)]
+            pids = {each.id: json.loads((killed.run / "computers" / each.id / "session.json").read_bytes())
+                    for each in (dead, lives)}  # fmt: skip
+            number = pids[dead.id]["place"]["container"].rpartition("-")[2]
+            await dead.run(f"echo {number}")
+            await asyncio.to_thread(killed.kill)
+            launcher = launcher_of(killed.owner["run"])
+            children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+            os.kill(int(children[0]), signal.SIGKILL)
+            await asyncio.to_thread(killed.start)
+            with pytest.raises(SandboxFailure, match="container: .*ended with"):
+                await dead.run("echo")
+            assert (await lives.run("echo lives"))["output"] == "lives\n"
+            await dead.close()
+            # And where its launcher was killed with it.
+            await asyncio.to_thread(killed.kill)
+            os.kill(launcher, signal.SIGKILL)
+            await asyncio.to_thread(killed.start)
+            with pytest.raises(SandboxFailure, match="container: the computer has ended with the service"):
+                await lives.run("echo")
+            assert not (await lives.state())["live"]
+            await lives.close()
             fresh = await client.open()
             assert (await fresh.run("echo fresh"))["output"] == "fresh\n"
-        assert not list((run / "computers").glob("*.json"))
 
-    try:
-        asyncio.run(use())
-        service.send_signal(signal.SIGTERM)
-        assert service.wait(60) == 0
-    finally:
-        service.kill()
-        service.communicate()
+    killed.use(work)
+
+
+def launcher_of(run: str) -> int:
+    return next(pid for pid in processes(run) if b"launcher" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
+def test_nothing_waits_for_ever(tmp_path: Path) -> None:
+    """A lease and its slack behind the kill everything has ended; strangers at the launcher's door change nothing."""
+    killed = Killed(tmp_path / "run")
+    nap = f"5{os.getpid()}"
+
+    async def work() -> None:
+        run = Path(killed.owner["run"])
+        async with killed.client(lease_s=4.0) as client:
+            short = await client.open(slack_seconds=1)
+            await short.run(f"trap '' TERM HUP; sleep {nap} & disown")
+            await until(lambda: bool(processes(f"sleep\0{nap}")))
+            await asyncio.to_thread(killed.kill)
+            for said in (b'{"secret": "' + b"0" * 64 + b'"}\n', b"\n", b"x" * 4000, b'{"secret": 1}\n', b""):
+                with socket.socket(socket.AF_UNIX) as stranger:
+                    stranger.settimeout(20)
+                    stranger.connect(str(run / "control"))
+                    stranger.sendall(said)
+                    stranger.shutdown(socket.SHUT_WR)
+                    with contextlib.suppress(ConnectionError):
+                        assert stranger.recv(100) == b""
+            assert processes(f"sleep\0{nap}") and run.exists()
+            await until(lambda: not run.exists(), 20)
+            assert not processes(f"sleep\0{nap}")
+            await asyncio.to_thread(killed.start)
+            with pytest.raises(SandboxFailure, match="container"):
+                await short.run("echo")
+
+    killed.use(work)
+
+
+def test_a_suspended_computer_outlives_a_kill(tmp_path: Path) -> None:
+    killed = Killed(tmp_path / "run")
+
+    async def work() -> None:
+        async with killed.client() as client:
+            computer = await client.open()
+            await computer.run("cd /tmp; x=plum; (sleep 1; echo slept > slept) & disown")
+            where = await computer.suspend()
+            assert (await computer.state())["suspended"] == where
+            await killed.again()
+            assert (await computer.state())["suspended"] == where
+            assert (await computer.run("sleep 2; echo $x; pwd; cat slept"))["output"] == "plum\n/tmp\nslept\n"
+            assert (await computer.state())["suspended"] is None
+
+    killed.use(work)
+
+
+def test_a_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
+    killed = Killed(tmp_path / "run")
+
+    async def calls(computer: RemoteComputer) -> list[str]:
+        return [each["call"].get("command") for each in await computer.recorded_calls()]
+
+    async def work() -> None:
+        async with killed.client() as client:
+            computer = await client.open()
+            await computer.record()
+            await computer.run("echo one")
+            with (killed.run / "computers" / computer.id / "recording" / "journal.jsonl").open("ab") as journal:
+                journal.write(b'{"call": {"ca')
+            await killed.again()
+            await computer.run("echo two")
+            assert await calls(computer) == ["echo one", "echo two"]
+
+    killed.use(work)

@@ -16,6 +16,7 @@ from tars_jax.sandbox.browser.service.page_routes import PageRoutes
 from tars_jax.sandbox.browser.sessions import Session, Sessions
 from tars_jax.sandbox.browser.sessions.calls import call_from_json
 from tars_jax.sandbox.browser.sessions.journal import Journal, journal_from_json
+from tars_jax.sandbox.browser.sessions.recording import Recording
 from tars_jax.sandbox.browser.site import MAX_SIDE, PageSpec, Site
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
@@ -64,12 +65,16 @@ class Pages:
     async def picture(self, session: Session) -> bytes | None:
         return None if session.last is None else session.last.png
 
+    def record(self, session: Session) -> None:
+        self.sessions.record(session)
+
+    def recording(self, session: Session) -> Recording | None:
+        return session.recording
+
     def routes(self, access: Access) -> Sequence[BaseRoute]:
-        pages, one = PageRoutes(self.sessions, access), "/v1/sessions/{id}"
+        pages, one = PageRoutes(access), "/v1/sessions/{id}"
         return [
             Route(f"{one}/checkpoint", pages.checkpoint, methods=["GET"]),
-            Route(f"{one}/recording", pages.record, methods=["POST"]),
-            Route(f"{one}/recording", pages.recording, methods=["GET"]),
             Route(f"{one}/downloads", pages.downloads, methods=["GET"]),
             Route(f"{one}/downloads/{{number}}", pages.download, methods=["GET"]),
             WebSocketRoute(f"{one}/cdp", Debugging(access).connect),

@@ -94,6 +94,18 @@ class Recording:
         self._journal.take_back()
         _frame(self.folder, len(self._journal.entries)).unlink(missing_ok=True)
 
+    def lines(self, after: int, most: int) -> list[dict[str, Any]]:
+        """The calls from number `after` on, 0 the first, each with its `number`."""
+        entries = self._journal.entries[after : after + most]
+        return [{"number": after + at, **entry.to_json()} for at, entry in enumerate(entries)]
+
+    def frame(self, number: int) -> bytes | None:
+        """The PNG that a call gave, if it gave one."""
+        try:
+            return _frame(self.folder, number).read_bytes()
+        except FileNotFoundError:
+            return None
+
     def pack(self, file: IO[bytes]) -> None:
         """Writes the recording up to here as one .zip file."""
         # PNG is compressed already; a machine without a clock of its own starts in 1970, which no ZIP can say.

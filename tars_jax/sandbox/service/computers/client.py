@@ -41,14 +41,15 @@ class ComputerClient(ServiceClient):
 
     def _computer(self, opened: Mapping[str, Any]) -> RemoteComputer:
         self.keep(opened["id"])
-        return RemoteComputer(self, opened["id"], opened["token"])
+        return RemoteComputer(self, opened["id"], opened["token"], opened.get("origin", "new"))
 
 
 class RemoteComputer:
     """A leased computer. A call raises InputError for what cannot be, SandboxFailure when the computer has gone."""
 
-    def __init__(self, client: ComputerClient, id: str, token: str) -> None:
+    def __init__(self, client: ComputerClient, id: str, token: str, origin: str = "new") -> None:
         self.id, self.token = id, token
+        self.origin = origin  # or how it was forked: "live", "replay", "files"
         self._client = client
 
     async def call(self, name: str, *, asked_s: float = 0.0, **fields: Any) -> dict[str, Any]:
@@ -87,10 +88,34 @@ class RemoteComputer:
     async def snapshot(self, name: str) -> dict[str, Any]:
         return await self._request("POST", "snapshots", {"name": name})
 
-    async def fork(self, count: int = 1) -> list[RemoteComputer]:
-        """Computers with the files of this one as they are now."""
-        opened = await self._request("POST", "fork", {"count": count})
+    async def fork(self, count: int = 1, way: str = "files") -> list[RemoteComputer]:
+        """Computers that go on from this moment of this one; `origin` of each says by which way.
+
+        `way`: "files", without programs; "live", with all programs as they are, the shells and kernels among them;
+        "replay", by doing again what was called; "auto".
+        """
+        opened = await self._request("POST", "fork", {"count": count, "way": way})
         return [self._client._computer(each) for each in opened["sessions"]]
+
+    async def suspend(self) -> str:
+        """Its programs stand still until the next call, or `resume`: on "disk", or "paused" in memory."""
+        return (await self._request("POST", "suspend", {}))["suspended"]
+
+    async def resume(self) -> None:
+        """Twice is once."""
+        await self._request("POST", "resume", {})
+
+    async def record(self) -> None:
+        """What is called is recorded from now on."""
+        await self._request("POST", "recording", {})
+
+    async def recording(self) -> bytes:
+        """The recording up to here, a .zip file: journal.jsonl and frames/."""
+        return await self._fetch("GET", "recording")
+
+    async def recorded_calls(self, after: int = 0) -> list[dict[str, Any]]:
+        """The recorded calls from a number on, with what came of them."""
+        return (await self._request("GET", f"recording/calls?after={after}", None))["calls"]
 
     async def state(self) -> dict[str, Any]:
         """What the service tells of the session."""

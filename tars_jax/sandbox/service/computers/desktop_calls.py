@@ -35,11 +35,19 @@ async def start_desktop(machine: GuestMachine, width: int, height: int) -> Deskt
     return DesktopCalls(await Desktop.start(machine, DesktopConfig(width, height), folder=folder))
 
 
+async def resume_desktop(machine: GuestMachine, state: Mapping[str, Any]) -> DesktopCalls:
+    """The one that another process has left, by `state`. Raises SandboxFailure where it has ended."""
+    from tars_jax.sandbox.desktop import Desktop
+
+    return DesktopCalls(await Desktop.resumed(machine, state))
+
+
 class DesktopCalls:
     """A `Part`."""
 
     def __init__(self, desktop: Desktop) -> None:
         self.desktop = desktop
+        self.kept: Callable[[], None] = lambda: None
         self.env = dict(desktop.env)
         self.calls: Mapping[str, Reader] = {
             "act": self._act, "screenshot": self._screenshot, "windows": self._windows, "launch": self._launch,
@@ -55,6 +63,12 @@ class DesktopCalls:
 
     def words(self) -> str:
         return ""
+
+    def state(self) -> Any:
+        return self.desktop.state()
+
+    async def detach(self) -> None:
+        await self.desktop.detach()
 
     async def close(self) -> None:
         await self.desktop.close()
@@ -97,7 +111,9 @@ class DesktopCalls:
             raise fields.error("arguments", "an array of texts")
 
         async def work() -> Any:
-            return {"process": await self.desktop.launch(application, *arguments)}
+            process = await self.desktop.launch(application, *arguments)
+            self.kept()
+            return {"process": process}
 
         return work
 

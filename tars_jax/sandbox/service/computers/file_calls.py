@@ -23,6 +23,7 @@ class FileCalls:
 
     def __init__(self, machine: GuestMachine) -> None:
         self.files, self._home = Files(machine), machine.home
+        self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
             "read": self._read, "write": self._write, "list": self._list, "stat": self._stat, "search": self._search,
             "edit": self._edit, "make_folder": self._make_folder, "remove": self._remove, "move": self._move,
@@ -33,6 +34,12 @@ class FileCalls:
 
     def words(self) -> str:
         return ""
+
+    def state(self) -> Any:
+        return None
+
+    async def detach(self) -> None:
+        pass
 
     async def close(self) -> None:
         pass

@@ -25,10 +25,32 @@ class Kernels:
     def __init__(self, machine: GuestMachine, env: Mapping[str, str]) -> None:
         self._machine, self._env = machine, dict(env)
         self._kernels: dict[str, Kernel] = {}
+        self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
             "run_cell": self._run, "interrupt_kernel": self._interrupt, "close_kernel": self._close,
             "kernels": self._list,
         }  # fmt: skip
+
+    @classmethod
+    def resumed(cls, machine: GuestMachine, env: Mapping[str, str], state: Mapping[str, Any]) -> Kernels:
+        """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
+        kernels = cls(machine, env)
+        for name, each in state.items():
+            kernels._add(name, Kernel.resumed(machine, each))
+        return kernels
+
+    def state(self) -> Any:
+        states = {name: kernel.state() for name, kernel in self._kernels.items()}
+        return {name: state for name, state in states.items() if state is not None}
+
+    async def detach(self) -> None:
+        for kernel in self._kernels.values():
+            await kernel.detach()
+
+    def _add(self, name: str, kernel: Kernel) -> Kernel:
+        self._kernels[name] = kernel
+        kernel.kept = lambda: self.kept()
+        return kernel
 
     def own(self) -> set[int]:
         return {process for kernel in self._kernels.values() if (process := kernel.process) is not None}
@@ -52,7 +74,7 @@ class Kernels:
             if kernel is None:
                 if len(self._kernels) >= MOST_KERNELS:
                     raise InputError(f"kernels must be at most {MOST_KERNELS} at once; close one first")
-                kernel = self._kernels[name] = Kernel(self._machine, kind=kind, env=self._env)
+                kernel = self._add(name, Kernel(self._machine, kind=kind, env=self._env))
             cell = await kernel.run(code, timeout_s)
             return {
                 "output": cell.output, "result": cell.result, "error": cell.error,
@@ -78,6 +100,7 @@ class Kernels:
         async def work() -> Any:
             if (kernel := self._kernels.pop(name, None)) is not None:
                 await kernel.close()
+                self.kept()
             return {}
 
         return work

@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Route
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.computers.pictures import terminal_picture
+from tars_jax.sandbox.service.computers.recording import Recording
 from tars_jax.sandbox.service.computers.routes import ComputerRoutes
 from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
@@ -67,6 +68,12 @@ class ComputersKind:
         words = str(session.failure) if session.failure is not None else session.words()
         return await asyncio.to_thread(terminal_picture, words) if words else None
 
+    def record(self, session: ComputerSession) -> None:
+        session.record()
+
+    def recording(self, session: ComputerSession) -> Recording | None:
+        return session.recording
+
     def routes(self, access: Access) -> Sequence[BaseRoute]:
         computers, one = ComputerRoutes(self.sessions, access), "/v1/sessions/{id}"
         return [
@@ -74,11 +81,15 @@ class ComputersKind:
             Route(f"{one}/files", computers.write_file, methods=["PUT"]),
             Route(f"{one}/snapshots", computers.take_snapshot, methods=["POST"]),
             Route(f"{one}/fork", computers.fork, methods=["POST"]),
+            Route(f"{one}/suspend", computers.suspend, methods=["POST"]),
+            Route(f"{one}/resume", computers.resume, methods=["POST"]),
             Route("/v1/snapshots", computers.snapshots, methods=["GET"]),
             Route("/v1/snapshots/{name:path}", computers.remove_snapshot, methods=["DELETE"]),
         ]
 
     def stats(self) -> dict[str, Any]:
         sessions = self.sessions
-        counts = {"open": len(sessions), "lost": sessions.lost, "collected": sessions.collected}
+        counts = {
+            "open": len(sessions), "lost": sessions.lost, "adopted": sessions.adopted, "collected": sessions.collected,
+        }  # fmt: skip
         return {"computers": {**counts, "unavailable": sessions.unavailable or None}}

@@ -8,6 +8,7 @@ from typing import Protocol
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.contained_guest import ContainedGuest
 from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
 
 
@@ -32,14 +33,15 @@ class OpensComputers(Protocol):
 
 
 class ContainedComputers(Computers):
-    """`Computers` that also begin with the files of a snapshot."""
+    """`Computers` that also begin with the files of a snapshot. With `kept_in` they outlive a kill of the service."""
 
     async def open(self, spec: ContainerSpec | None = None, snapshot: Snapshot | None = None) -> Computer:
-        if self._isolation is None:
-            raise RuntimeError("computers must be entered before one is opened")
-        guest = ContainedGuest(self._isolation, spec or ContainerSpec(), snapshot)
+        if snapshot is None:
+            return await super().open(spec)
+        recording = Recording() if self.forks == "replay" else None
+        guest = ContainedGuest(self.isolation(), spec or ContainerSpec(), snapshot, recording=recording)
         await guest.__aenter__()
-        return Computer(guest)
+        return Computer(guest, "files", self, snapshot)
 
     async def remove_snapshot(self, snapshot: Snapshot) -> None:
         if self._isolation is not None:

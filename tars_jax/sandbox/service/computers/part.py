@@ -15,7 +15,9 @@ NAME = 64  # characters of a shell's or a kernel's name
 
 
 class Part(Protocol):
-    """What a session is made of. Others of the same form can be plugged in: see `Parts` in session.py."""
+    """What a session is made of. Others of the same form can be plugged in: see parts.py."""
+
+    kept: Callable[[], None]  # called when `state` is another one
 
     @property
     def calls(self) -> Mapping[str, Reader]:
@@ -31,6 +33,14 @@ class Part(Protocol):
 
     def words(self) -> str:
         """What was seen last, for a list that has no picture; empty: nothing yet."""
+        ...
+
+    def state(self) -> Any:
+        """What another process needs to go on with the part in the same computer, as JSON; None: nothing."""
+        ...
+
+    async def detach(self) -> None:
+        """Nothing of it holds a connection to the inside until its next call. Raises InputError while one is used."""
         ...
 
     async def close(self) -> None:

@@ -23,9 +23,10 @@ class ComputerRoutes:
     def __init__(self, sessions: ComputerSessions, access: Access) -> None:
         self._sessions, self._access = sessions, access
 
-    def _files(self, request: Request) -> tuple[ComputerSession, FileCalls, str]:
+    async def _files(self, request: Request) -> tuple[ComputerSession, FileCalls, str]:
         session = self._access.session_of(ComputerSession, request)
         with typed_errors():
+            await session.resume()
             session.computer  # noqa: B018 (raises what there is to say when it has gone)
         if (files := session.files) is None:
             raise RequestError("parts of the session must have files for this; got others", "parts")
@@ -34,7 +35,7 @@ class ComputerRoutes:
 
     async def read_file(self, request: Request) -> Response:
         """?path=PATH: the file, of any size, to be saved and never shown: what is in it is the agent's."""
-        session, files, path = self._files(request)
+        session, files, path = await self._files(request)
         with typed_errors():
             entry = await files.files.stat(path)
             if entry.kind != "file":
@@ -58,7 +59,7 @@ class ComputerRoutes:
 
     async def write_file(self, request: Request) -> Response:
         """?path=PATH with the bytes as the body -> what stat tells of it. Whole or not at all."""
-        session, files, path = self._files(request)
+        session, files, path = await self._files(request)
         data = await request.body()
         with typed_errors(), session.in_use():
             entry = await files.files.write(path, data)
@@ -85,13 +86,31 @@ class ComputerRoutes:
         return Response(status_code=204)
 
     async def fork(self, request: Request) -> Response:
-        """{count?} -> 201 {sessions: [{id, token, ...}]}: with the files of this one; what runs does not come along"""
+        """{count?, way?} -> 201 {sessions: [{id, token, origin, ...}]}: `origin` says by which way
+
+        `way`: "files" (what runs does not come along), "live", "replay", or "auto" for whichever serves.
+        """
         session = self._access.session_of(ComputerSession, request)
         owner = self._access.owner(request)  # a token opens one session, and leases none
         fields = Fields(await read_json(request))
         count = fields.integer("count", 1, 1, MOST_FORKS) or 1
+        way = fields.text("way", "files")
         fields.done()
         with typed_errors():
-            forks = await self._sessions.fork(session, count, quota=owner.sessions)
+            forks = await self._sessions.fork(session, count, quota=owner.sessions, way=way)
         told = [{**fork.to_json(), "token": token} for fork, token in forks]
         return JsonResponse({"sessions": told}, status_code=201)
+
+    async def suspend(self, request: Request) -> Response:
+        """-> the session, with `suspended`: "disk", where its programs take no memory, or "paused", where they do."""
+        session = self._access.session_of(ComputerSession, request)
+        with typed_errors():
+            await self._sessions.suspend(session)
+        return JsonResponse(session.to_json())
+
+    async def resume(self, request: Request) -> Response:
+        """-> the session, whose programs go on where they were"""
+        session = self._access.session_of(ComputerSession, request)
+        with typed_errors():
+            await self._sessions.resume(session)
+        return JsonResponse(session.to_json())

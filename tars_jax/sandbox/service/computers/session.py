@@ -4,71 +4,192 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
-from tars_jax.sandbox.computer.computer import Computer
+from tars_jax import InputError
+from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
-from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls, start_desktop
+from tars_jax.sandbox.service.computers.answers import Answers
+from tars_jax.sandbox.service.computers.away import Away, checkpoint_to_json
+from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
-from tars_jax.sandbox.service.computers.kernels import Kernels
 from tars_jax.sandbox.service.computers.part import Part, Reader
-from tars_jax.sandbox.service.computers.shells import Shells
+from tars_jax.sandbox.service.computers.parts import bring_up
+from tars_jax.sandbox.service.computers.recording import Recording
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, Stored
 from tars_jax.sandbox.sessions.leased import Lease, Leased, brief
-from tars_jax.web.protocol import Fields, RequestError
+from tars_jax.web.protocol import Fields
 
-REMEMBERED = 32  # answers to calls with a word `once`
 FORGOTTEN = ("read", "list", "search", "screenshot")  # calls that change nothing: they may be carried out again
 LONGEST_END_S = 20.0
-RESTARTED = "the computer has ended with the service that held it, which was started again"
-
-
-@dataclasses.dataclass(eq=False)
-class _Once:
-    asked: Any
-    task: asyncio.Task[Any]
+SUSPENDED = "the computer is suspended: a call resumes it, or POST .../resume"
 
 
 class ComputerSession(Leased):
     """Calls come as JSON, `{"call": NAME, ...}`; which there are, the parts say.
 
-    When the computer has gone, every call raises SandboxFailure: nothing of what was in it can be had again.
+    When the computer has gone, every call raises SandboxFailure: nothing of what was in it can be had again. With a
+    `folder` it can go on in another process when this one is killed.
     """
 
     kind = "computer"
 
-    def __init__(self, id: str, lease: Lease, spec: ComputerSpec) -> None:
+    def __init__(self, id: str, lease: Lease, spec: ComputerSpec, folder: SessionFolder | None = None) -> None:
         super().__init__(id, lease)
-        self.spec = spec
+        self.spec, self.folder = spec, folder
+        self.origin = "new"  # or how it was forked
+        self.kept: set[str] = set()  # `kept_ids` that an isolation keeps
+        self.suspended = ""  # "disk" or "paused": where its programs are meanwhile
+        self.recording: Recording | None = None
+        self.moved: Callable[[ComputerSession], Awaitable[None]] = _nothing  # called when `place` is another one
         self.calls = 0  # that have come back
         self.failure: SandboxFailure | None = None  # why the computer has gone
         self.parts: dict[str, Part] = {}
         self._computer: Computer | None = None
         self._last: Any = None
         self._ended = False
-        self._once: dict[str, _Once] = {}
+        self._answers = Answers(None if folder is None else folder.path / ANSWERS)
+        self._away: Away | None = None  # the computer that another process has suspended
+        self._changing = asyncio.Lock()  # between running and suspended
         self._watching: asyncio.Task[None] | None = None
         self._on_end: list[Callable[[], object]] = []
 
     # ---- its life ----
 
-    async def begin(self, computer: Computer) -> None:
-        """Takes the computer over and brings up its parts. Raises InputError, SandboxFailure."""
-        self._computer = computer
-        machine, wanted = computer.machine, self.spec.parts
-        env: Mapping[str, str] = {}
-        if "desktop" in wanted:
-            self.parts["desktop"] = desktop = await start_desktop(machine, self.spec.width, self.spec.height)
-            env = desktop.env
-        if "shell" in wanted:
-            self.parts["shell"] = Shells(machine, env)
-        if "files" in wanted:
-            self.parts["files"] = FileCalls(machine)
-        if "jupyter" in wanted:
-            self.parts["jupyter"] = Kernels(machine, env)
+    async def begin(self, computer: Computer, states: Mapping[str, Any] | None = None) -> None:
+        """Takes the computer over and brings up its parts, or finds them as their `states` say.
+
+        Raises InputError, SandboxFailure.
+        """
+        self._computer, self.origin = computer, computer.origin
+        await self._take_parts(states)
         self._watching = asyncio.create_task(self._watch(computer))
+
+    async def _take_parts(self, states: Mapping[str, Any] | None) -> None:
+        assert self._computer is not None
+        self.parts = await bring_up(self._computer.machine, self.spec, states)
+        for part in self.parts.values():
+            part.kept = self._keep_parts
+        self._keep_parts()
+
+    def states(self) -> dict[str, Any]:
+        """Of the parts, for `begin` with the same computer, or a copy of it."""
+        return {name: state for name, part in self.parts.items() if (state := part.state()) is not None}
+
+    def _keep_parts(self) -> None:
+        if self.folder is not None and not self._ended:
+            try:
+                self.folder.save_parts(self.states())
+            except OSError as error:
+                raise SandboxFailure("disk", f"shells could not be kept: {error.strerror or error}") from error
+
+    async def go_on(self, stored: Stored, computers: Computers) -> None:
+        """Goes on where the process before was killed. Raises SandboxFailure where that cannot be."""
+        assert self.folder is not None
+        self._answers.load()
+        self.recording = Recording.resumed(self.folder.path / RECORDING)
+        place = stored.place
+        self.origin = str(place["origin"])
+        try:
+            if (away := place.get("away")) is not None:
+                self._away, self.suspended = Away.from_json(away, str(place["token"]), stored.parts, computers), "disk"
+                return
+            computer = await computers.adopt(self.spec.container, str(place["container"]), str(place["token"]))
+            self._computer = computer
+            await self._take_parts(stored.parts)
+            if place.get("paused"):
+                self.suspended = await computer.suspend()
+        except (KeyError, TypeError, ValueError, InputError) as error:
+            raise SandboxFailure("container", f"what was kept of it makes no sense: {error!r}") from error
+        if self.suspended != "disk":
+            self._watching = asyncio.create_task(self._watch(computer))
+
+    def place(self) -> dict[str, Any]:
+        """Where the computer is, for `go_on` of another process."""
+        place: dict[str, Any] = {"origin": self.origin, "paused": self.suspended == "paused"}
+        if self._away is not None:
+            return {**place, "token": self._away.token, "away": self._away.to_json()}
+        if self._computer is not None:
+            guest = self._computer.guest
+            place |= {"container": guest.container.id, "token": guest.token}
+            if guest.suspended is not None:
+                place["away"] = checkpoint_to_json(guest.suspended)
+        return place
+
+    def kept_ids(self) -> set[str]:
+        """What an isolation has to keep for it: its container, or its files while it is suspended."""
+        place = self.place()
+        if "away" in place:
+            return {f"suspended-{self.id}"}
+        return {place["container"]} if "container" in place else set()
+
+    async def suspend(self) -> str:
+        """Its programs stand still until the next call, or `resume`: on "disk", or "paused" in memory. Twice is once.
+
+        Raises InputError while a call is under way, SandboxFailure; the computer then goes on.
+        """
+        async with self._changing:
+            if self.suspended or self.failure is not None:
+                self.suspended or self.computer  # noqa: B018 (raises why it has gone)
+                return self.suspended
+            if self.under_way > 1:  # this one
+                raise InputError(
+                    f"calls under way must have ended before a session is suspended; got {self.under_way - 1}"
+                )
+            computer = self.computer
+            for part in self.parts.values():
+                await part.detach()
+            if self._watching is not None:
+                self._watching.cancel()
+            try:
+                self.suspended = await computer.suspend()
+            finally:
+                if self.suspended != "disk":
+                    self._watching = asyncio.create_task(self._watch(computer))
+            await self.moved(self)
+            self.events.append("suspended", {"where": self.suspended})
+            return self.suspended
+
+    async def resume(self) -> bool:
+        """Whether it was suspended. Raises SandboxFailure, and the computer has then gone."""
+        async with self._changing:
+            if not self.suspended or self.failure is not None:
+                return False
+            was, states = self.suspended, self.states()
+            try:
+                if self._away is not None:
+                    states = dict(self._away.parts)
+                    self._computer = await self._away.restore(self.spec)
+                else:
+                    await self.computer.resume()
+                if was == "disk":
+                    await self._take_parts(states)
+            except (SandboxFailure, InputError, KeyError, TypeError, ValueError) as error:
+                failure = SandboxFailure("container", f"it could not be resumed: {error}")
+                self.lose(failure)
+                raise failure from error
+            finally:
+                self.suspended, self._away = "", None
+            assert self._computer is not None
+            if was == "disk":
+                self._watching = asyncio.create_task(self._watch(self._computer))
+            await self.moved(self)
+            self.events.append("resumed")
+            return True
+
+    @contextlib.asynccontextmanager
+    async def still(self, *, detached: bool = True) -> AsyncIterator[Computer]:
+        """Within the block it is not suspended; `detached`: nothing of the parts is connected to the inside, so that it
+        can be copied with its programs. Raises InputError while a cell runs, SandboxFailure.
+        """
+        await self.resume()
+        async with self._changing:
+            for part in self.parts.values() if detached else ():
+                await part.detach()
+            yield self.computer
 
     async def _watch(self, computer: Computer) -> None:
         try:
@@ -95,8 +216,7 @@ class ComputerSession(Leased):
             self._watching.cancel()
         for tell in list(self._on_end):
             tell()
-        for once in self._once.values():
-            once.task.cancel()
+        self._answers.cancel()
         parts, self.parts = self.parts, {}
         with contextlib.suppress(SandboxFailure, TimeoutError):
             async with asyncio.timeout(LONGEST_END_S):
@@ -104,6 +224,8 @@ class ComputerSession(Leased):
                     await desktop.close()
         if self._computer is not None:
             await self._computer.close()
+        if self._away is not None:
+            await self._away.remove()
         self.events.close()
 
     def tell_end(self, tell: Callable[[], object]) -> None:
@@ -133,7 +255,8 @@ class ComputerSession(Leased):
             raise SessionEnded(self.id)
         if self.failure is not None:
             raise SandboxFailure(self.failure.kind, str(self.failure).partition(": ")[2])
-        assert self._computer is not None
+        if self._computer is None or self.suspended:
+            raise InputError(SUSPENDED)
         return self._computer
 
     @property
@@ -153,7 +276,7 @@ class ComputerSession(Leased):
 
     def jobs(self) -> int:
         """Programs inside that are none of the parts themselves. Those of a desktop belong to it."""
-        if self._computer is None or self.failure is not None or self._ended:
+        if self._computer is None or self.failure is not None or self._ended or self.suspended:
             return 0
         own: set[int] = set().union(*(part.own() for part in self.parts.values()))
         sessions = self.desktop.sessions if self.desktop is not None else frozenset()
@@ -165,7 +288,7 @@ class ComputerSession(Leased):
 
     def ports(self) -> list[int]:
         """TCP ports that programs inside listen at."""
-        if self._computer is None or self.failure is not None or self._ended:
+        if self._computer is None or self.failure is not None or self._ended or self.suspended:
             return []
         try:
             return sorted(self._computer.container.ports())
@@ -184,22 +307,15 @@ class ComputerSession(Leased):
                 self.hold()
             else:
                 await self.given_back()
+            if once is not None and (answer := self._answers.get(once, value)) is not None:
+                return await answer
+            if self.suspended and self.failure is None:
+                await self.resume()
             self.computer  # noqa: B018 (raises what there is to say when it has gone)
-            if once is not None and once in self._once:
-                if self._once[once].asked != value:
-                    raise RequestError(
-                        "once must be an idempotency key of this call alone; got that of another", "once"
-                    )
-                return await asyncio.shield(self._once[once].task)
             name, work = self._read(value)
             if once is None or name in FORGOTTEN:
                 return await self._carried_out(name, value, work)
-            task = asyncio.create_task(self._carried_out(name, value, work))
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # its caller may have left
-            self._once[once] = _Once(value, task)
-            while len(self._once) > REMEMBERED:
-                del self._once[next(iter(self._once))]
-            return await asyncio.shield(task)
+            return await self._answers.begin(once, value, lambda: self._carried_out(name, value, work))
 
     def _read(self, value: Any) -> tuple[str, Any]:
         fields = Fields(value, "call")
@@ -215,8 +331,10 @@ class ComputerSession(Leased):
 
     async def _carried_out(self, name: str, value: Any, work: Any) -> Any:
         with self.in_use():  # also when the caller has left
+            answer: Any = None
             try:
-                return await work()
+                answer = await work()
+                return answer
             except SandboxFailure as failure:
                 self.events.append("failure", {"kind": failure.kind, "text": str(failure)})
                 raise
@@ -228,6 +346,18 @@ class ComputerSession(Leased):
                 self.calls += 1
                 self._last = {"call": name} if name in ("write", "type") else brief(value, 400)
                 self.events.append("call", {"text": _shown(name, value)})
+                if self.recording is not None:
+                    await self.recording.append(value, answer, sys.exception())
+
+    def record(self) -> None:
+        """From now on. Twice is once. Raises InputError where nothing is kept, SandboxFailure("disk")."""
+        if self.recording is None:
+            if self.folder is None:
+                raise InputError("sessions must have a folder to be recorded; this service keeps nothing")
+            try:
+                self.recording = Recording.begun(self.folder.path / RECORDING, self.spec, self.calls)
+            except OSError as error:
+                raise SandboxFailure("disk", f"the recording could not begin: {error.strerror or error}") from error
 
     def words(self) -> str:
         """What lists show where there is no picture."""
@@ -235,13 +365,19 @@ class ComputerSession(Leased):
 
     def to_json(self) -> dict[str, Any]:
         live = self.failure is None and not self._ended
+        runs = live and not self.suspended and self._computer is not None
         return {
             **self.lease_to_json(), "parts": list(self.spec.parts), "width": self.spec.width,
             "height": self.spec.height, "calls": self.calls, "live": live,
             "failure": None if self.failure is None else {"kind": self.failure.kind, "message": str(self.failure)},
             "slack_seconds": self.spec.slack_s, "last_call": self._last, "data": None, "ports": self.ports(),
-            "memory_bytes": self._computer.container.memory_bytes() if live and self._computer is not None else None,
+            "memory_bytes": self._computer.container.memory_bytes() if runs and self._computer is not None else None,
+            "origin": self.origin, "suspended": self.suspended or None, "recorded": self.recording is not None,
         }  # fmt: skip
+
+
+async def _nothing(session: ComputerSession) -> None:
+    pass
 
 
 def _shown(name: str, value: Any) -> str:

@@ -6,30 +6,37 @@ import asyncio
 import contextlib
 import logging
 import secrets
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.computer.forks import FORKS
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.opening import OpensComputers
-from tars_jax.sandbox.service.computers.session import RESTARTED, ComputerSession
+from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.snapshots import NamedSnapshots
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
-from tars_jax.sandbox.service.computers.store import LeaseFiles
+from tars_jax.sandbox.service.computers.store import SessionFolders, Stored
 from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.sandbox.sessions.registry import Room, new_token
 
 log = logging.getLogger(__name__)
 DEFAULT_LEASE_S, MOST_LEASE_S = 120.0, 86_400.0
 MOST_FORKS = 64  # of one call
+RESTARTED = "the computer has ended with the service that held it, which was started again"
 
 
 class ComputerSessions:
     """A `Registry`, and an async context manager.
 
-    With a `folder`, a restart knows the leases of the process before, whose computers have ended with it: each call on
-    one is a SandboxFailure("container") until it is released or its lease is over, and no call of it is lost silently.
+    With a `folder`, a restart after a kill knows the leases of the process before. Where `computers` keep them
+    (`Computers(kept_in=...)`), it adopts the computers with all that runs there; they wait for as long as the lease
+    and its slack. One that could not be adopted says so: each call is a SandboxFailure("container") until it is released or its lease
+    is over, and no call of it is lost silently.
     """
 
     def __init__(
@@ -39,30 +46,64 @@ class ComputerSessions:
     ) -> None:  # fmt: skip
         """`room`: shared with sessions of other kinds; None: these have one of their own, of `max_sessions`."""
         self.lease_s, self.max_lease_s, self._collect_s = lease_s, max_lease_s, collect_s
-        self.lost = self.collected = 0
+        self.lost = self.adopted = self.collected = 0
         self.unavailable = ""  # why there can be no computers on this machine
         self.snapshots = NamedSnapshots(computers)
         self._computers, self._folder = computers, folder
         self._room = room or Room(max_sessions, max_sessions)
         self._room.holds(self)
-        self._files: LeaseFiles | None = None
+        self._files: SessionFolders | None = None
         self._sessions: dict[str, ComputerSession] = {}
         self._collecting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> ComputerSessions:
         if self._folder is not None:
-            self._files = LeaseFiles(self._folder)
-            for id, lease, spec in list(self._files.find()):
-                session = self._sessions[id] = ComputerSession(id, lease, spec)
-                session.lose(SandboxFailure("container", RESTARTED))
-                self.lost += 1
+            self._files = SessionFolders(self._folder)
         try:
             await self._computers.__aenter__()
         except InputError as error:  # sessions of other kinds are served all the same
             self.unavailable = str(error)
             log.warning("no computers here: %s", error)
+        if self._files is not None:
+            await asyncio.gather(*(self._go_on(stored) for stored in list(self._files.find())))
+            if self._keeper is not None:
+                await self.snapshots.go_on(self._keeper, self._folder)
+                await self._keeper.end_others()
         self._collecting = asyncio.create_task(self._collect())
         return self
+
+    @property
+    def _keeper(self) -> Computers | None:
+        """What keeps computers beyond this process; None: nothing does."""
+        computers = self._computers
+        return computers if isinstance(computers, Computers) and computers.keeps else None
+
+    async def _go_on(self, stored: Stored) -> None:
+        """With a session of the process before."""
+        assert self._files is not None
+        session = ComputerSession(stored.id, stored.lease, stored.spec, self._files.of(stored.id))
+        self._sessions[stored.id], session.moved = session, self._moved
+        try:
+            if self._keeper is None:
+                raise SandboxFailure("container", RESTARTED)
+            await session.go_on(stored, self._keeper)
+            await asyncio.to_thread(self._save, session)
+            await self._keep(session)
+            self.adopted += 1
+        except SandboxFailure as failure:
+            session.lose(failure if failure.kind == "disk" else SandboxFailure("container", f"{RESTARTED}: {failure}"))
+            self.lost += 1
+
+    async def _keep(self, session: ComputerSession) -> None:
+        """It outlives this process for so long."""
+        if self._keeper is not None and session.failure is None:
+            seconds = session.lease.seconds + session.spec.slack_s
+            ids = session.kept_ids()
+            for gone in session.kept - ids:
+                await self._keeper.keep(gone, 0.0)
+            for id in ids:
+                await self._keeper.keep(id, seconds)
+            session.kept = ids
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -92,9 +133,13 @@ class ComputerSessions:
 
     async def lease(
         self, spec: ComputerSpec, owner: str, *, seconds: float | None = None, quota: int | None = None,
-        snapshot: Snapshot | None = None,
+        snapshot: Snapshot | None = None, opened: Callable[[], Awaitable[Computer]] | None = None,
+        states: Mapping[str, Any] | None = None,
     ) -> tuple[ComputerSession, str]:  # fmt: skip
         """A new session, its parts ready, and its token, which is nowhere else.
+
+        Args:
+            opened: how the computer is made, where it is a copy of another; `states`: of its parts there.
 
         Raises QuotaExceeded, InputError where there are no computers or a part is not installed, SandboxFailure.
         """
@@ -103,37 +148,51 @@ class ComputerSessions:
         self._room.require(owner, quota)
         token, digest = new_token()
         lease = Lease(owner, self._seconds(seconds), digest)
-        session = ComputerSession(secrets.token_hex(8), lease, spec)
+        id = secrets.token_hex(8)
+        session = ComputerSession(id, lease, spec, None if self._files is None else self._files.of(id))
+        session.moved = self._moved
         self._sessions[session.id] = session
         try:
             with session.in_use():
-                await session.begin(await self._computers.open(spec.container, snapshot))
+                work = self._computers.open(spec.container, snapshot) if opened is None else opened()
+                await session.begin(await work, states)
                 if self._files is not None:
                     await asyncio.to_thread(self._save, session)
+                await self._keep(session)
         except BaseException:
             await asyncio.shield(self._release(session))
             raise
         return session, token
 
     async def fork(
-        self, session: ComputerSession, count: int, *, quota: int | None
+        self, session: ComputerSession, count: int, *, quota: int | None, way: str = "files"
     ) -> list[tuple[ComputerSession, str]]:
-        """New sessions with the files of this one as they are now, all or none. Programs that run do not come along."""
+        """New sessions that go on from this moment of one, all or none; `origin` of each says by which way.
+
+        `way`: as of `Computer.fork`; "auto": by files where no program runs, else the way of these computers.
+        Raises InputError, QuotaExceeded, SandboxFailure.
+        """
         if not 1 <= count <= MOST_FORKS:
             raise InputError(f"count must be 1 to {MOST_FORKS}; got {count}")
+        if way not in ("auto", *FORKS):
+            raise InputError(f"way must be auto, {', '.join(FORKS)}; got {way!r:.80}")
+        self._room.require(session.lease.owner, quota, count)
         with session.in_use():
-            snapshot = await self.snapshots.nameless(session)
+            async with session.still(detached=way != "files") as computer:
+                saved = await computer.save("" if way == "auto" else way)
+                states = None if saved.way == "files" else session.states()
             try:
                 leases = [
                     self.lease(
-                        session.spec, session.lease.owner, seconds=session.lease.seconds, quota=quota, snapshot=snapshot
+                        session.spec, session.lease.owner, seconds=session.lease.seconds, quota=quota,
+                        opened=lambda: computer.opened(saved), states=states,
                     )
                     for _ in range(count)
-                ]
+                ]  # fmt: skip
                 opened = await asyncio.gather(*leases, return_exceptions=True)
             finally:
                 with contextlib.suppress(SandboxFailure):
-                    await self._computers.remove_snapshot(snapshot)
+                    await saved.remove()
         forks = [each for each in opened if not isinstance(each, BaseException)]
         for failed in opened:
             if isinstance(failed, BaseException):
@@ -141,11 +200,29 @@ class ComputerSessions:
                 raise failed
         return forks
 
+    async def suspend(self, session: ComputerSession) -> str:
+        """Until a call or `resume`: "disk" or "paused". Its lease runs on. Raises InputError, SandboxFailure."""
+        with session.in_use():
+            return await session.suspend()
+
+    async def resume(self, session: ComputerSession) -> None:
+        """Twice is once. Raises SandboxFailure; the computer has then gone."""
+        with session.in_use():
+            await session.resume()
+            session.computer  # noqa: B018 (raises what there is to say when it has gone)
+
+    async def _moved(self, session: ComputerSession) -> None:
+        """The computer is elsewhere now."""
+        if self._files is not None and session.id in self._sessions:
+            await asyncio.to_thread(self._save, session)
+        await self._keep(session)
+
     def renew(self, id: str, seconds: float | None = None) -> ComputerSession:
         session = self.get(id)
         session.renew(None if seconds is None else self._seconds(seconds))
         if seconds is not None and self._files is not None:
             self._save(session)
+            self._later = asyncio.ensure_future(self._keep(session))
         return session
 
     async def release(self, id: str) -> None:
@@ -160,9 +237,9 @@ class ComputerSessions:
         return token
 
     def _save(self, session: ComputerSession) -> None:
-        assert self._files is not None
+        assert session.folder is not None
         try:
-            self._files.save(session.id, session.lease, session.spec)
+            session.folder.save(session.lease, session.spec, session.place())
         except OSError as error:
             raise SandboxFailure("disk", f"the lease could not be kept: {error}") from error
 
@@ -172,8 +249,11 @@ class ComputerSessions:
         try:
             await session.end()
         finally:
-            if self._files is not None:
-                await asyncio.to_thread(self._files.remove, session.id)
+            if session.folder is not None:
+                await asyncio.to_thread(session.folder.remove)
+            if self._keeper is not None:
+                for kept in session.kept:
+                    await self._keeper.keep(kept, 0.0)
 
     async def _collect(self) -> None:
         while True:

@@ -30,11 +30,31 @@ class Shells:
         self._shells: dict[str, Shell] = {}
         self._opening = asyncio.Lock()
         self._seen = ""
+        self.kept: Callable[[], None] = lambda: None
         self.calls: Mapping[str, Reader] = {
             "open_shell": self._open, "close_shell": self._close, "shells": self._list, "run": self._run,
             "more": self._more, "type": self._type, "interrupt": self._interrupt, "kill": self._kill,
             "run_program": self._run_program,
         }  # fmt: skip
+
+    @classmethod
+    def resumed(cls, machine: GuestMachine, env: Mapping[str, str], state: Mapping[str, Any]) -> Shells:
+        """Those that another process has left, by `state`. Raises KeyError, TypeError, ValueError for what is none."""
+        shells = cls(machine, env)
+        for name, each in state["shells"].items():
+            shells._add(name, Shell.resumed(machine, each))
+        shells._seen = str(state["seen"])
+        return shells
+
+    def state(self) -> Any:
+        return {"shells": {name: shell.state() for name, shell in self._shells.items()}, "seen": self._seen}
+
+    async def detach(self) -> None:
+        """They hold none."""
+
+    def _add(self, name: str, shell: Shell) -> None:
+        self._shells[name] = shell
+        shell.kept = lambda: self.kept()
 
     def own(self) -> set[int]:
         """Shells, not what runs in them."""
@@ -59,7 +79,8 @@ class Shells:
     async def _start(self, name: str, folder: str | None = None, env: Mapping[str, str] | None = None) -> None:
         shell = Shell(self._machine, folder=folder, env={**self._env, **(env or {})})
         await shell.open()
-        self._shells[name] = shell
+        self._add(name, shell)
+        self.kept()
 
     def _open(self, fields: Fields) -> Work:
         """{shell, folder?, env?} -> {shell}: another shell, with a name of the caller's"""
@@ -82,6 +103,7 @@ class Shells:
         async def work() -> Any:
             if (shell := self._shells.pop(name, None)) is not None:
                 await shell.close()
+                self.kept()
             return {"shell": name, "closed": shell is not None}
 
         return work

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import json
+import logging
 import secrets
 import time
+from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.computer.computer import Computers
 from tars_jax.sandbox.computer.container import Snapshot
+from tars_jax.sandbox.service.computers.away import snapshot_from_json, snapshot_to_json
 from tars_jax.sandbox.service.computers.opening import OpensComputers
 from tars_jax.sandbox.service.computers.session import ComputerSession
-from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.spec import ComputerSpec, read_spec
+from tars_jax.sandbox.service.computers.store import replace
+from tars_jax.web.protocol import Fields, RequestError
 
+log = logging.getLogger(__name__)
+FILE = "snapshots.json"
+KEPT_S = 600.0  # without a service
 MOST = 64  # of one owner
 LONGEST_NAME = 100
 
@@ -31,10 +42,14 @@ class Named:
 
 
 class NamedSnapshots:
-    """They last as long as the service. Each owner has names of its own."""
+    """Each owner has names of its own. They last as long as the service, and where it keeps its computers also beyond a
+    kill of it, for KEPT_S.
+    """
 
     def __init__(self, computers: OpensComputers) -> None:
         self._computers = computers
+        self._keeper: Computers | None = None
+        self._file: Path | None = None
         self._named: dict[tuple[str, str], Named] = {}
 
     async def take(self, session: ComputerSession, name: str) -> Named:
@@ -51,10 +66,42 @@ class NamedSnapshots:
             await self._computers.remove_snapshot(named.snapshot)
             raise InputError(f"name must be a new one; got {name!r}, which is taken")
         self._named[key] = named
+        await self._keep()
         return named
+
+    async def go_on(self, keeper: Computers, folder: Path) -> None:
+        """With those of the process before whose files are there."""
+        self._keeper, self._file = keeper, folder / FILE
+        try:
+            found = json.loads(self._file.read_bytes())
+            for each in found:
+                snapshot = snapshot_from_json(each["snapshot"])
+                if keeper.adopt_snapshot(snapshot):
+                    named = Named(str(each["name"]), snapshot, read_spec(Fields(each["spec"])), float(each["created"]))
+                    self._named[str(each["owner"]), named.name] = named
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, KeyError, TypeError, InputError, RequestError) as error:
+            log.warning("snapshots of the process before are unreadable: %s", error)
+        await self._keep()
+
+    async def _keep(self) -> None:
+        if self._keeper is None or self._file is None:
+            return
+        value = [
+            {"owner": owner, "name": name, "snapshot": snapshot_to_json(named.snapshot), "spec": named.spec.to_json(),
+             "created": named.created}
+            for (owner, name), named in self._named.items()
+        ]  # fmt: skip
+        try:
+            await asyncio.to_thread(replace, self._file, value)
+        except OSError as error:  # they are known here, and not to the next process
+            log.warning("snapshots could not be kept: %s", error)
+        await self._keeper.keep("snapshots", KEPT_S if value else 0.0)
 
     async def nameless(self, session: ComputerSession) -> Snapshot:
         """The files of the session as they are now. Its taker removes it."""
+        await session.resume()
         return await session.computer.container.snapshot(secrets.token_hex(8))
 
     def get(self, owner: str, name: str) -> Named:
@@ -70,4 +117,5 @@ class NamedSnapshots:
         """Computers that began with it live on. Raises InputError where there is none."""
         named = self.get(owner, name)
         del self._named[owner, name]
+        await self._keep()
         await self._computers.remove_snapshot(named.snapshot)

@@ -1,7 +1,14 @@
-"""What is known of leased computers on the disk: who leased which, so that a restart can say what became of them.
+"""What is known of leased computers on the disk, for the next process when this one is killed.
 
-FOLDER/.lock        held by the process that uses the folder
-FOLDER/ID.json      lease and spec
+FOLDER/.lock               held by the process that uses the folder
+FOLDER/owner.json          what the next process needs to take the containers over (computer/keeping.py)
+FOLDER/ID/session.json     lease, spec, container and the token of its guest; the last file that is written and the
+                           first that goes
+FOLDER/ID/parts.json       shells, kernels, desktop
+FOLDER/ID/answers/         of calls with a word `once` (answers.py)
+FOLDER/ID/recording/       where one was asked for (recording.py)
+
+A power cut ends the containers, too, so nothing waits for the disk.
 """
 
 from __future__ import annotations
@@ -10,52 +17,98 @@ import contextlib
 import dataclasses
 import json
 import logging
+import os
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tars_jax import InputError
-from tars_jax.files import write_atomic
 from tars_jax.sandbox.service.computers.spec import ComputerSpec, read_spec
 from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.sandbox.sessions.locked_folder import lock_folder
 from tars_jax.web.protocol import Fields, RequestError
 
 log = logging.getLogger(__name__)
-NAME = re.compile(r"[0-9a-f]{16}\.json")
+ID = re.compile(r"[0-9a-f]{16}")
+SESSION, PARTS, ANSWERS, RECORDING = "session.json", "parts.json", "answers", "recording"
+OWNER = "owner.json"
 
 
-class LeaseFiles:
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """A session of the process before."""
+
+    id: str
+    lease: Lease
+    spec: ComputerSpec
+    place: Mapping[str, Any]  # where its computer is, as `ComputerSession.place` told it
+    parts: Mapping[str, Any]
+
+
+class SessionFolder:
+    """That of one session."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def save(self, lease: Lease, spec: ComputerSpec, place: Mapping[str, Any]) -> None:
+        """Raises OSError; the file is then as it was."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        replace(self.path / SESSION, {"lease": dataclasses.asdict(lease), "spec": spec.to_json(), "place": place})
+
+    def save_parts(self, parts: Mapping[str, Any]) -> None:
+        """Raises OSError; the file is then as it was."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        replace(self.path / PARTS, parts)
+
+    def remove(self) -> None:
+        (self.path / SESSION).unlink(missing_ok=True)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class SessionFolders:
     """Raises InputError when another process has the folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = lock_folder(folder, "computers")
 
-    def save(self, id: str, lease: Lease, spec: ComputerSpec) -> None:
-        """Raises OSError; the file is then as it was."""
-        value = {"lease": dataclasses.asdict(lease), "spec": spec.to_json()}
-        write_atomic(self._folder / f"{id}.json", json.dumps(value, indent=1).encode())
+    def of(self, id: str) -> SessionFolder:
+        return SessionFolder(self._folder / id)
 
-    def remove(self, id: str) -> None:
-        (self._folder / f"{id}.json").unlink(missing_ok=True)
-
-    def find(self) -> Iterator[tuple[str, Lease, ComputerSpec]]:
-        """Those of the process before. What cannot be read is left out and removed: nobody could use it."""
-        for file in sorted(self._folder.iterdir()):
-            if not NAME.fullmatch(file.name):
+    def find(self) -> Iterator[Stored]:
+        """Those of the process before. What cannot be read is removed: nobody could use it."""
+        for path in sorted(self._folder.iterdir()):
+            if not ID.fullmatch(path.name):
                 continue
             try:
-                value = json.loads(file.read_bytes())
+                value = json.loads((path / SESSION).read_bytes())
                 given = value["lease"]
                 lease = Lease(str(given["owner"]), float(given["seconds"]), str(given["token_sha256"]))
-                spec = read_spec(Fields(value["spec"]))
+                spec, place = read_spec(Fields(value["spec"])), dict(value["place"])
+                parts = json.loads((path / PARTS).read_bytes()) if (path / PARTS).exists() else {}
+                found = Stored(path.name, lease, spec, place, dict(parts))
             except (OSError, ValueError, KeyError, TypeError, InputError, RequestError) as error:
-                log.warning("the lease of computer %s is unreadable: %s", file.stem, error)
-                with contextlib.suppress(OSError):
-                    file.unlink()
+                if (path / SESSION).exists():
+                    log.warning("computer %s is unreadable: %s", path.name, error)
+                SessionFolder(path).remove()
                 continue
-            yield file.stem, lease, spec
+            yield found
 
     def close(self) -> None:
         self._lock.close()
+
+
+def replace(file: Path, value: Any) -> None:
+    """Writes JSON whole or not at all. Raises OSError, and the file is as it was."""
+    partial = file.with_name(f".{file.name}.partial")
+    try:
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+            opened.write(json.dumps(value).encode())
+        os.replace(partial, file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise

@@ -83,6 +83,7 @@ class Gateway:
             await RedirectResponse(f"{target.prefix}/{query}", 307, headers=NO_REFERRER)(scope, receive, send)
             return
         with typed_errors():
+            await session.resume()
             session.computer  # noqa: B018 (raises what there is to say when it has gone)
             await self._pass(scope, receive, send, session, target, host, by_header=by_header)
 
