@@ -148,9 +148,12 @@ class Streams:
                 failure = CallError.of(error, f"nothing answers at {path or f'port {port}'}")
                 self._loop.hand(lambda: call.fail(failure))
             else:
-                self._loop.hand(lambda: self._begin(call, inside, take))
+                self._loop.hand(lambda: self._connected(call, inside, take))
 
         self._loop.work(work)
+
+    def _connected(self, call: Call, inside: socket.socket, take: Take) -> None:
+        self._begin(call, inside, take)
 
     def call_pipe(self, call: Call, take: Take) -> None:
         """Starts a program; after the answer the connection is its stdin and stdout.

@@ -129,7 +129,7 @@ class Adoption:
 
     def take_owner(self, plans: list[dict[str, Any]], running: dict[int, dict[str, Any]]) -> bool:
         """Whether there is an owner again: standard input and output are then its connection."""
-        if (comer := self._comer) is None:
+        if (comer := self._comer) is None or self._listener is None:
             return False
         self._comer = None
         pids = {plan["id"]: pid for pid, plan in running.items()}

@@ -64,7 +64,7 @@ class ComputerSessions:
         except InputError as error:  # sessions of other kinds are served all the same
             self.unavailable = str(error)
             log.warning("no computers here: %s", error)
-        if self._files is not None:
+        if self._files is not None and self._folder is not None:
             await asyncio.gather(*(self._go_on(stored) for stored in list(self._files.find())))
             if self._keeper is not None:
                 await self.snapshots.go_on(self._keeper, self._folder)
