@@ -7,7 +7,7 @@ import dataclasses
 import os
 import stat
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -84,15 +84,18 @@ class Computer:
             await saved.remove()
         return [Computer(guest, saved.way, self._of_computers(), saved.begun_from) for guest in guests]
 
-    async def save(self, way: str = "") -> Saved:
-        """This moment, for `Computers.open_saved`, also when this computer has ended. `way` and errors as of `fork`."""
+    async def save(self, way: str = "", at: Callable[[], None] = lambda: None) -> Saved:
+        """This moment, for `Computers.open_saved`, also when this computer has ended. `way` and errors as of `fork`.
+
+        `at` is called at the moment itself, where programs are in the copy: what the host knows of them belongs to it.
+        """
         if way and way not in FORKS:
             raise InputError(f"way of a fork must be one of {', '.join(FORKS)}; got {way!r}")
         computers = self._of_computers()
         if not way:
             way = computers.forks if (await self.machine.client.call("running"))[0]["programs"] else "files"
         record = computers.forks == "replay"
-        return await save(computers.isolation(), self.guest, way, self._begun_from, record=record)
+        return await save(computers.isolation(), self.guest, way, self._begun_from, record=record, at=at)
 
     async def opened(self, saved: Saved) -> Computer:
         """A computer that goes on from a moment of this one, which `save` has kept. Raises SandboxFailure."""

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -104,9 +105,10 @@ class ContainedGuest:
     def host_path(self, path: str) -> Path:
         return self.container.host_path(path)
 
-    async def checkpoint(self, name: str) -> Checkpoint:
-        """Of files and processes; calls wait meanwhile. Raises SandboxFailure."""
+    async def checkpoint(self, name: str, at: Callable[[], None] = lambda: None) -> Checkpoint:
+        """Of files and processes; calls wait meanwhile, and `at` is called. Raises SandboxFailure."""
         async with self.machine.client.apart():
+            at()
             return await self.container.checkpoint(name)
 
     async def suspend(self, name: str) -> None:

@@ -36,13 +36,14 @@ class Saved(Protocol):
 
 
 async def save(
-    isolation: Isolation, guest: ContainedGuest, way: str, begun_from: Snapshot | None, *, record: bool
+    isolation: Isolation, guest: ContainedGuest, way: str, begun_from: Snapshot | None, *, record: bool,
+    at: Callable[[], None] = lambda: None,
 ) -> Saved:  # fmt: skip
-    """`begun_from`: the files that the guest's record begins with; None: those of a new computer. `record`: what is
+    """`at`: called at the moment, where programs are in the copy. `begun_from`: the files that the guest's record begins with; None: those of a new computer. `record`: what is
     called in those that go on from here. Raises SandboxFailure.
     """
     if way == "live":
-        return SavedLive(isolation, guest.spec, guest.token, await guest.checkpoint(f"checkpoint {next(_names)}"))
+        return SavedLive(isolation, guest.spec, guest.token, await guest.checkpoint(f"checkpoint {next(_names)}", at))
     if way == "files":
         snapshot = await guest.container.snapshot(f"fork {next(_names)}")
         return SavedFiles(isolation, guest.spec, snapshot, record=record)
@@ -51,6 +52,7 @@ async def save(
         raise SandboxFailure("container", "a session must be recorded to be replayed; got one of forks=live or files")
     await guest.container.pause()
     try:
+        at()
         return SavedRecord(isolation, guest.spec, recording.copied(), begun_from, await _home(guest))
     finally:
         await guest.container.resume()

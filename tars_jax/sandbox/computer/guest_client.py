@@ -22,6 +22,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
 CONNECT_TIMEOUT_S = 20.0
 LONGEST_LINE = 1 << 16  # bytes
+LEAVES, LEAVES_S = 20, 0.02  # how often it is asked whether all connections have gone, and the pause between
 APART_S = 60.0  # that calls may take until the guest is apart
 POLL_S = 30.0  # the guest is asked again, so that one that is gone is noticed
 
@@ -130,9 +131,13 @@ class GuestClient:
                 async with asyncio.timeout(APART_S), self._changed:
                     await self._changed.wait_for(lambda: not self._calling)
                 async with asyncio.timeout(CALL_TIMEOUT_S):
-                    left, _ = await self._ask(0, frames.pack({"id": 0, "call": "leave"}))
-                    if self._reading is not None:
-                        await asyncio.wait([self._reading])
+                    for _ in range(LEAVES):
+                        left, _ = await self._ask(0, frames.pack({"id": 0, "call": "leave"}))
+                        if self._reading is not None:
+                            await asyncio.wait([self._reading])
+                        if not left["connections"]:
+                            break
+                        await asyncio.sleep(LEAVES_S)  # one that has just been closed is there a moment longer
             except TimeoutError as error:
                 raise SandboxFailure("timeout", "the calls of a session did not end, which a copy waits for") from error
             except OSError as error:

@@ -82,12 +82,12 @@ class Shell:
         return other
 
     def state(self) -> dict[str, Any]:
-        """What another process needs to go on with it, as JSON: taken between two reads of its output."""
+        """What another process needs to go on with it, as JSON; what was not told yet, it is told then."""
         return {
             "terminal": self._terminal, "first_process": self.first_process, "limit": self._limit, "clean": self._clean,
             "first_folder": self._first_folder, "env": self._env, "folder": self._folder, "running": self._running,
-            **({"secret": self._secret, "offset": self._offset, "number": self._number, "process": self._process,
-                "known": sorted(self._known), "held": self._held.decode("latin-1"), "due": self._due}
+            **({"secret": self._secret, "number": self._number, "process": self._process, "known": sorted(self._known),
+                "offset": self._told_to[0], "held": self._told_to[1].decode("latin-1"), "due": self._due}
                if self._terminal is not None else {}),
         }  # fmt: skip
 
@@ -106,6 +106,7 @@ class Shell:
             shell._running, shell._held = bool(state["running"]), state["held"].encode("latin-1")
             shell._offset, shell._number, shell._due = state["offset"], state["number"], state["due"]
             shell._process, shell._known, shell._unsure = state["process"], set(state["known"]), shell._running
+            shell._forget()
         return shell
 
     def _begin(self, secret: str) -> None:
@@ -243,6 +244,7 @@ class Shell:
 
     def _forget(self) -> None:
         self._ends = Ends(self._limit * KEPT_PER_CHARACTER)
+        self._told_to = self._offset, self._held  # what comes from here on has not been told
 
     async def _read(self, timeout_s: float) -> bool:
         """Takes what comes next, if something comes in time."""

@@ -164,7 +164,8 @@ class ComputerSession(Leased):
                     states = dict(self._away.parts)
                     self._computer = await self._away.restore(self.spec)
                 else:
-                    await self.computer.resume()
+                    assert self._computer is not None
+                    await self._computer.resume()
                 if was == "disk":
                     await self._take_parts(states)
             except (SandboxFailure, InputError, KeyError, TypeError, ValueError) as error:

@@ -179,13 +179,13 @@ class ComputerSessions:
         self._room.require(session.lease.owner, quota, count)
         with session.in_use():
             async with session.still(detached=way != "files") as computer:
-                saved = await computer.save("" if way == "auto" else way)
-                states = None if saved.way == "files" else session.states()
+                states: dict[str, Any] = {}
+                saved = await computer.save("" if way == "auto" else way, lambda: states.update(session.states()))
             try:
                 leases = [
                     self.lease(
                         session.spec, session.lease.owner, seconds=session.lease.seconds, quota=quota,
-                        opened=lambda: computer.opened(saved), states=states,
+                        opened=lambda: computer.opened(saved), states=None if saved.way == "files" else states,
                     )
                     for _ in range(count)
                 ]  # fmt: skip
