@@ -64,6 +64,7 @@ class BubblewrapIsolation:
     """The launcher's process and its containers."""
 
     name = "bubblewrap"
+    can_keep = True
     door: tuple[str, ...] = ("fd:6",)
     has_open_door = True
 

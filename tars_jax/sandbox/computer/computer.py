@@ -19,7 +19,7 @@ from tars_jax.sandbox.computer.forks import FORKS, Saved, open_all, save
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.home import File, Tree, packed, read_home
 from tars_jax.sandbox.computer.isolation import open_isolation
-from tars_jax.sandbox.computer.keeping import KeepsContainers, leave, taken_over
+from tars_jax.sandbox.computer.keeping import can_keep, leave, taken_over
 from tars_jax.sandbox.computer.processes import Process
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
@@ -164,7 +164,7 @@ class Computers:
         if self._kept_in is None:
             return await open_isolation(_shared_folder(), self._kind)
         isolation = await taken_over(self._kept_in) or await open_isolation(_shared_folder(), self._kind)
-        if isinstance(isolation, KeepsContainers):
+        if can_keep(isolation):
             try:
                 await leave(isolation, self._kept_in)
             except BaseException:
@@ -182,12 +182,11 @@ class Computers:
     @property
     def keeps(self) -> bool:
         """Whether computers can outlive this process."""
-        return self._kept_in is not None and isinstance(self._isolation, KeepsContainers)
+        return self._kept_in is not None and can_keep(self._isolation)
 
     async def keep(self, id: str, seconds: float) -> None:
         """How long a container lives on without this process; 0: not at all. Other ids keep the files on the disk."""
-        if self.keeps:
-            assert isinstance(self._isolation, KeepsContainers)
+        if self._kept_in is not None and can_keep(self._isolation):
             await self._isolation.keeping.keep(id, seconds)
 
     async def adopt(self, spec: ContainerSpec, id: str, token: str) -> Computer:
@@ -195,7 +194,7 @@ class Computers:
 
         Raises SandboxFailure where it has ended.
         """
-        if not isinstance(self._isolation, KeepsContainers):
+        if not can_keep(self._isolation):
             raise SandboxFailure("container", "it has ended with its owner")
         recording = None
         if self.forks == "replay":
@@ -216,7 +215,7 @@ class Computers:
 
     def adopt_snapshot(self, snapshot: Snapshot) -> bool:
         """Whether one that the process before has taken is there: it is then as if taken here."""
-        if not isinstance(self._isolation, KeepsContainers):
+        if not can_keep(self._isolation):
             return False
         files = [layer["file"] if layer["kind"] == "image" else layer["folder"] for layer in snapshot.layers]
         if not files or not all(Path(file).exists() for file in files):
@@ -226,7 +225,7 @@ class Computers:
 
     async def end_others(self) -> None:
         """Ends what the process before has left and nobody has adopted."""
-        if isinstance(self._isolation, KeepsContainers):
+        if can_keep(self._isolation):
             await self._isolation.end_others()
 
     async def open(self, spec: ContainerSpec | None = None) -> Computer:

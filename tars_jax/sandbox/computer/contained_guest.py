@@ -17,7 +17,7 @@ from typing import Self
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
-from tars_jax.sandbox.computer.keeping import KeepsContainers
+from tars_jax.sandbox.computer.keeping import can_keep
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import HOME, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
@@ -91,7 +91,7 @@ class ContainedGuest:
         if self._checkpoint is not None:
             return await self._isolation.restore(self._inner, self._checkpoint)
         if self._adopted:
-            assert isinstance(self._isolation, KeepsContainers)
+            assert can_keep(self._isolation)
             container = await self._isolation.adopt(self._adopted, self._inner)
             await container.resume()  # the process before may have been killed while it took a copy
             return container

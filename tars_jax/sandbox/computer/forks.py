@@ -39,11 +39,16 @@ async def save(
     isolation: Isolation, guest: ContainedGuest, way: str, begun_from: Snapshot | None, *, record: bool,
     at: Callable[[], None] = lambda: None,
 ) -> Saved:  # fmt: skip
-    """`at`: called at the moment, where programs are in the copy. `begun_from`: the files that the guest's record begins with; None: those of a new computer. `record`: what is
-    called in those that go on from here. Raises SandboxFailure.
+    """Raises SandboxFailure.
+
+    Args:
+        begun_from: the files that the guest's record begins with; None: those of a new computer.
+        record: what is called in those that go on from here.
+        at: called at the moment, where programs are in the copy.
     """
     if way == "live":
-        return SavedLive(isolation, guest.spec, guest.token, await guest.checkpoint(f"checkpoint {next(_names)}", at))
+        checkpoint = await guest.checkpoint(f"checkpoint {next(_names)}", at)
+        return SavedLive(isolation, guest.spec, guest.token, checkpoint)
     if way == "files":
         snapshot = await guest.container.snapshot(f"fork {next(_names)}")
         return SavedFiles(isolation, guest.spec, snapshot, record=record)

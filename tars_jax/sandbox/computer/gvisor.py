@@ -30,6 +30,7 @@ from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
 from tars_jax.sandbox.computer.launching import Events, NotStarted
 from tars_jax.sandbox.computer.namespace_container import RUN
 from tars_jax.sandbox.computer.namespaces import NamespaceIsolation
+from tars_jax.sandbox.computer.runs import RunFolder
 from tars_jax.sandbox.computer.spec import HOME, USER_ID, ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -56,7 +57,7 @@ async def open_gvisor(folder: Path) -> Isolation:
         raise InputError("isolation=gvisor must run on x86_64 or aarch64")
     if (program := runsc_program()) is None:
         raise InputError("isolation=gvisor must find the program runsc (sudo ./launch/gvisor.sh fetches one)")
-    isolation = GvisorIsolation(folder, program)
+    isolation = GvisorIsolation(RunFolder(folder), program)
     await isolation.start()
     return isolation
 
@@ -68,8 +69,10 @@ class GvisorIsolation(NamespaceIsolation):
     door: tuple[str, ...] = (f"dial:{FOLDER}/{NAME}", f"user={USER_ID}:{USER_ID}")
     has_open_door = False  # and gVisor shows the variables of every process to all
 
-    def __init__(self, folder: Path, program: str) -> None:
-        super().__init__(folder)
+    can_keep = False  # its guests meet the host at a socket of the owner's, which ends with it
+
+    def __init__(self, run: RunFolder, program: str) -> None:
+        super().__init__(run)
         self.runsc = Runsc(program, self._run.path / "runsc")
 
     async def why_not_live(self) -> str:

@@ -13,7 +13,7 @@ import logging
 import os
 import secrets
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.adopting import Adopted
@@ -73,8 +73,9 @@ class Keeping:
 
 @runtime_checkable
 class KeepsContainers(Isolation, Protocol):
-    """An isolation whose containers can outlive their owner."""
+    """An isolation whose containers can outlive their owner, where `can_keep` says so."""
 
+    can_keep: bool
     keeping: Keeping
     snapshots: Snapshots
 
@@ -85,6 +86,10 @@ class KeepsContainers(Isolation, Protocol):
     async def end_others(self) -> None:
         """Ends those of the owner before that were not adopted."""
         ...
+
+
+def can_keep(isolation: Isolation | None) -> TypeGuard[KeepsContainers]:
+    return isinstance(isolation, KeepsContainers) and isolation.can_keep
 
 
 async def leave(isolation: KeepsContainers, file: Path) -> None:

@@ -47,6 +47,7 @@ class NamespaceIsolation:
     """The launcher's process and its containers. Root only."""
 
     name = "namespaces"
+    can_keep = True
     door: tuple[str, ...] = ("fd:3",)
     has_open_door = True
 

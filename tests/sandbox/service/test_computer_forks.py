@@ -18,6 +18,7 @@ from tars_jax.sandbox.service.computers.client import ComputerClient
 from tests.sandbox.service.conftest import ANN, BOB, Service
 
 pytestmark = pytest.mark.multiprocess
+TOLD = [f"{number}\nplum\n" for number in range(10)]
 BOB_ASKS = {"Authorization": f"Bearer {BOB}"}
 
 
@@ -76,7 +77,7 @@ def test_two_forks_at_once_and_a_fork_while_calls_come(service: Service, live: N
     for thread in threads:
         thread.join()
     for each in made:  # what a command under way had not told yet comes first
-        assert service.call(each, "run", command="echo $x")["output"] in ("plum\n", *(f"{n}\nplum\n" for n in range(10)))
+        assert service.call(each, "run", command="echo $x")["output"] in ("plum\n", *TOLD)
     end(service, parent, *made)
 
 
@@ -89,7 +90,10 @@ def test_forks_by_files_and_what_cannot_be(service: Service, computer: dict[str,
         assert service.call(copy, "run", command="echo $y")["output"] == "\n"
         end(service, copy)
     path = f"/v1/sessions/{computer['id']}/fork"
-    for body, param in (({"way": "magic"}, "way"), ({"way": 1}, "way"), ({"count": 0}, "count"), ({"wy": "live"}, "wy")):
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"way": "magic"}, "way"), ({"way": 1}, "way"), ({"count": 0}, "count"), ({"wy": "live"}, "wy"),
+    )  # fmt: skip
+    for body, param in wrong:
         answer = service.http.post(path, json=body)
         assert answer.status_code == 400 and answer.json()["error"]["param"] == param, answer.text
     before = len(service.sessions)

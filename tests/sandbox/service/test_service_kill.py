@@ -1,4 +1,4 @@
-"""The service as users start it, killed with computers in it: the next one goes on with them, or they end by themselves."""
+"""The service as users start it, killed with computers in it: the next goes on with them, or they end by themselves."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
     python3 kernel.py        (stdin and stdout are one socket)
 
-Reads {"code": TEXT, "cell": NUMBER} and writes, a JSON object a line: {"ready": PROCESS} once, for each cell any number of
-{"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"image": PNG in base64}, {"error": TRACEBACK}, and at last
-{"done": true, "cell": NUMBER}. A line that is none, as a host that was killed leaves it, is left out. SIGINT interrupts
-a cell.
+Reads {"code": TEXT, "cell": NUMBER} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any
+number of {"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"image": PNG in base64}, {"error": TRACEBACK},
+and at last {"done": true, "cell": NUMBER}. A line that is none, as a host that was killed leaves it, is left out.
+SIGINT interrupts a cell.
 """
 
 import ast

@@ -35,8 +35,8 @@ class ComputerSessions:
 
     With a `folder`, a restart after a kill knows the leases of the process before. Where `computers` keep them
     (`Computers(kept_in=...)`), it adopts the computers with all that runs there; they wait for as long as the lease
-    and its slack. One that could not be adopted says so: each call is a SandboxFailure("container") until it is released or its lease
-    is over, and no call of it is lost silently.
+    and its slack. One that could not be adopted says so: each call is a SandboxFailure("container") until it is
+    released or its lease is over, and no call of it is lost silently.
     """
 
     def __init__(
