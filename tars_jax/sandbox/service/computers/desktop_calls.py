@@ -67,8 +67,11 @@ class DesktopCalls:
     def state(self) -> Any:
         return self.desktop.state()
 
-    async def detach(self) -> None:
-        await self.desktop.detach()
+    async def let_go(self) -> None:
+        await self.desktop.let_go()
+
+    async def take_up(self) -> None:
+        await self.desktop.take_up()
 
     async def close(self) -> None:
         await self.desktop.close()

@@ -38,7 +38,10 @@ class FileCalls:
     def state(self) -> Any:
         return None
 
-    async def detach(self) -> None:
+    async def let_go(self) -> None:
+        pass
+
+    async def take_up(self) -> None:
         pass
 
     async def close(self) -> None:

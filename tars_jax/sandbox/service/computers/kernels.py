@@ -43,9 +43,12 @@ class Kernels:
         states = {name: kernel.state() for name, kernel in self._kernels.items()}
         return {name: state for name, state in states.items() if state is not None}
 
-    async def detach(self) -> None:
+    async def let_go(self) -> None:
         for kernel in self._kernels.values():
             await kernel.detach()
+
+    async def take_up(self) -> None:
+        """With their next cells."""
 
     def _add(self, name: str, kernel: Kernel) -> Kernel:
         self._kernels[name] = kernel

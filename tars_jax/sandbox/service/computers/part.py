@@ -39,8 +39,14 @@ class Part(Protocol):
         """What another process needs to go on with the part in the same computer, as JSON; None: nothing."""
         ...
 
-    async def detach(self) -> None:
-        """Nothing of it holds a connection to the inside until its next call. Raises InputError while one is used."""
+    async def let_go(self) -> None:
+        """Closes what connections it has to the inside, so that its programs can be copied. Raises InputError while one
+        is used.
+        """
+        ...
+
+    async def take_up(self) -> None:
+        """After `let_go`."""
         ...
 
     async def close(self) -> None:

@@ -141,7 +141,7 @@ class ComputerSession(Leased):
                 )
             computer = self.computer
             for part in self.parts.values():
-                await part.detach()
+                await part.let_go()
             if self._watching is not None:
                 self._watching.cancel()
             try:
@@ -149,6 +149,9 @@ class ComputerSession(Leased):
             finally:
                 if self.suspended != "disk":
                     self._watching = asyncio.create_task(self._watch(computer))
+                if not self.suspended:
+                    for part in self.parts.values():
+                        await part.take_up()
             await self.moved(self)
             self.events.append("suspended", {"where": self.suspended})
             return self.suspended
@@ -168,6 +171,9 @@ class ComputerSession(Leased):
                     await self._computer.resume()
                 if was == "disk":
                     await self._take_parts(states)
+                else:
+                    for part in self.parts.values():
+                        await part.take_up()
             except (SandboxFailure, InputError, KeyError, TypeError, ValueError) as error:
                 failure = SandboxFailure("container", f"it could not be resumed: {error}")
                 self.lose(failure)
@@ -188,9 +194,14 @@ class ComputerSession(Leased):
         """
         await self.resume()
         async with self._changing:
-            for part in self.parts.values() if detached else ():
-                await part.detach()
-            yield self.computer
+            parts = list(self.parts.values()) if detached else []
+            for part in parts:
+                await part.let_go()
+            try:
+                yield self.computer
+            finally:
+                for part in parts:
+                    await part.take_up()
 
     async def _watch(self, computer: Computer) -> None:
         try:

@@ -49,8 +49,11 @@ class Shells:
     def state(self) -> Any:
         return {"shells": {name: shell.state() for name, shell in self._shells.items()}, "seen": self._seen}
 
-    async def detach(self) -> None:
+    async def let_go(self) -> None:
         """They hold none."""
+
+    async def take_up(self) -> None:
+        pass
 
     def _add(self, name: str, shell: Shell) -> None:
         self._shells[name] = shell
