@@ -27,6 +27,8 @@ class Body:
             raise self._too_large()
 
     async def receive(self) -> Message:
+        if self._complete.is_set():  # what comes now is the client's end, and takes its time
+            return await self._receive()
         if self._a_piece:
             self._deadline = asyncio.get_running_loop().time() + self._seconds
         try:

@@ -10,9 +10,8 @@ import argparse
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from starlette.types import ASGIApp
 
@@ -32,10 +31,6 @@ class ManagerAddress:
     stop_seconds: float = 10.0
 
 
-class MakeApp(Protocol):
-    def __call__(self, leases: Leases, keys: Sequence[str], *, local: bool) -> ASGIApp: ...
-
-
 def open_leases(where: str) -> Leases:
     """Raises InputError where the extra that it takes is not installed."""
     if where.startswith(("redis://", "rediss://", "valkey://", "unix://")):
@@ -45,18 +40,23 @@ def open_leases(where: str) -> Leases:
     return SqliteLeases(Path(where))
 
 
-def run_manager(arguments: list[str], description: str | None, make_app: MakeApp) -> None:
-    """Serves an application over the leases that the arguments name; exits with 2 where that cannot be."""
+def manager_parser(description: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("where", metavar="FILE")
     parser.add_argument("--key-file", type=Path, required=True)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8710)
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def run_manager(
+    given: argparse.Namespace, make_app: Callable[[argparse.Namespace, str], ASGIApp], *, sockets: bool = False
+) -> None:
+    """Serves the application that is made of what was given and the key; exits with 2 where that cannot be."""
     try:
-        key = read_or_make_key(given.key_file)
-        app = make_app(open_leases(given.where), [key], local=is_loopback(given.host))
-        serve(app, ManagerAddress(given.host, given.port), lambda address: print(address, flush=True), _say)
+        app = make_app(given, read_or_make_key(given.key_file))
+        address = ManagerAddress(given.host, given.port)
+        serve(app, address, lambda address: print(address, flush=True), _say, sockets=sockets)
     except InputError as error:
         print(f"manager: {error}", file=sys.stderr)
         sys.exit(2)
@@ -67,5 +67,12 @@ def _say(words: str) -> None:
         print(f"manager: {words}", file=sys.stderr, flush=True)
 
 
+def main(arguments: list[str]) -> None:
+    def make(given: argparse.Namespace, key: str) -> ASGIApp:
+        return LeaseApp(open_leases(given.where), [key], local=is_loopback(given.host))
+
+    run_manager(manager_parser(__doc__).parse_args(arguments), make)
+
+
 if __name__ == "__main__":
-    run_manager(sys.argv[1:], __doc__, LeaseApp)
+    main(sys.argv[1:])

@@ -1,9 +1,11 @@
-"""A node of computers that joins a manager:
+"""A node: the sandbox service of this machine, whose sessions a manager gives to clients:
 
-    python -m tars_jax.sandbox.service.nodes http://MANAGER:8710 --key-file=KEY [--capacity=8] [--specs=FILE]
+    python -m tars_jax.sandbox.service.nodes http://MANAGER:8710 --key-file=KEY [--capacity=8] [--warm=FILE]
+        [--kinds computer browser]
 
-Prints its id and address when it has joined. SIGTERM or Ctrl-C ends it and its sandboxes; it ends by itself when it was
-told to drain and its last session is over. FILE: {"small": {"memory_mib": 256, "warm": 2}}.
+Prints its id and address when it has joined. SIGTERM or Ctrl-C ends it and its sessions; it ends by itself when it was
+told to drain and its last session is over. FILE, of computers that are ready before anybody asks:
+{"small": {"memory_mib": 256, "parts": ["shell", "files"], "warm": 2}}.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ from pathlib import Path
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.nodes.kinds import COMPUTER, make_kinds
 from tars_jax.sandbox.service.nodes.node import NodeConfig
-from tars_jax.sandbox.service.nodes.sandboxes import ComputerOpener, read_specs
-from tars_jax.sandbox.service.nodes.serving import NodeAddress, serving_node
+from tars_jax.sandbox.service.nodes.sandboxes import read_warm
+from tars_jax.sandbox.service.nodes.serving import NodeAddress, node_service, serving_node
 from tars_jax.web.keys import read_or_make_key
 
 
 async def live(given: argparse.Namespace) -> None:
-    specs, warm = read_specs(given.specs)
+    warm, service = read_warm(given.warm), node_service(given.preview_domain, given.roots, given.assets)
+    kinds = make_kinds(given.kinds, given.capacity, service, given.isolation)
     config = NodeConfig(given.name, given.capacity, warm, given.dead_s, given.heartbeat_s, max(60.0, 2 * given.dead_s))
     stopped, joining = asyncio.Event(), asyncio.current_task()
 
@@ -36,11 +40,8 @@ async def live(given: argparse.Namespace) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    opener, address = ComputerOpener(specs, given.isolation), NodeAddress(given.host, given.port)
-    async with serving_node(config, opener, given.manager, read_or_make_key(given.key_file), address) as (
-        node,
-        reached,
-    ):
+    key, address = read_or_make_key(given.key_file), NodeAddress(given.host, given.port)
+    async with serving_node(config, kinds, given.manager, key, address, service) as (node, reached):
         joining = None  # from here on it ends in order
         if not stopped.is_set():
             print(node.id, reached, flush=True)
@@ -56,7 +57,11 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--key-file", type=Path, required=True)
     parser.add_argument("--name", default=socket.gethostname().partition(".")[0][:40] or "node")
     parser.add_argument("--capacity", type=int, default=8)
-    parser.add_argument("--specs", type=Path)
+    parser.add_argument("--warm", type=Path)
+    parser.add_argument("--kinds", nargs="+", default=[COMPUTER])
+    parser.add_argument("--roots", nargs="*", type=Path, default=[], help="folders below which sites of pages may lie")
+    parser.add_argument("--assets", type=Path, help="what launch/previews.sh has fetched")
+    parser.add_argument("--preview-domain", default="localhost")
     parser.add_argument("--isolation", default="auto")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)

@@ -1,8 +1,8 @@
-"""Which node a claimed sandbox is on. All that must last is a lease; what is kept here are guesses of free places.
+"""Which node a claimed session is on. All that must last is a lease; what is kept here are guesses of free places.
 
     node.NAME.TOKEN    held by a node while its heartbeats come; place: its address; data: its status
     drain.NODE         held by the operator while a node is to take no more
-    box.WORD.N         held by whoever claimed a sandbox; place: the node's id
+    box.WORD.N         held by the owner of a session; place: the node's id; data: the session's id, what was asked for
 
 So several managers over one store know the same, and a manager that was killed knows it again. A node itself refuses
 what is more than it has places.
@@ -16,33 +16,54 @@ import dataclasses
 import hashlib
 import json
 import logging
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
+from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.leases import Lease, LeaseClient, LeaseEnded, LeaseHeld, Leases
-from tars_jax.sandbox.service.leases.lease import MOST_SECONDS, require_seconds
+from tars_jax.sandbox.service.leases.lease import MOST_SECONDS
+from tars_jax.sandbox.service.nodes.sandboxes import Spec
 
 log = logging.getLogger(__name__)
 NODE, DRAIN, BOX = "node.", "drain.", "box."
 POLL_S = 0.05  # while nothing is free, until a place is told to be
 NODE_WAIT_S = 1.0  # for a place that a node turns out not to have; others may have one
-NODE_ANSWER_S = 30.0  # to open a sandbox
-OPENING_S = 3.0  # that a lease has while its sandbox opens, again and again
+NODE_ANSWER_S = 120.0  # to open a session
+OPENING_S = 3.0  # that a lease has while its session opens, again and again
+KEPT_S = 120.0  # that it has when a node has died: so long it is told why the session is gone
+NO_NODE_S = 10.0  # for a node that has the kind at all
 AVOIDED_S = 1.0  # a node that did not answer, or could open nothing
 
 
 @dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A session that somebody asks for."""
+
+    kind: str
+    spec: Spec
+    owner: str
+    seconds: float  # of its lease with the node's service
+    quota: int | None = None  # of sessions of this owner; None: no end
+    node: str | None = None  # the only one that can have it
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(f"{self.spec.text}\0{self.seconds}".encode()).hexdigest()[:16]
+
+
+@dataclasses.dataclass(frozen=True)
 class Placed:
-    """A claimed sandbox: its lease, and the node that has it."""
+    """A session's lease, and the node that has it."""
 
     lease: Lease
     address: str
 
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self.lease), "address": self.address}
+
+class _NoNode(SandboxFailure):
+    """There is no node that could have a session of this kind."""
 
 
 @dataclasses.dataclass
@@ -62,6 +83,8 @@ class Placement:
         self._leases, self._key = leases, key
         self._views: dict[str, _View] = {}
         self._links: dict[str, LeaseClient] = {}
+        self._boxes: dict[str, str] = {}  # by session; what is missing is looked up among the leases
+        self._claiming: dict[str, set[str]] = {}  # by owner: words of claims under way
         self._ending: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
@@ -77,20 +100,28 @@ class Placement:
         return await self._leases.claim(id, id, seconds, place=address, once="join", data=_data(status))
 
     async def heartbeat(
-        self, id: str, fence: int, status: Mapping[str, Any], sessions: Mapping[str, int]
+        self, id: str, fence: int, status: Mapping[str, Any], claims: Mapping[str, int], over: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Renews a node; which of its sessions have ended, and whether it is to drain. Raises LeaseEnded."""
+        """Renews a node and its claims; which of those have ended, and whether it is to drain. Raises LeaseEnded.
+
+        `over`: claims whose sessions have ended by themselves.
+        """
         _require_node(id)
         data = _data(status)
         await self._leases.renew(id, fence, data=data)
         self._learn(id, status, data)
+        for claim, given in over.items():
+            await self._leases.release(claim, given)
         ended = []
-        for session, given in sessions.items():
+        for claim, given in claims.items():
             try:
-                if (await self._leases.look_up(session)).fence != given:
-                    ended.append(session)
+                lease = await self._leases.look_up(claim)
+                if lease.fence != given:
+                    ended.append(claim)
+                elif lease.left_s < lease.seconds / 2:
+                    await self._leases.renew(claim, given)
             except LeaseEnded:
-                ended.append(session)
+                ended.append(claim)
         return {"ended": ended, "draining": await self._draining(id)}
 
     async def nodes(self) -> list[dict[str, Any]]:
@@ -114,47 +145,73 @@ class Placement:
             return False
         return True
 
-    # sandboxes
+    # sessions
 
-    async def claim(self, spec: str, holder: str, seconds: float, deadline_s: float, once: str) -> Placed:
-        """A sandbox for `seconds`, from when it is ready, or a moment more. The same claim again gets the same one
-        while that lives.
+    async def claim(self, wanted: Wanted, deadline_s: float, once: str) -> dict[str, Any]:
+        """A session as the node's service tells of it, and its token. The same claim again gets the same one while that
+        lives.
 
-        Raises QuotaExceeded when no node had a place within the deadline, SandboxFailure when none could open one,
-        InputError when no living node knows the spec at the deadline.
+        Raises QuotaExceeded when the owner has as many as it may, or no node had a place within the deadline;
+        SandboxFailure when none could open one; InputError for what cannot be, and for a word `once` of another claim.
         """
-        require_seconds(seconds)
-        if not once:
-            raise InputError("once must be a word that this claim alone has; got none")
-        until = time.monotonic() + deadline_s
-        word = hashlib.sha256(f"{holder}\0{once}".encode()).hexdigest()[:24]
+        word = hashlib.sha256(f"{wanted.owner}\0{once}".encode()).hexdigest()[:24]
+        under_way = self._claiming.setdefault(wanted.owner, set())
+        under_way.add(word)
+        try:
+            return await self._claim(wanted, deadline_s, word, once)
+        finally:
+            under_way.discard(word)
+            if not under_way:
+                self._claiming.pop(wanted.owner, None)
+
+    async def _claim(self, wanted: Wanted, deadline_s: float, word: str, once: str) -> dict[str, Any]:
+        began = time.monotonic()
         live = await self._leases.list(f"{BOX}{word}.")
+        if live and _read(live[0])["asked"] != wanted.digest:
+            raise InputError("once must be an idempotency key of this request alone; got that of another")
+        if not live:
+            await self._require_quota(wanted.owner, wanted.quota, 1, word)
         number = int(live[0].id.rpartition(".")[2]) if live else 0
         last: Exception | None = None
         while True:
             id = f"{BOX}{word}.{number}"
             node = await self._node_of(id)
             if node is None:
-                node, last = await self._choose(spec, last)
+                node, last = await self._choose(wanted, last)
             if node is not None:
                 view = self._views[node]
                 view.reserved += 1
                 try:
-                    return await self._place(id, node, spec, holder, seconds, once)
+                    return await self._place(id, node, wanted, once)
                 except (LeaseEnded, LeaseHeld) as error:  # an earlier try of the same claim, which is over
                     number += 1
                     last = last or error
                     continue
                 except (SandboxFailure, QuotaExceeded) as error:
-                    log.info("node %s gave no %s: %s", node, spec, error)
+                    log.info("node %s gave no %s: %s", node, wanted.kind, error)
                     last = error
                     view.avoided_until = time.monotonic() + AVOIDED_S
                     number += 1
                 finally:
                     view.reserved -= 1
-            if time.monotonic() >= until:
-                raise last or QuotaExceeded(f"no node had a place for {spec!r} in {deadline_s:g} s", own=False)
+            waited_s = time.monotonic() - began
+            if waited_s >= deadline_s or (waited_s >= NO_NODE_S and isinstance(last, _NoNode)):
+                raise last or QuotaExceeded("no node had a place until the deadline", own=False)
             await asyncio.sleep(POLL_S)
+
+    async def _require_quota(self, owner: str, quota: int | None, more: int, word: str = "") -> None:
+        """`word`: of the claim that asks, which does not count.
+
+        Counted are sessions of living nodes, and claims under way: of several managers each counts its own.
+        """
+        if quota is None:
+            return
+        alive = {lease.id for lease in await self._leases.list(NODE)}
+        held = [lease for lease in await self._leases.list(BOX) if lease.holder == owner and lease.place in alive]
+        words = {lease.id.removeprefix(BOX).rpartition(".")[0] for lease in held}
+        own = len((words | self._claiming.get(owner, set())) - {word})
+        if own + more > quota:
+            raise QuotaExceeded(f"{owner} has {own} sessions, of {quota}; release one first", own=True)
 
     async def _node_of(self, id: str) -> str | None:
         """Where the lease of a claim that is made again already is."""
@@ -165,7 +222,7 @@ class Placement:
         self._views.setdefault(node, _View({}))
         return node
 
-    async def _choose(self, spec: str, last: Exception | None) -> tuple[str | None, Exception | None]:
+    async def _choose(self, wanted: Wanted, last: Exception | None) -> tuple[str | None, Exception | None]:
         """A node that has one ready, or the one with the most free places; else why there is none."""
         now, found, known = time.monotonic(), list[tuple[int, int, str]](), False
         drained = {lease.id.removeprefix(DRAIN) for lease in await self._leases.list(DRAIN)}
@@ -174,11 +231,11 @@ class Placement:
             view = self._views.get(lease.id)
             if view is None or view.told != lease.data:
                 view = self._learn(lease.id, json.loads(lease.data), lease.data)
-            knows = spec in view.status.get("specs", ())
-            known = known or knows
+            serves = wanted.kind in view.status.get("kinds", ()) and wanted.node in (None, lease.id)
+            known = known or serves
             free = view.status.get("free", 0) - view.reserved
-            if knows and lease.id not in drained and free > 0 and view.avoided_until <= now:
-                ready = view.status.get("ready", {}).get(spec, 0) - view.reserved
+            if serves and lease.id not in drained and free > 0 and view.avoided_until <= now:
+                ready = view.status.get("ready", {}).get(wanted.spec.key, 0) - view.reserved
                 found.append((int(ready > 0), free, lease.id))
         for id in set(self._views) - {lease.id for lease in alive}:
             if not self._views[id].reserved:
@@ -186,36 +243,63 @@ class Placement:
         if found:
             return max(found)[2], last
         if not known:
-            return None, InputError(f"spec must be one that a node knows; got {spec!r:.80} and {len(alive)} nodes")
-        full = QuotaExceeded(f"no node of {len(alive)} has a place for {spec!r}", own=False)
+            words = f"no node of {len(alive)} has sessions of kind {wanted.kind!r:.80}"
+            return None, _NoNode("node", words)
+        full = QuotaExceeded(f"no node of {len(alive)} has a free place", own=False)
         return None, last if isinstance(last, SandboxFailure) else full
 
-    async def _place(self, id: str, node: str, spec: str, holder: str, seconds: float, once: str) -> Placed:
-        """The lease first, so that a kill between the two leaves a lease that ends, and no sandbox without one."""
-        lease = await self._leases.claim(id, holder, max(seconds, OPENING_S), place=node, once=once)
+    async def _place(self, id: str, node: str, wanted: Wanted, once: str) -> dict[str, Any]:
+        """The lease first, so that a kill between the two leaves a lease that ends, and no session without one."""
+        data = {"asked": wanted.digest, "session": ""}
+        lease = await self._leases.claim(id, wanted.owner, OPENING_S, place=node, once=once, data=_data(data))
         holding = asyncio.create_task(self._hold(lease))
         try:
             address = (await self._leases.look_up(lease.place)).place
-            values = {"id": id, "fence": lease.fence, "spec": spec, "deadline_s": NODE_WAIT_S}
+            values = {
+                "id": id, "fence": lease.fence, "spec": wanted.spec.text, "owner": wanted.owner,
+                "seconds": wanted.seconds, "deadline_s": NODE_WAIT_S,
+            }  # fmt: skip
             link = self._link(address)
-            self._learn(lease.place, await link.call("POST", "/v1/node/bind", values, id=id, answer_s=NODE_ANSWER_S))
-            return Placed(await self._leases.renew(id, lease.fence, seconds), address)
+            answer = await link.call("POST", "/v1/node/bind", values, id=id, answer_s=NODE_ANSWER_S)
+            self._learn(lease.place, answer["status"])
+            await self._settle(lease, answer["session"]["id"], wanted.digest)
+            return dict(answer["session"])
         except LeaseEnded as error:
-            await self._give_up(id, lease)
+            await self._give_up(lease)
             if error.id == lease.place:
-                raise SandboxFailure("node", f"{lease.place} died before it had opened the sandbox") from error
+                raise SandboxFailure("node", f"{lease.place} died before it had opened the session") from error
             raise
         except SandboxFailure as failure:
-            await self._give_up(id, lease)
+            await self._give_up(lease)
             kind = "node" if failure.kind == "service" else failure.kind
             raise SandboxFailure(kind, f"{lease.place}: {failure}") from failure
         except asyncio.CancelledError:
             raise  # the lease ends by its time, unless whoever asked asks again
         except BaseException:
-            await self._give_up(id, lease)
+            await self._give_up(lease)
             raise
         finally:
             holding.cancel()
+
+    async def _settle(self, lease: Lease, session: str, digest: str) -> None:
+        """The lease is that of a session from now on."""
+        data = _data({"asked": digest, "session": session})
+        await self._leases.renew(lease.id, lease.fence, KEPT_S, data=data)
+        self._boxes[session] = lease.id
+
+    async def claim_forks(self, placed: Placed, quota: int | None, count: int) -> list[Lease]:
+        """Leases for forks of a session, on its node. Raises QuotaExceeded."""
+        await self._require_quota(placed.lease.holder, quota, count)
+        holder, node = placed.lease.holder, placed.lease.place
+        names = [f"{BOX}{secrets.token_hex(12)}.0" for _ in range(count)]
+        return [await self._leases.claim(name, holder, NODE_ANSWER_S, place=node, once=name[:64]) for name in names]
+
+    async def settle_forks(self, leases: Sequence[Lease], sessions: Sequence[str]) -> None:
+        """They have been opened; none: they have not."""
+        for lease, session in zip(leases, sessions, strict=False):
+            await self._settle(lease, session, "")
+        for lease in leases[len(sessions) :]:
+            await self._give_up(lease)
 
     async def _hold(self, lease: Lease) -> None:
         """While its sandbox opens; not for that long at once, so that a killed manager leaves no long lease."""
@@ -224,30 +308,35 @@ class Placement:
                 await asyncio.sleep(OPENING_S / 3)
                 await self._leases.renew(lease.id, lease.fence, OPENING_S)
 
-    async def _give_up(self, id: str, lease: Lease) -> None:
-        await self._leases.release(id, lease.fence)
-        self._end_behind(lease.place, id, lease.fence)
+    async def _give_up(self, lease: Lease) -> None:
+        await self._leases.release(lease.id, lease.fence)
+        self._end_behind(lease.place, lease.id, lease.fence)
 
-    async def look_up(self, id: str) -> Placed:
-        """Raises LeaseEnded; SandboxFailure("node") where its node has died."""
-        lease = await self._leases.look_up(_require_box(id))
-        return Placed(lease, await self._address_of(lease))
-
-    async def renew(self, id: str, fence: int, seconds: float | None) -> Placed:
-        """Raises as `look_up`."""
-        lease = await self._leases.renew(_require_box(id), fence, seconds)
-        return Placed(lease, await self._address_of(lease))
-
-    async def release(self, id: str, fence: int) -> bool:
-        """Whether it was held until now. Its sandbox is closed behind this call."""
+    async def of_session(self, session: str) -> Lease:
+        """The lease of a session, whether its node lives or not. Raises SessionEnded."""
+        if session not in self._boxes:
+            leases = await self._leases.list(BOX)
+            self._boxes = {_read(lease)["session"]: lease.id for lease in leases}
         try:
-            place = (await self._leases.look_up(_require_box(id))).place
-        except LeaseEnded:
-            return False
-        released = await self._leases.release(id, fence)
-        if released:
-            self._end_behind(place, id, fence)
-        return released
+            lease = await self._leases.look_up(self._boxes.get(session, f"{BOX}none.0"))
+        except LeaseEnded as error:
+            self._boxes.pop(session, None)
+            raise SessionEnded(session) from error
+        return lease
+
+    async def place_of(self, lease: Lease) -> Placed:
+        """Raises SandboxFailure("node") where its node has died."""
+        return Placed(lease, await self._address_of(lease))
+
+    async def release(self, lease: Lease) -> None:
+        """Its session is closed behind this call, where it has not been."""
+        self._boxes.pop(_read(lease)["session"], None)
+        if await self._leases.release(lease.id, lease.fence):
+            self._end_behind(lease.place, lease.id, lease.fence)
+
+    async def addresses(self) -> dict[str, str]:
+        """Of the nodes that live."""
+        return {lease.id: lease.place for lease in await self._leases.list(NODE)}
 
     async def _address_of(self, lease: Lease) -> str:
         try:
@@ -262,7 +351,7 @@ class Placement:
             try:
                 address = (await self._leases.look_up(node)).place
                 answer = await self._link(address).call("POST", "/v1/node/end", {"id": id, "fence": fence}, answer_s=5)
-                self._learn(node, answer)
+                self._learn(node, answer["status"])
             except (LeaseEnded, SandboxFailure, InputError) as error:
                 log.info("node %s was not told of the end of %s: %s", node, id, error)
 
@@ -291,7 +380,6 @@ def _require_node(id: str) -> None:
         raise InputError(f"id must be one of a node, {NODE}NAME.TOKEN; got {id!r:.80}")
 
 
-def _require_box(id: str) -> str:
-    if not isinstance(id, str) or not id.startswith(BOX):
-        raise InputError(f"id must be one of a sandbox, {BOX}...; got {id!r:.80}")
-    return id
+def _read(lease: Lease) -> dict[str, Any]:
+    """What is known of a claim's session, {asked, session}; both are empty while it is opened."""
+    return {"asked": "", "session": "", **(json.loads(lease.data) if lease.data else {})}

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
-from tars_jax.sandbox.service.nodes.sandboxes import Opener, Sandbox
+from tars_jax.sandbox.service.nodes.sandboxes import Opener, Sandbox, Spec
 
 log = logging.getLogger(__name__)
 CHECK_S = 5.0  # for a sandbox that was ready to answer once more before it is given
@@ -31,18 +31,14 @@ class Pools:
     A place is taken by each sandbox that is opening, ready, given or closing.
     """
 
-    def __init__(self, opener: Opener, warm: Mapping[str, int], capacity: int) -> None:
+    def __init__(self, opener: Opener, warm: Mapping[Spec, int], capacity: int) -> None:
         """`warm`: how many of each spec to keep ready."""
-        unknown = sorted(set(warm) - opener.specs)
-        if unknown or capacity < 1 or min(warm.values(), default=0) < 0:
-            raise InputError(
-                f"pools must have a place at least and keep what {sorted(opener.specs)} name; got {capacity} places "
-                f"and {dict(warm)}"
-            )
+        if capacity < 1 or min(warm.values(), default=0) < 0:
+            raise InputError(f"pools must have a place at least; got {capacity} places, {list(warm.values())} ready")
         self._opener, self._warm, self.capacity = opener, dict(warm), capacity
-        self._ready: dict[str, collections.deque[_Ready]] = {spec: collections.deque() for spec in opener.specs}
-        self._opening: collections.Counter[str] = collections.Counter()  # to become ready
-        self._waiting: collections.Counter[str] = collections.Counter()
+        self._ready: dict[Spec, collections.deque[_Ready]] = {spec: collections.deque() for spec in warm}
+        self._opening: collections.Counter[Spec] = collections.Counter()  # to become ready
+        self._waiting: collections.Counter[Spec | None] = collections.Counter()  # None: for places alone
         self._used = 0
         self._change = asyncio.Event()  # the next one; then another takes its place
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -55,7 +51,7 @@ class Pools:
         """Places that a claim of any spec can have: nobody's, and those of what is ready."""
         return max(0, self.capacity - self._used + sum(map(len, self._ready.values())))
 
-    def ready(self) -> dict[str, int]:
+    def ready(self) -> dict[Spec, int]:
         return {spec: len(kept) for spec, kept in self._ready.items() if kept}
 
     async def __aenter__(self) -> Self:
@@ -78,18 +74,17 @@ class Pools:
             while kept:
                 self._discard(kept.popleft())
 
-    async def take(self, spec: str, deadline_s: float) -> Sandbox:
+    async def take(self, spec: Spec, deadline_s: float) -> Sandbox:
         """One that answers: a ready one, or a new one when a place is free.
 
-        Raises QuotaExceeded when there was no place within the deadline, SandboxFailure when none could be opened.
+        Raises QuotaExceeded when there was no place within the deadline, SandboxFailure when none could be opened,
+        InputError for a spec that cannot be.
         """
-        if spec not in self._ready:
-            raise InputError(f"spec must be one of {sorted(self._ready)}; got {spec!r:.80}")
         until = asyncio.get_running_loop().time() + deadline_s
         self._waiting[spec] += 1
         try:
             while True:
-                if kept := self._ready[spec]:
+                if kept := self._ready.get(spec):
                     one = kept.popleft()
                     if await self._answers(one):
                         return one.sandbox
@@ -97,10 +92,35 @@ class Pools:
                     return await self._open_now(spec)
                 else:
                     self._make_room(spec)
-                    await self._wait_for_change(until, spec)
+                    await self._wait_for_change(until)
         finally:
-            self._waiting[spec] -= 1
-            self._tell()
+            self._stop_waiting(spec, 1)
+
+    async def take_places(self, count: int, deadline_s: float) -> None:
+        """For what others open on this machine; `end` gives each back. Raises QuotaExceeded at the deadline."""
+        until = asyncio.get_running_loop().time() + deadline_s
+        self._waiting[None] += count
+        try:
+            for _ in range(self._used + count - self.capacity):
+                most = max(self._ready.values(), key=len, default=None)
+                if most:
+                    self._discard(most.pop())
+            while self._used + count > self.capacity:
+                await self._wait_for_change(until)
+            self._used += count
+        finally:
+            self._stop_waiting(None, count)
+
+    def give_places(self, count: int) -> None:
+        """Of those that were taken, and nothing was opened in."""
+        self._used -= count
+        self._tell()
+
+    def _stop_waiting(self, spec: Spec | None, count: int) -> None:
+        self._waiting[spec] -= count
+        if not self._waiting[spec]:
+            del self._waiting[spec]  # of specs there is no end
+        self._tell()
 
     async def end(self, sandbox: Sandbox) -> None:
         """Closes one that was given. Its place is free when it is gone."""
@@ -128,7 +148,7 @@ class Pools:
             self._spawn(self.end(one.sandbox))
             raise
 
-    async def _open_now(self, spec: str) -> Sandbox:
+    async def _open_now(self, spec: Spec) -> Sandbox:
         self._used += 1
         opening = asyncio.ensure_future(self._opener.open(spec))
         try:
@@ -150,20 +170,18 @@ class Pools:
             return
         await self.end(sandbox)
 
-    def _make_room(self, spec: str) -> None:
+    def _make_room(self, spec: Spec) -> None:
         """Where places are wanted that other specs keep ready: one of the spec that has most of them goes."""
         if self._used >= self.capacity and self._opening[spec] < self._waiting[spec]:
-            other = max(self._ready, key=lambda each: len(self._ready[each]) if each != spec else -1)
-            if other != spec and self._ready[other]:
+            others = [each for each in self._ready if each != spec and self._ready[each]]
+            if other := max(others, key=lambda each: len(self._ready[each]), default=None):
                 self._discard(self._ready[other].pop())
 
-    async def _wait_for_change(self, until: float, spec: str) -> None:
+    async def _wait_for_change(self, until: float) -> None:
         now = asyncio.get_running_loop().time()
         if now >= until:
-            raise QuotaExceeded(
-                f"all {self.capacity} places of this node were taken until the deadline of a claim of {spec!r}",
-                own=False,
-            )
+            words = f"all {self.capacity} places of this node were taken until the deadline of a claim"
+            raise QuotaExceeded(words, own=False)
         await self._next_change(until - now)
 
     async def _next_change(self, patience_s: float) -> None:
@@ -183,7 +201,7 @@ class Pools:
                 continue
             await self._next_change(1.0)
 
-    def _lacking(self) -> str | None:
+    def _lacking(self) -> Spec | None:
         """The spec that lacks most, where a place is left when those have theirs who wait for another one."""
         lacks = {
             spec: count - len(self._ready[spec]) - self._opening[spec]
@@ -193,11 +211,11 @@ class Pools:
         spec = max(lacks, key=lambda each: lacks[each], default=None)
         return spec if spec is not None and lacks[spec] > 0 else None
 
-    async def _open_ready(self, spec: str) -> None:
+    async def _open_ready(self, spec: Spec) -> None:
         try:
             sandbox = await self._opener.open(spec)
         except (SandboxFailure, InputError, OSError) as error:
-            log.warning("no sandbox of spec %s could be opened ahead: %s", spec, error)
+            log.warning("no sandbox could be opened ahead: %s (%s)", error, spec.text)
             self._used -= 1
             self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s))
         except BaseException:
@@ -215,7 +233,7 @@ class Pools:
             self._opening[spec] -= 1
             self._tell()
 
-    async def _watch(self, spec: str, one: _Ready) -> None:
+    async def _watch(self, spec: Spec, one: _Ready) -> None:
         """Takes one out that dies while it is ready; the filler opens another."""
         with contextlib.suppress(SandboxFailure, OSError):
             await one.sandbox.ended()

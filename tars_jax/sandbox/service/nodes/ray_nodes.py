@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.nodes.kinds import COMPUTER, make_kinds
 from tars_jax.sandbox.service.nodes.node import NodeConfig
-from tars_jax.sandbox.service.nodes.sandboxes import ComputerOpener
-from tars_jax.sandbox.service.nodes.serving import NodeAddress, serving_node
+from tars_jax.sandbox.service.nodes.sandboxes import Spec
+from tars_jax.sandbox.service.nodes.serving import NodeAddress, node_service, serving_node
 
 STOP_S = 60.0
 
@@ -29,8 +29,8 @@ STOP_S = 60.0
 class RayNodesConfig:
     managers: tuple[str, ...]  # http://HOST:PORT, as the machines of the cluster reach them
     key: str = dataclasses.field(repr=False)
-    specs: Mapping[str, ContainerSpec]
-    warm: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    warm: Mapping[Spec, int] = dataclasses.field(default_factory=dict)  # as `read_warm` reads it
+    kinds: tuple[str, ...] = (COMPUTER,)  # of sessions
     nodes: int = 2
     capacity: int = 8  # of each
     cpus: float = 1  # that Ray reserves for a node
@@ -61,8 +61,9 @@ class _NodeActor:
             name, config.capacity, dict(config.warm), config.dead_s, config.dead_s / 10, max(60.0, config.dead_s)
         )
         reached = NodeAddress(host or _own_address())
-        opener = ComputerOpener(config.specs)
-        async with serving_node(node_config, opener, config.managers, config.key, reached) as (node, address):
+        service = node_service()
+        kinds = make_kinds(config.kinds, config.capacity, service)
+        async with serving_node(node_config, kinds, config.managers, config.key, reached, service) as (node, address):
             self._said = {"id": node.id, "address": address, "pid": os.getpid()}
             self._up.set()
             await asyncio.to_thread(self._stop.wait)

@@ -1,17 +1,46 @@
-"""What a node opens: sandboxes by the name of their spec; computers are the first kind."""
+"""What a node opens, as its pools see it; and the specs of what it is to keep ready."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from tars_jax import InputError
 from tars_jax.json_fields import Fields, read_object
-from tars_jax.sandbox.computer.computer import Computer, Computers
-from tars_jax.sandbox.computer.guest_client import Ran
-from tars_jax.sandbox.computer.spec import ContainerSpec
-from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.computers.spec import read_spec
+from tars_jax.web import protocol
+
+COMPUTER = "computer"
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What a session is to be: two of equal text are as good as each other, as long as nobody has used them."""
+
+    text: str  # JSON {"owner", "body"}: the body of a request for a lease, without the lease
+
+    @property
+    def key(self) -> str:
+        """By which managers know it."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
+
+
+def spec_of(body: Mapping[str, Any], owner: str) -> Spec:
+    """Of a request's body, {"kind": ..., ...}. Raises RequestError and InputError for a computer that cannot be.
+
+    A computer's spec is written out, so that what is said and what is left to the default is the same. What belongs to
+    an owner, as snapshots do, is opened for that one alone.
+    """
+    if body.get("kind") == COMPUTER and body.get("snapshot") is None:
+        fields = protocol.Fields({name: value for name, value in body.items() if name not in ("kind", "snapshot")})
+        spec = read_spec(fields)
+        fields.done()
+        body, owner = {"kind": COMPUTER, **spec.to_json()}, ""
+    return Spec(json.dumps({"owner": owner, "body": body}, sort_keys=True))
 
 
 class Sandbox(Protocol):
@@ -25,8 +54,6 @@ class Sandbox(Protocol):
         """Returns when it answers."""
         ...
 
-    async def run(self, argv: Sequence[str], stdin: bytes, timeout_s: float) -> Ran: ...
-
     async def close(self) -> None:
         """Twice is once."""
         ...
@@ -35,91 +62,29 @@ class Sandbox(Protocol):
 class Opener(Protocol):
     """An async context manager; what it opened ends with it."""
 
-    @property
-    def specs(self) -> frozenset[str]: ...
-
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *error: object) -> None: ...
 
-    async def open(self, spec: str) -> Sandbox:
-        """Raises SandboxFailure."""
+    async def open(self, spec: Spec) -> Sandbox:
+        """Raises SandboxFailure, InputError for what cannot be."""
         ...
 
 
-class ComputerSandbox:
-    """A computer as a node's `Sandbox`; its parts run on `computer.machine`."""
+def read_warm(file: Path | None) -> dict[Spec, int]:
+    """How many computers of which spec to keep ready, from {"small": {"memory_mib": 256, "warm": 2}}.
 
-    def __init__(self, computer: Computer) -> None:
-        self.computer = computer
-
-    async def ended(self) -> None:
-        await self.computer.container.wait()
-
-    async def check(self) -> None:
-        await self.computer.machine.run(["/bin/true"], b"", timeout_s=10)
-
-    async def run(self, argv: Sequence[str], stdin: bytes, timeout_s: float) -> Ran:
-        return await self.computer.machine.run(argv, stdin, timeout_s=timeout_s)
-
-    async def close(self) -> None:
-        await self.computer.close()
-
-
-class ComputerOpener:
-    """Opens computers by named container specs."""
-
-    def __init__(self, specs: Mapping[str, ContainerSpec], isolation: str = "auto") -> None:
-        self._specs, self._computers = dict(specs), Computers(isolation)
-
-    @property
-    def specs(self) -> frozenset[str]:
-        return frozenset(self._specs)
-
-    async def __aenter__(self) -> Self:
-        await self._computers.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._computers.__aexit__()
-
-    async def open(self, spec: str) -> Sandbox:
-        if spec not in self._specs:
-            raise SandboxFailure("node", f"it knows no spec {spec!r}")
-        return ComputerSandbox(await self._computers.open(self._specs[spec]))
-
-
-def read_specs(file: Path | None) -> tuple[dict[str, ContainerSpec], dict[str, int]]:
-    """Specs and how many of each to keep ready, from {"small": {"memory_mib": 256, "warm": 2}}.
-
-    Without a file: one spec, "default", and none ready. Raises InputError that names file and field.
+    The names are for people; the other fields are those of a request for a computer. Raises InputError that names file
+    and field.
     """
-    if file is None:
-        return {"default": ContainerSpec()}, {}
-    specs, warm = dict[str, ContainerSpec](), dict[str, int]()
-    for name, value in read_object(file).items():
-        if not isinstance(value, dict) or not name or len(name) > 64:
-            raise InputError(f"{file}: {name[:64]!r} must be an object, and its name of 1 to 64 characters; got others")
-        fields = Fields(value, f"{file}: {name}.")
-        warm[name] = fields.integer("warm", 0, 0, 10_000) or 0
+    warm = dict[Spec, int]()
+    for name, value in ({} if file is None else read_object(file)).items():
+        if not isinstance(value, dict):
+            raise InputError(f"{file}: {name[:64]!r} must be an object; got {type(value).__name__}")
+        count = Fields(value, f"{file}: {name}.").integer("warm", 1, 0, 10_000) or 0
         try:
-            specs[name] = ContainerSpec(**_limits(fields))
-        except InputError as error:
+            spec = spec_of({"kind": COMPUTER, **{key: each for key, each in value.items() if key != "warm"}}, "")
+        except (InputError, protocol.RequestError) as error:
             raise InputError(f"{file}: {name}: {error}") from error
-    if not specs:
-        raise InputError(f"{file} must name a spec at least; got none")
-    return specs, warm
-
-
-def _limits(fields: Fields) -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    for name in ("memory_mib", "processes", "disk_mib", "shared_memory_mib"):
-        if (value := fields.integer(name, None, 1, 1 << 30)) is not None:
-            given[name] = value
-    if fields.value("cpus") is not None:
-        given["cpus"] = fields.number("cpus", 1.0, 0.01, 1024)
-    if unread := fields.unread():
-        raise InputError(
-            f"{unread[0]} is no field of a spec: memory_mib, processes, disk_mib, shared_memory_mib, cpus, warm"
-        )
-    return given
+        warm[spec] = warm.get(spec, 0) + count
+    return warm

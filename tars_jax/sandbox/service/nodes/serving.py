@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import secrets
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import uvicorn
 
+from tars_jax.sandbox.service.app import make_app
+from tars_jax.sandbox.service.config import OPERATOR, Owner, ServiceConfig
+from tars_jax.sandbox.service.gateway.apis import api_doors
+from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.service.leases import LeaseClient
 from tars_jax.sandbox.service.nodes.node import Node, NodeConfig
 from tars_jax.sandbox.service.nodes.node_app import make_node
-from tars_jax.sandbox.service.nodes.sandboxes import Opener
+from tars_jax.sandbox.service.nodes.sessions import ServiceOpener
 from tars_jax.web.http1 import Http1
 from tars_jax.web.request_limits import is_loopback
 from tars_jax.web.running import listen
@@ -25,6 +31,14 @@ class NodeAddress:
     stop_seconds: float = 5.0
 
 
+def node_service(
+    preview_domain: str = "localhost", roots: Sequence[Path] = (), assets: Path | None = None
+) -> ServiceConfig:
+    """Of a node's sandbox service. Names and keys are looked at by managers: it takes any name, and no key opens it."""
+    nobody = Owner(OPERATOR, secrets.token_urlsafe(24))
+    return ServiceConfig((nobody,), "0.0.0.0", 0, tuple(roots), preview_domain=preview_domain, assets=assets)
+
+
 class _Quiet(uvicorn.Server):
     """Signals are the caller's."""
 
@@ -35,19 +49,25 @@ class _Quiet(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def serving_node(
-    config: NodeConfig, opener: Opener, managers: Sequence[str], key: str, address: NodeAddress | None = None
-) -> AsyncIterator[tuple[Node, str]]:
-    """The node and its address, while the block runs. Raises InputError where it cannot serve or join."""
+    config: NodeConfig, kinds: Sequence[Kind], managers: Sequence[str], key: str, address: NodeAddress | None = None,
+    service: ServiceConfig | None = None,
+) -> AsyncIterator[tuple[Node, str]]:  # fmt: skip
+    """The node and its address, while the block runs. Raises InputError where it cannot serve or join.
+
+    `service`: of the sandbox service whose sessions it has, see `node_service`.
+    """
     address = address or NodeAddress()
     async with contextlib.AsyncExitStack() as stack:
         listening = stack.enter_context(listen(address))
         host, port = listening.getsockname()[:2]
         reached = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        node = await stack.enter_async_context(Node(config, opener))
-        app = make_node(node, [key], local=is_loopback(address.host))
+        node = await stack.enter_async_context(Node(config, ServiceOpener(kinds)))
+        sandboxes = make_app(service or node_service(), *kinds, doors=api_doors())
+        app = make_node(node, sandboxes, [key], local=is_loopback(address.host))
         server = _Quiet(
             uvicorn.Config(
-                app, log_config=None, log_level="warning", access_log=False, http=Http1, ws="none", lifespan="off",
+                app, log_config=None, log_level="warning", access_log=False, http=Http1, ws="websockets-sansio",
+                lifespan="off",
                 loop="asyncio",
                 server_header=False, timeout_keep_alive=75, timeout_graceful_shutdown=round(address.stop_seconds) or 1,
             )

@@ -11,13 +11,25 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from tars_jax.sandbox.service.computers.client import RemoteComputer
+from tars_jax.sandbox.service.nodes import Nodes
 from tests.sandbox.service.leases.managers import ROOT, Manager
 
-SPECS = {
-    "small": {"memory_mib": 128, "processes": 32, "disk_mib": 32, "warm": 1},
-    "other": {"memory_mib": 96, "processes": 32, "disk_mib": 32},
-}
+SMALL: dict[str, Any] = {
+    "memory_mib": 128,
+    "processes": 32,
+    "disk_mib": 32,
+    "parts": ["shell", "files"],
+}  # of which some are ready
+OTHER: dict[str, Any] = {**SMALL, "memory_mib": 96}
+ANN, BOB = "the-key-of-ann", "the-key-of-bob"
+OWNERS = {"ann": {"key": ANN}, "bob": {"key": BOB, "sessions": 1}}
+
+
+async def place_of(nodes: Nodes, computer: RemoteComputer) -> str:
+    return next(lease.place for lease in await nodes.manager.list("box.") if computer.id in lease.data)
 
 
 class NodeProcess:
@@ -33,7 +45,7 @@ class NodeProcess:
         self.process = subprocess.Popen(
             [
                 sys.executable, "-P", "-m", "tars_jax.sandbox.service.nodes", *self._arguments,
-                f"--key-file={self._folder / 'key'}", f"--specs={self._folder / 'specs.json'}",
+                f"--key-file={self._folder / 'key'}", f"--warm={self._folder / 'warm.json'}",
             ],
             cwd=ROOT, stdout=subprocess.PIPE, text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(own)},
@@ -54,11 +66,15 @@ class NodeProcess:
 
 
 class Cluster:
-    def __init__(self, folder: Path, nodes: int, capacity: int, dead_s: float, specs: dict | None = None) -> None:
+    def __init__(
+        self, folder: Path, nodes: int, capacity: int, dead_s: float, more: tuple[str, ...], warm: int
+    ) -> None:
         self.folder = folder
-        (folder / "specs.json").write_text(json.dumps(specs or SPECS))
-        self.manager = Manager(str(folder / "leases.sqlite"), folder, "tars_jax.sandbox.service.nodes.manager")
-        more = (f"--dead-s={dead_s}", f"--heartbeat-s={min(1.0, dead_s / 5)}")
+        (folder / "warm.json").write_text(json.dumps({"small": {**SMALL, "warm": warm}}))
+        (folder / "owners.json").write_text(json.dumps(OWNERS))
+        module, owners = "tars_jax.sandbox.service.nodes.manager", f"--owners={folder / 'owners.json'}"
+        self.manager = Manager(str(folder / "leases.sqlite"), folder, module, owners)
+        more = (f"--dead-s={dead_s}", f"--heartbeat-s={min(1.0, dead_s / 5)}", *more)
         self.nodes = [
             NodeProcess(folder, f"node{number}", [self.manager.address], capacity, more) for number in range(nodes)
         ]
@@ -91,8 +107,10 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, nodes: int = 2, capacity: int = 3, dead_s: float = 3.0) -> Iterator[Cluster]:
-    running = Cluster(folder, nodes, capacity, dead_s)
+def cluster(
+    folder: Path, nodes: int = 2, capacity: int = 3, dead_s: float = 3.0, more: tuple[str, ...] = (), warm: int = 1
+) -> Iterator[Cluster]:
+    running = Cluster(folder, nodes, capacity, dead_s, more, warm)
     try:
         yield running
     finally:

@@ -1,84 +1,200 @@
-"""Two nodes that open real computers, as processes of this machine, and a manager."""
+"""Two nodes that open real computers, as processes of this machine, and a manager: one service to their clients."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import dataclasses
+import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from tars_jax import InputError
-from tars_jax.sandbox.failures import FAILURES, QuotaExceeded, SandboxFailure, SessionEnded
-from tars_jax.sandbox.service.nodes import ClaimedSandbox, Sandboxes
-from tars_jax.sandbox.service.nodes.sandboxes import read_specs
+from tars_jax.sandbox.browser.service import BrowserClient
+from tars_jax.sandbox.browser.site import Site
+from tars_jax.sandbox.failures import FAILURES, QuotaExceeded, SandboxFailure
+from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
+from tars_jax.sandbox.service.leases import SqliteLeases
+from tars_jax.sandbox.service.nodes import Nodes
+from tars_jax.sandbox.service.nodes.placement import Placement, Wanted
+from tars_jax.sandbox.service.nodes.sandboxes import read_warm, spec_of
 from tests.sandbox.service.leases.managers import KEY
-from tests.sandbox.service.nodes.cluster import Cluster, cluster
+from tests.sandbox.service.nodes.cluster import ANN, BOB, OTHER, SMALL, Cluster, cluster, place_of
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation")
+
+
+async def until(condition: Any, seconds: float = 30.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not await condition():
+            await asyncio.sleep(0.1)
 
 
 @needs_root
 @pytest.mark.multiprocess
 @pytest.mark.slow
-def test_claims_are_placed_used_and_given_back(tmp_path: Path) -> None:
+def test_sessions_are_placed_used_and_given_back(tmp_path: Path) -> None:
     async def live(running: Cluster) -> None:
-        async with Sandboxes(running.manager.address, KEY) as sandboxes:
-            with pytest.raises(InputError, match="spec must be one that a node knows; got 'huge' and 2 nodes"):
-                await sandboxes.claim("huge", deadline_s=0)
-            claimed = [await sandboxes.claim("small", deadline_s=60) for _ in range(4)]
-            places = [each.place for each in claimed]
+        address = running.manager.address
+        async with Nodes(address, KEY) as nodes, ComputerClient(address, ANN) as ann:
+            await until(lambda: all_ready(nodes))
+            one = await ann.open(**SMALL)
+            computers = [one, *[await ann.open(**SMALL) for _ in range(3)]]
+            places = [await place_of(nodes, each) for each in computers]
             assert {places.count(id) for id in running.ids} == {2}  # where there was most room, each time
-            with pytest.raises(QuotaExceeded):
-                await sandboxes.claim("other", deadline_s=0.3)
-            for number, each in enumerate(claimed):
-                done = await each.run(["sh", "-c", f"cat > ~/'a b ü'; echo {number}; cat ~/*; ls ~ | wc -l"], b"\xff\n")
-                assert done.stdout == f"{number}\n".encode() + b"\xff\n1\n"
+            for number, each in enumerate(computers):
+                await each.write("/home/agent/a b ü", f"{number}".encode() + b"\xff\n")
+                assert (await each.run("ls ~"))["output"] == "'a b ü'\n"
+            assert await computers[2].read("/home/agent/a b ü") == b"2\xff\n"
             with pytest.raises(InputError, match="no/such"):
-                await claimed[0].run(["/no/such"])
-            assert (await claimed[0].run(["sleep", "60"], timeout_s=0.2)).timed_out
-            again = await sandboxes.find(claimed[1].id)
-            assert (await again.run(["cat", "a b ü"])).stdout == b"\xff\n"
-            waiting = asyncio.create_task(sandboxes.claim("other", deadline_s=60))
-            await asyncio.sleep(0.3)
-            assert await claimed[0].release() and not await claimed[0].release()
-            with pytest.raises(SessionEnded):
-                await claimed[0].renew()
+                await one.read("/no/such")
+            with pytest.raises(InputError, match="memory_mib"):
+                await ann.open(memory_mib=1)
+            waiting = asyncio.create_task(ann.open(**OTHER))
+            await asyncio.sleep(0.5)
+            assert not waiting.done()  # all places are taken
+            await computers[0].close()
             other = await waiting
-            assert other.place == claimed[0].place
-            assert (await other.run(["sh", "-c", "ls ~ | wc -l"])).stdout == b"0\n"
-            for each in [other, *claimed]:
-                await each.release()
-            with pytest.raises((SessionEnded, SandboxFailure)):
-                await claimed[1].run(["true"])
-            short = await sandboxes.claim("small", seconds=0.5)
-            with pytest.raises(SessionEnded):  # nobody renews it, and its node hears that
-                async with asyncio.timeout(60):
-                    while True:
-                        await short.run(["true"])
-                        await asyncio.sleep(0.2)
-            async with await sandboxes.claim("small", seconds=5) as kept:
-                await asyncio.sleep(7)
-                assert (await kept.run(["true"])).status == 0
-            await sandboxes.drain(running.ids[0])
-            last = await sandboxes.claim("small")
-            assert last.place == running.ids[1]
-            await asyncio.to_thread(running.nodes[0].process.wait, 30)
-            assert (await last.run(["true"])).status == 0
-        with httpx.Client(base_url=last.address) as http:
-            assert http.get("/v1/node").status_code == 401
-            http.headers["Authorization"] = f"Bearer {KEY}"
-            assert http.get("/v1/node", headers={"Host": "evil.example"}).status_code == 400
-            assert http.get("/v1/node").json()["capacity"] == 2
-            assert http.post("/v1/node/bind", json={"id": "x"}).status_code == 400
-            run = {"fence": last.fence, "argv": ["true"], "stdin": "not base64"}
-            assert http.post(f"/v1/sessions/{last.id}/run", json=run).status_code == 400
-            assert http.post(f"/v1/sessions/{last.id}/run", json={**run, "fence": 0, "stdin": ""}).status_code == 410
+            assert await place_of(nodes, other) == places[0]
+            assert (await other.run("ls ~"))["output"] == ""
+            with pytest.raises(SandboxFailure):
+                await computers[0].run("true")
+            for each in computers[1:]:
+                await each.close()
+            await nodes.drain(running.ids[0] if places[0] == running.ids[1] else running.ids[1])
+            last = await ann.open(**OTHER)
+            assert await place_of(nodes, last) == places[0]
+            drained = running.nodes[running.ids.index(places[0]) - 1]
+            await asyncio.to_thread(drained.process.wait, 30)
+            assert (await last.run("true"))["exit_code"] == 0
+
+    async def all_ready(nodes: Nodes) -> bool:
+        return all(node["ready"] for node in await nodes.list())
 
     with cluster(tmp_path, capacity=2) as running:
+        asyncio.run(live(running))
+
+
+@needs_root
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
+    """Owners, tokens, words `once`, WebSockets, doors, forks and snapshots, through the manager."""
+
+    async def live(running: Cluster) -> None:
+        address = running.manager.address
+        headers = {"Authorization": f"Bearer {ANN}"}
+        async with httpx.AsyncClient(base_url=address, headers=headers, timeout=60) as http:
+            asked = {"kind": "computer", **SMALL, "once": "word"}
+            first, again = [await http.post("/v1/sessions", json=asked) for _ in range(2)]
+            assert (first.status_code, first.json()["id"]) == (201, again.json()["id"])
+            assert first.json()["token"] == again.json()["token"] and first.json()["owner"] == "ann"
+            other = await http.post("/v1/sessions", json={**asked, "memory_mib": 100})
+            assert other.status_code == 400 and other.json()["error"]["param"] == "once"
+            id, token = first.json()["id"], first.json()["token"]
+            one = f"/v1/sessions/{id}"
+            await keys(http, one, token)
+            await sockets_and_doors(http, address, id, token)
+            told = (await http.get("/v1/sessions")).json()["sessions"]
+            assert [each["id"] for each in told] == [id]  # what is ready is nobody's
+            await http.put(f"{one}/files?path=/home/agent/file", content=b"kept\n")
+            assert (await http.post(f"{one}/fork", json={"count": 9})).status_code in (429, 502)
+            forks = (await http.post(f"{one}/fork", json={"count": 2})).json()["sessions"]
+            got = await http.get(f"/v1/sessions/{forks[1]['id']}/files?path=/home/agent/file")
+            assert got.content == b"kept\n"
+            assert (await http.post(f"{one}/snapshots", json={"name": "snap ü"})).status_code == 201
+            assert [each["name"] for each in (await http.get("/v1/snapshots")).json()["snapshots"]] == ["snap ü"]
+            for each in forks:
+                assert (await http.delete(f"/v1/sessions/{each['id']}")).status_code == 204
+            copy = (await http.post("/v1/sessions", json={"kind": "computer", "snapshot": "snap ü"})).json()
+            got = await http.get(f"/v1/sessions/{copy['id']}/files?path=/home/agent/file")
+            assert got.content == b"kept\n"
+            assert (await http.delete("/v1/snapshots/snap%20%C3%BC")).status_code == 204
+            assert (await http.delete("/v1/snapshots/snap%20%C3%BC")).status_code == 400
+            assert (await http.get("/v1/stats")).json()["sessions"] == 2
+            short = (await http.post("/v1/sessions", json={"kind": "computer", **OTHER, "lease_seconds": 0.5})).json()
+
+            async def gone() -> bool:  # nobody renews it
+                return (await http.get(f"/v1/sessions/{short['id']}")).status_code == 404
+
+            await asyncio.sleep(1)
+            await until(gone)
+            async with Nodes(address, KEY) as nodes:
+
+                async def forgotten() -> bool:
+                    return len(await nodes.manager.list("box.")) == 2
+
+                await until(forgotten)
+                node = (await nodes.list())[0]["address"]
+        for path in ("/v1/node", "/v1/sessions", one, f"/s/{id}/"):  # nodes serve managers alone
+            for headers in (
+                {},
+                {"Authorization": f"Bearer {ANN}"},
+                {"x-tars-jax-behalf": '{"key": "no", "forks": []}'},
+            ):
+                assert httpx.get(f"{node}{path}", headers=headers).status_code == 401
+
+    async def keys(http: httpx.AsyncClient, one: str, token: str) -> None:
+        def by(key: str) -> dict[str, str]:
+            return {"Authorization": f"Bearer {key}"}
+
+        call = {"call": {"call": "run", "command": "echo $((6*7))"}}
+        for key in (ANN, KEY, token):
+            done = await http.post(f"{one}/call", json=call, headers=by(key))
+            assert done.json()["output"] == "42\n"
+        for key, status in ((BOB, 404), ("wrong", 401)):
+            assert (await http.post(f"{one}/call", json=call, headers=by(key))).status_code == status
+            assert (await http.delete(one, headers=by(key))).status_code == status
+        assert (await http.get("/v1/sessions/0123456789abcdef", headers=by(ANN))).status_code == 404
+        assert (await http.get(one, headers={"Authorization": ""})).status_code == 401
+        assert (await http.get(one, headers={**by(BOB), "x-tars-jax-behalf": "{}"})).status_code == 404
+        assert (await http.get(one, headers={"Host": "evil.example"})).status_code == 400
+        assert (await http.get("/v1/sessions", headers=by(BOB))).json() == {"sessions": []}
+        bob = await http.post("/v1/sessions", json={"kind": "computer", **OTHER}, headers=by(BOB))
+        assert bob.status_code == 201
+        more = await http.post("/v1/sessions", json={"kind": "computer", **OTHER}, headers=by(BOB))
+        assert (more.status_code, more.json()["error"]["code"]) == (429, "quota")
+        assert (await http.post(f"/v1/sessions/{bob.json()['id']}/fork", headers=by(BOB), json={})).status_code == 429
+        assert (await http.delete(f"/v1/sessions/{bob.json()['id']}", headers=by(BOB))).status_code == 204
+
+    async def sockets_and_doors(http: httpx.AsyncClient, address: str, id: str, token: str) -> None:
+        socket_address = f"{address.replace('http', 'ws')}/v1/sessions/{id}/calls?token="
+        async with connect(socket_address + token) as socket:
+            await socket.send(json.dumps({"id": 1, "call": {"call": "run", "command": "echo ü"}}))
+            assert json.loads(await socket.recv())["ok"]["output"] == "ü\n"
+        with pytest.raises(InvalidStatus):
+            async with connect(socket_address + BOB):
+                pass
+        command = "cd /tmp && echo page > x && (python3 -m http.server 3000 >/dev/null 2>&1 &) ; sleep 2"
+        await http.post(f"/v1/sessions/{id}/call", json={"call": {"call": "run", "command": command}})
+
+        async def served() -> bool:
+            return (await http.get(f"/s/{id}/port/3000/x")).status_code == 200
+
+        await until(served)
+        async with httpx.AsyncClient(base_url=address, timeout=60) as browser:
+            await in_a_browser(browser, id)
+
+    async def in_a_browser(http: httpx.AsyncClient, id: str) -> None:
+        opened = await http.post(f"/s/{id}/open", data={"token": ANN, "door": "port/3000/x"})
+        assert opened.status_code == 303
+        there = httpx.URL(opened.headers["location"])
+        assert there.host == f"{id}.localhost" and there.port == http.base_url.port  # a browser goes there
+        named = {"Host": f"{there.host}:{there.port}"}
+        granted = await http.get(there.raw_path.decode(), headers=named)
+        cookie = granted.headers["set-cookie"].partition(";")[0]
+        shown = await http.get(granted.headers["location"], headers={**named, "Cookie": cookie})
+        assert (shown.status_code, shown.text) == (200, "page\n")
+        assert (await http.get(f"/s/{id}/port/3000/x")).status_code == 401
+        assert (await http.get("/v1/nodes", headers=named)).status_code in (400, 401)
+
+    with cluster(tmp_path, capacity=5, nodes=1) as running:
         asyncio.run(live(running))
 
 
@@ -88,60 +204,59 @@ def test_claims_are_placed_used_and_given_back(tmp_path: Path) -> None:
 def test_a_node_killed_under_load_costs_its_sessions_alone(tmp_path: Path) -> None:
     failures: list[str] = []
 
-    async def work(number: int, sandboxes: Sandboxes, stop: asyncio.Event) -> None:
+    async def work(number: int, client: ComputerClient, stop: asyncio.Event) -> None:
         while not stop.is_set():
             try:
-                async with await sandboxes.claim("small", seconds=20, deadline_s=60) as sandbox:
-                    for turn in range(6):
-                        done = await sandbox.run(["sh", "-c", f"echo {number} >> ~/log; sort -u ~/log; wc -l < ~/log"])
-                        assert done.stdout == f"{number}\n{turn + 1}\n".encode()
+                computer = await client.open(**SMALL)
+                for turn in range(6):
+                    done = await computer.run(f"echo {number} >> ~/log; sort -u ~/log; wc -l < ~/log")
+                    assert done["output"] == f"{number}\n{turn + 1}\n"
+                await computer.close()
             except SandboxFailure as failure:
                 assert failure.kind in FAILURES
                 failures.append(failure.kind)
-            except SessionEnded:
-                failures.append("ended")
+                await computer.close()
 
     async def live(running: Cluster) -> None:
-        async with Sandboxes(running.manager.address, KEY) as sandboxes:
-            stays: dict[str, ClaimedSandbox] = {}
+        address = running.manager.address
+        async with Nodes(address, KEY) as nodes, ComputerClient(address, ANN) as client:
+            stays: dict[str, RemoteComputer] = {}
             while len(stays) < 2:  # a node may be busy with its pool: the other has more than one then
-                claimed = await sandboxes.claim("other", seconds=60)
-                if (further := stays.setdefault(claimed.place, claimed)) is not claimed:
-                    await further.release()
-                    stays[claimed.place] = claimed
+                opened = await client.open(**OTHER)
+                place = await place_of(nodes, opened)
+                if (further := stays.setdefault(place, opened)) is not opened:
+                    await further.close()
+                    stays[place] = opened
             victim, survivor = (stays[id] for id in running.ids)
-            await survivor.run(["sh", "-c", "echo kept > ~/file"])
+            await survivor.run("echo kept > ~/file")
             stop = asyncio.Event()
-            working = [asyncio.create_task(work(number, sandboxes, stop)) for number in range(4)]
+            working = [asyncio.create_task(work(number, client, stop)) for number in range(3)]
             await asyncio.sleep(3)
             assert not failures
             await asyncio.to_thread(running.nodes[0].kill)
             began = time.monotonic()
-            with pytest.raises(SandboxFailure) as lost:
-                await victim.run(["true"])
-            assert lost.value.kind == "node"
-            while True:
-                try:
-                    await victim.renew()
-                except SandboxFailure as failure:
-                    assert failure.kind == "node"
-                    break
+            while running.ids[0] in [node["id"] for node in await nodes.list()]:
+                with pytest.raises(SandboxFailure) as lost:
+                    await victim.run("true")
+                assert lost.value.kind == "node"
                 assert time.monotonic() - began < 15
                 await asyncio.sleep(0.1)
-            assert [node["id"] for node in await sandboxes.nodes()] == [running.ids[1]]
-            assert (await survivor.run(["cat", "file"])).stdout == b"kept\n"
+            with pytest.raises(SandboxFailure) as lost:
+                await victim.run("true")
+            assert lost.value.kind == "node"
+            assert (await survivor.run("cat ~/file"))["output"] == "kept\n"
+            await victim.close()
+            with pytest.raises(SandboxFailure):
+                await victim.run("true")
             running.nodes[0].start()
             running.ids[0] = await asyncio.to_thread(running.nodes[0].joined)
-            await asyncio.sleep(2)
             stop.set()
             await asyncio.gather(*working)
             assert set(failures) <= {"node"} and len(failures) <= 12
-            fresh = [await sandboxes.claim("other")]
-            while running.ids[0] not in {each.place for each in fresh}:  # once the survivor is full, at the latest
-                assert len(fresh) < 4
-                fresh.append(await sandboxes.claim("other", deadline_s=30))
-            for each in [*fresh, survivor]:
-                await each.release()
+            fresh = [await client.open(**OTHER)]
+            while running.ids[0] not in [await place_of(nodes, each) for each in fresh]:
+                assert len(fresh) < 4  # the survivor is full, at the latest
+                fresh.append(await client.open(**OTHER))
 
     with cluster(tmp_path, capacity=4) as running:
         asyncio.run(live(running))
@@ -152,41 +267,79 @@ def test_a_node_killed_under_load_costs_its_sessions_alone(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_sessions_outlive_a_killed_manager(tmp_path: Path) -> None:
     async def live(running: Cluster) -> None:
-        async with Sandboxes(running.manager.address, KEY, patience_s=60) as sandboxes:
-            one = await sandboxes.claim("small", seconds=30)
-            await one.run(["sh", "-c", "echo here > ~/file"])
+        async with ComputerClient(running.manager.address, ANN) as client:
+            one = await client.open(**SMALL)
+            await one.run("echo here > ~/file; x=5")
+            long = asyncio.create_task(
+                one.call("run_program", argv=["sh", "-c", "sleep 2; echo once >> ~/log; cat ~/log"])
+            )
+            await asyncio.sleep(0.3)
             await asyncio.to_thread(running.manager.kill)
-            assert (await one.run(["cat", "file"])).stdout == b"here\n"  # the node has it
-            waiting = asyncio.create_task(sandboxes.claim("small", seconds=30))
-            renewing = asyncio.create_task(one.renew())
+            waiting = asyncio.create_task(client.open(**SMALL))
             await asyncio.sleep(0.5)
             await asyncio.to_thread(running.manager.start)
-            await renewing
+            assert "once" in json.dumps(await long)
             other = await waiting
-            assert other.id != one.id and (await sandboxes.find(one.id)).fence == one.fence
-            assert (await one.run(["cat", "file"])).stdout == b"here\n"
-            assert (await other.run(["sh", "-c", "ls ~ | wc -l"])).stdout == b"0\n"
-            await one.release()
-            await other.release()
-            with contextlib.suppress(SessionEnded):
-                await one.renew()
-                raise AssertionError("it was released")
+            assert (await one.run("cat ~/file ~/log; echo $x"))["output"] == "here\nonce\n5\n"  # nothing was done twice
+            assert other.id != one.id and (await other.run("ls ~"))["output"] == ""
 
     with cluster(tmp_path, nodes=1, capacity=3) as running:
         asyncio.run(live(running))
 
 
-def test_specs_of_a_file(tmp_path: Path) -> None:
-    assert read_specs(None)[1] == {}
-    file = tmp_path / "specs ü.json"
-    file.write_text('{"a": {"memory_mib": 64, "cpus": 0.5, "warm": 3}, "b": {}}')
-    specs, warm = read_specs(file)
-    assert (specs["a"].memory_mib, specs["a"].cpus, warm) == (64, 0.5, {"a": 3, "b": 0})
+@pytest.mark.browser
+@pytest.mark.multiprocess
+@pytest.mark.slow
+def test_pages_are_sessions_of_nodes_too(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("<title>a page</title><h1>ü</h1>")
+
+    async def live(running: Cluster) -> None:
+        async with BrowserClient(running.manager.address, ANN) as client:
+            page = await client.open_page(Site(tmp_path / "site"))
+            assert await page.evaluate("document.title") == "a page"
+            await page.close()
+
+    more = ("--kinds", "browser", "--roots", str(tmp_path / "site"))
+    with cluster(tmp_path, nodes=1, capacity=2, more=more, warm=0) as running:
+        asyncio.run(live(running))
+
+
+def test_a_claim_waits_for_a_place_longer_than_for_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tars_jax.sandbox.service.nodes.placement.NO_NODE_S", 0.2)
+
+    async def live() -> None:
+        async with SqliteLeases(tmp_path / "leases.sqlite") as leases:
+            placement, wanted = Placement(leases, KEY), Wanted("computer", spec_of({"kind": "computer"}, ""), "ann", 60)
+            with pytest.raises(SandboxFailure, match="no node of 0 has sessions of kind 'computer'"):
+                await placement.claim(wanted, 60, "word")
+            full = {"name": "a", "capacity": 1, "free": 0, "ready": {}, "kinds": ["computer"]}
+            await placement.register("node.a.1", "http://127.0.0.1:1", 60, full)
+            with pytest.raises(QuotaExceeded, match="no node of 1 has a free place"):
+                await placement.claim(wanted, 0.4, "word")
+            with pytest.raises(QuotaExceeded, match="ann has 0 sessions, of 0") as own:
+                await placement.claim(dataclasses.replace(wanted, quota=0), 60, "word")
+            assert own.value.own
+            await placement.close()
+
+    asyncio.run(live())
+
+
+def test_what_a_file_keeps_ready(tmp_path: Path) -> None:
+    assert read_warm(None) == {}
+    file = tmp_path / "warm ü.json"
+    file.write_text('{"a": {"memory_mib": 64, "cpus": 0.5, "warm": 3}, "b": {"parts": ["shell"]}}')
+    first = spec_of({"kind": "computer", "cpus": 0.5, "memory_mib": 64}, "ann")
+    second = spec_of({"kind": "computer", "parts": ["shell"], "snapshot": None}, "bob")
+    assert read_warm(file) == {first: 3, second: 1}
+    assert spec_of({"kind": "computer", "snapshot": "x"}, "ann") != spec_of(
+        {"kind": "computer", "snapshot": "x"}, "bob"
+    )
     for text, named in (
-        ("{}", "must name a spec"), ("[]", "must hold a JSON object"), ('{"a": 1}', "'a' must be an object"),
-        ('{"a": {"memory": 1}}', "memory is no field"), ('{"a": {"memory_mib": 2}}', "memory_mib of a container"),
-        ('{"a": {"warm": -1}}', "a.warm must be"), ('{"a": {"cpus": "1"}}', "a.cpus must be"),
+        ("[]", "must hold a JSON object"), ('{"a": 1}', "'a' must be an object"), ('{"a": {"b": 1}}', "is no field"),
+        ('{"a": {"memory_mib": 2}}', "memory_mib"), ('{"a": {"warm": -1}}', "a.warm must be"),
+        ('{"a": {"cpus": "1"}}', "cpus must be"), ('{"a": {"parts": ["no"]}}', "parts must be of"),
     ):  # fmt: skip
         file.write_text(text)
         with pytest.raises(InputError, match=named):
-            read_specs(file)
+            read_warm(file)

@@ -6,19 +6,21 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Self
 
 import pytest
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.guest_client import Ran
 from tars_jax.sandbox.failures import QuotaExceeded, SandboxFailure
 from tars_jax.sandbox.service.nodes.pools import Pools
+from tars_jax.sandbox.service.nodes.sandboxes import Spec
+
+SMALL, LARGE, HUGE = Spec("small"), Spec("large"), Spec("huge")
 
 
 class Thing:
-    def __init__(self, opener: Opener, spec: str) -> None:
+    def __init__(self, opener: Opener, spec: Spec) -> None:
         self.spec, self._opener = spec, opener
         self.dead, self.closed, self.hangs = asyncio.Event(), False, False
 
@@ -31,9 +33,6 @@ class Thing:
         if self.dead.is_set():
             raise SandboxFailure("container", "it is gone")
 
-    async def run(self, argv: Sequence[str], stdin: bytes, timeout_s: float) -> Ran:
-        raise NotImplementedError
-
     async def close(self) -> None:
         if not self.closed:
             await asyncio.sleep(self._opener.close_s)
@@ -43,8 +42,6 @@ class Thing:
 
 class Opener:
     """Counts what is there at one time."""
-
-    specs = frozenset({"small", "large"})
 
     def __init__(self, open_s: float = 0.01, close_s: float = 0.0) -> None:
         self.open_s, self.close_s = open_s, close_s
@@ -58,7 +55,9 @@ class Opener:
     async def __aexit__(self, *error: object) -> None:
         pass
 
-    async def open(self, spec: str) -> Thing:
+    async def open(self, spec: Spec) -> Thing:
+        if spec == HUGE:
+            raise InputError("spec must be one that there is; got huge")
         self.opening += 1
         self.most = max(self.most, self.opening + len(self.alive))
         try:
@@ -89,12 +88,12 @@ async def until(condition: Callable[[], bool]) -> None:
 def test_a_claim_takes_what_is_ready_and_the_pool_fills_again() -> None:
     async def work() -> None:
         opener = Opener(open_s=0.2)
-        async with Pools(opener, {"small": 2, "large": 1}, 8) as pools:
-            await until(lambda: pools.ready() == {"small": 2, "large": 1})
+        async with Pools(opener, {SMALL: 2, LARGE: 1}, 8) as pools:
+            await until(lambda: pools.ready() == {SMALL: 2, LARGE: 1})
             assert pools.free == 8
-            one = await pools.take("small", 5)
+            one = await pools.take(SMALL, 5)
             assert opener.opened == 3 and pools.free == 7  # nothing was opened for it
-            await until(lambda: pools.ready() == {"small": 2, "large": 1})
+            await until(lambda: pools.ready() == {SMALL: 2, LARGE: 1})
             assert opener.opened == 4
             await pools.end(one)
             assert pools.free == 8
@@ -108,14 +107,14 @@ def test_what_dies_or_hangs_while_it_is_ready_is_replaced(monkeypatch: pytest.Mo
 
     async def work() -> None:
         opener = Opener()
-        async with Pools(opener, {"small": 2}, 3) as pools:
-            await until(lambda: pools.ready() == {"small": 2})
+        async with Pools(opener, {SMALL: 2}, 3) as pools:
+            await until(lambda: pools.ready() == {SMALL: 2})
             first = list(opener.alive)
             first[0].dead.set()
-            await until(lambda: first[0].closed and pools.ready() == {"small": 2} and pools.replaced == 1)
+            await until(lambda: first[0].closed and pools.ready() == {SMALL: 2} and pools.replaced == 1)
             for thing in opener.alive:
                 thing.hangs = True
-            taken = await pools.take("small", 5)
+            taken = await pools.take(SMALL, 5)
             assert not taken.hangs  # type: ignore[attr-defined]
             assert opener.most <= 3
             await pools.end(taken)
@@ -127,14 +126,14 @@ def test_a_claim_waits_until_its_deadline_and_no_longer() -> None:
     async def work() -> None:
         opener = Opener()
         async with Pools(opener, {}, 1) as pools:
-            one = await pools.take("small", 1)
+            one = await pools.take(SMALL, 1)
             began = time.monotonic()
             with pytest.raises(QuotaExceeded, match="all 1 places of this node were taken") as full:
-                await pools.take("small", 0.2)
+                await pools.take(SMALL, 0.2)
             assert 0.2 <= time.monotonic() - began < 20 and not full.value.own
             with pytest.raises(QuotaExceeded):
-                await pools.take("small", 0.0)
-            waiting = [asyncio.create_task(pools.take("large", 20)) for _ in range(2)]
+                await pools.take(SMALL, 0.0)
+            waiting = [asyncio.create_task(pools.take(LARGE, 20)) for _ in range(2)]
             await asyncio.sleep(0.05)
             assert not any(task.done() for task in waiting)
             await pools.end(one)
@@ -142,8 +141,34 @@ def test_a_claim_waits_until_its_deadline_and_no_longer() -> None:
             await pools.end(done.pop().result())
             await asyncio.wait(waiting)
             assert pools.free == 0 and opener.most == 1
-            with pytest.raises(InputError, match="spec must be one of"):
-                await pools.take("huge", 1)
+
+    live(work)
+
+
+def test_a_spec_that_cannot_be_takes_no_place() -> None:
+    async def work() -> None:
+        async with Pools(Opener(), {}, 1) as pools:
+            with pytest.raises(InputError, match="got huge"):
+                await pools.take(HUGE, 1)
+            assert pools.free == 1
+
+    live(work)
+
+
+def test_places_are_taken_for_what_others_open() -> None:
+    async def work() -> None:
+        opener = Opener(close_s=0.02)
+        async with Pools(opener, {SMALL: 2}, 3) as pools:
+            await until(lambda: pools.ready() == {SMALL: 2})
+            with pytest.raises(QuotaExceeded):
+                await pools.take_places(4, 0.1)
+            await pools.take_places(3, 20)  # what was ready has gone
+            assert pools.free == 0 and not opener.alive
+            with pytest.raises(QuotaExceeded):
+                await pools.take(SMALL, 0.1)
+            pools.give_places(3)
+            await until(lambda: pools.ready() == {SMALL: 2})
+            assert pools.free == 3 and opener.most <= 3
 
     live(work)
 
@@ -151,14 +176,14 @@ def test_a_claim_waits_until_its_deadline_and_no_longer() -> None:
 def test_what_other_specs_keep_ready_makes_place() -> None:
     async def work() -> None:
         opener = Opener(close_s=0.02)
-        async with Pools(opener, {"small": 2}, 2) as pools:
-            await until(lambda: pools.ready() == {"small": 2})
+        async with Pools(opener, {SMALL: 2}, 2) as pools:
+            await until(lambda: pools.ready() == {SMALL: 2})
             assert pools.free == 2
-            one, two = await asyncio.gather(pools.take("large", 5), pools.take("large", 5))
+            one, two = await asyncio.gather(pools.take(LARGE, 5), pools.take(LARGE, 5))
             assert opener.most == 2 and pools.free == 0
             await pools.end(one)
             await pools.end(two)
-            await until(lambda: pools.ready() == {"small": 2})
+            await until(lambda: pools.ready() == {SMALL: 2})
 
     live(work)
 
@@ -167,13 +192,13 @@ def test_openings_that_fail_are_told_and_tried_again() -> None:
     async def work() -> None:
         opener = Opener()
         opener.fails = True
-        async with Pools(opener, {"small": 2}, 2) as pools:
+        async with Pools(opener, {SMALL: 2}, 2) as pools:
             with pytest.raises(SandboxFailure, match="no more"):
-                await pools.take("large", 2)
+                await pools.take(LARGE, 2)
             await asyncio.sleep(0.5)
             assert pools.ready() == {}
             opener.fails = False
-            await until(lambda: pools.ready() == {"small": 2})
+            await until(lambda: pools.ready() == {SMALL: 2})
         assert not opener.alive
 
     live(work)
@@ -188,7 +213,7 @@ def test_no_place_is_lost_or_given_twice_whatever_comes(seed: int) -> None:
 
         async def client() -> None:
             for _ in range(25):
-                taking = asyncio.create_task(pools.take(chance.choice(["small", "large"]), chance.random() * 0.05))
+                taking = asyncio.create_task(pools.take(chance.choice([SMALL, LARGE]), chance.random() * 0.05))
                 if chance.random() < 0.2:
                     await asyncio.sleep(chance.random() * 0.01)
                     taking.cancel()
@@ -209,7 +234,7 @@ def test_no_place_is_lost_or_given_twice_whatever_comes(seed: int) -> None:
                 if opener.alive and chance.random() < 0.5:
                     chance.choice(opener.alive).dead.set()
 
-        async with Pools(opener, {"small": 2, "large": 1}, 4) as pools:
+        async with Pools(opener, {SMALL: 2, LARGE: 1}, 4) as pools:
             troubling = asyncio.create_task(trouble())
             await asyncio.gather(*(client() for _ in range(6)))
             troubling.cancel()
@@ -217,13 +242,13 @@ def test_no_place_is_lost_or_given_twice_whatever_comes(seed: int) -> None:
                 await troubling
             opener.fails = False
             assert opener.most <= 4
-            await until(lambda: pools.ready() == {"small": 2, "large": 1} and pools.free == 4)
+            await until(lambda: pools.ready() == {SMALL: 2, LARGE: 1} and pools.free == 4)
         assert not opener.alive
 
     live(work)
 
 
 def test_pools_that_cannot_be() -> None:
-    for warm, capacity in (({"huge": 1}, 4), ({}, 0), ({"small": -1}, 4)):
+    for warm, capacity in (({}, 0), ({SMALL: -1}, 4)):
         with pytest.raises(InputError, match="pools must have a place"):
             Pools(Opener(), warm, capacity)

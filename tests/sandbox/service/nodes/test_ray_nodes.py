@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.nodes import Sandboxes
+from tars_jax.sandbox.service.computers.client import ComputerClient
+from tars_jax.sandbox.service.nodes import Nodes
 from tars_jax.sandbox.service.nodes.ray_nodes import RayNodes, RayNodesConfig
 from tests.sandbox.service.leases.managers import KEY, Manager
+from tests.sandbox.service.nodes.cluster import SMALL, place_of
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -28,28 +29,27 @@ pytestmark = [
 def test_actors_join_and_come_back(tmp_path: Path) -> None:
     pytest.importorskip("ray")
     manager = Manager(str(tmp_path / "leases.sqlite"), tmp_path, "tars_jax.sandbox.service.nodes.manager")
-    spec = ContainerSpec(memory_mib=96, processes=32, disk_mib=32)
-    config = RayNodesConfig((manager.address,), KEY, {"small": spec}, nodes=2, capacity=2, cpus=0.5, dead_s=5.0)
+    config = RayNodesConfig((manager.address,), KEY, nodes=2, capacity=2, cpus=0.5, dead_s=5.0)
 
-    async def live(nodes: RayNodes) -> None:
-        async with Sandboxes(manager.address, KEY) as sandboxes:
-            claimed = [await sandboxes.claim("small") for _ in range(2)]
-            assert {each.place for each in claimed} == {joined["id"] for joined in nodes.joined}
-            for each in claimed:
-                assert (await each.run(["sh", "-c", "echo $0", "ü"])).stdout == "ü\n".encode()
-            victim = next(joined for joined in nodes.joined if joined["id"] == claimed[0].place)
+    async def live(cluster: RayNodes) -> None:
+        async with Nodes(manager.address, KEY) as nodes, ComputerClient(manager.address, KEY) as client:
+            opened = [await client.open(**SMALL) for _ in range(2)]
+            places = [await place_of(nodes, each) for each in opened]
+            assert set(places) == {joined["id"] for joined in cluster.joined}
+            for each in opened:
+                assert (await each.run("echo ü"))["output"] == "ü\n"
+            victim = next(joined for joined in cluster.joined if joined["id"] == places[0])
             os.kill(victim["pid"], signal.SIGKILL)
             with pytest.raises(SandboxFailure, match="node"):
-                await claimed[0].run(["true"])
-            assert (await claimed[1].run(["true"])).status == 0
+                await opened[0].run("true")
+            assert (await opened[1].run("true"))["exit_code"] == 0
             until = time.monotonic() + 400
-            while victim["id"] in (names := {node["id"] for node in await sandboxes.nodes()}) or len(names) < 2:
+            while victim["id"] in (names := {node["id"] for node in await nodes.list()}) or len(names) < 2:
                 assert time.monotonic() < until
                 await asyncio.sleep(0.2)
-            again = await sandboxes.claim("small")
-            assert again.place not in {joined["id"] for joined in nodes.joined}
-            assert (await again.run(["true"])).status == 0
-            await again.release()
+            again = await client.open(**SMALL)
+            assert await place_of(nodes, again) not in {joined["id"] for joined in cluster.joined}
+            assert (await again.run("true"))["exit_code"] == 0
 
     try:
         with RayNodes(config, host="127.0.0.1") as nodes:

@@ -1,0 +1,48 @@
+"""The kinds of sessions that a node's service has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.sandbox.browser.service import Pages
+from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
+from tars_jax.sandbox.service.computers.kind import ComputersKind
+from tars_jax.sandbox.service.computers.opening import ContainedComputers
+from tars_jax.sandbox.service.computers.sessions import ComputerSessions
+from tars_jax.sandbox.service.config import ServiceConfig
+from tars_jax.sandbox.service.kinds import Kind
+from tars_jax.sandbox.sessions.registry import Room
+
+BROWSER, COMPUTER = "browser", "computer"
+MANY = 1 << 20  # how many sessions there may be its places say, and of an owner its managers
+SIDE = 320  # of pages, unless a session says otherwise
+PAGES_PER_BROWSER = 8
+
+
+def make_kinds(
+    names: Sequence[str], capacity: int, service: ServiceConfig, isolation: str = "auto", collect_s: float = 0.5
+) -> list[Kind]:
+    """Sessions end with the node: none is kept for the next one. Raises InputError for kinds that there are not."""
+    kinds = list[Kind]()
+    for name in names:
+        room = Room(MANY, MANY)
+        if name == BROWSER:
+            browsers = max(1, -(-capacity // PAGES_PER_BROWSER))
+            manager = BrowserManager(
+                BrowserConfig(
+                    browsers=1, max_browsers=browsers, pages_per_browser=PAGES_PER_BROWSER, width=SIDE, height=SIDE
+                )
+            )
+            sessions = SessionsConfig(MANY, MANY, collect_s=collect_s)
+            kinds.append(Pages(Sessions(manager, sessions, None, room), service))
+        elif name == COMPUTER:
+            kinds.append(
+                ComputersKind(ComputerSessions(ContainedComputers(isolation), None, room, collect_s=collect_s))
+            )
+        else:
+            raise InputError(f"kinds must be of {BROWSER}, {COMPUTER}; got {name!r:.80}")
+    if not kinds or len(set(names)) < len(names):
+        raise InputError(f"kinds must be one at least, each once; got {', '.join(names) or 'none'}")
+    return kinds

@@ -1,0 +1,33 @@
+"""Work for a client that may leave before it is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+
+from tars_jax.web.protocol import RequestError
+
+T = TypeVar("T")
+
+
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Ends a claim that waits when whoever made it has left: it would take a place that somebody else waits for."""
+    claiming = asyncio.create_task(work)
+    leaving = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait([claiming, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not claiming.done():
+            raise RequestError("the client left before its claim was answered", status=499)
+        return claiming.result()
+    finally:
+        claiming.cancel()
+        leaving.cancel()
+
+
+async def _left(request: Request) -> None:
+    """The body has been read: what comes behind it is the client's end."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
