@@ -3,9 +3,10 @@
     set TARS_GUEST_TOKEN=a long random word
     py windows_guest.py --port 7321 [--bind ADDRESS] [--home FOLDER]
 
-It speaks the protocol of tars_jax/sandbox/computer/guest (frames.py) over TCP: programs, files, streams to ports; and
-on Windows the screen and its mouse and keyboard. The first call of a connection must be hello with the token. It
-isolates nothing: whoever has the token can do what its user can. Python's own library alone. See windows_guest.md.
+It speaks the protocol of tars_jax/sandbox/computer/guest (frames.py) over TCP: programs, files, streams to ports and
+programs, terminals (by pipes); and on Windows the screen and its mouse and keyboard. The first call of a connection
+must be hello with the token. It isolates nothing: whoever has the token can do what its user can. Python's own library
+alone. See windows_guest.md.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 VERSION, PIECE, MOST = 1, 4 << 20, 8 << 20  # bytes of a piece of a file, of a frame's JSON and of its bytes
@@ -89,6 +91,14 @@ class Programs:
 
     def end(self, program, number=9):
         if program.poll() is not None:
+            if not WINDOWS:  # what is left of its group, unless the number is another process's by now
+                try:
+                    os.kill(program.pid, 0)
+                except ProcessLookupError:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.killpg(program.pid, number)
+                except PermissionError:
+                    pass
             return
         if WINDOWS:  # with all that it started
             subprocess.run(["taskkill", "/F", "/T", "/PID", str(program.pid)], capture_output=True)
@@ -109,7 +119,11 @@ class Programs:
 
     def call_kill(self, given, data):
         if given.get("process") in self.known:
-            self.end(self.program(given), given.get("signal", 9))
+            program, number = self.program(given), given.get("signal", 9)
+            if WINDOWS and number == signal.SIGINT and program.poll() is None:
+                program.send_signal(signal.CTRL_BREAK_EVENT)  # which a kernel takes for an interrupt
+            else:
+                self.end(program, number)
         return {}, b""
 
     def call_kill_all(self, given, data):
@@ -145,6 +159,135 @@ class Programs:
                 pieces.append(file.read(tail))
                 answer[name] = [len(pieces[-2]), size - head - tail, len(pieces[-1])]
         return answer, b"".join(pieces)
+
+
+KEPT, MOST_INPUT, MOST_TERMINALS = 256 << 10, 1 << 20, 64  # bytes of output, up to twice that; of input not read yet
+
+
+class Terminal:
+    """A program whose input and output are pipes, as Windows has no terminals that a file of Python could make.
+
+    So programs in it do not take themselves for interactive ones: no echo, no prompt, no colors.
+    """
+
+    def __init__(self, programs, given):
+        self.programs = programs
+        pipe = subprocess.PIPE
+        self.program = programs.popen(given, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, bufsize=0)
+        self.kept, self.start, self.status = bytearray(), 0, None
+        self.changed, self.unsent, self.typed = threading.Condition(), bytearray(), 0
+        for work in (self.read, self.write, self.wait):
+            threading.Thread(target=work, daemon=True).start()
+
+    def read(self):
+        with contextlib.suppress(OSError, ValueError):
+            while part := self.program.stdout.read(1 << 16):
+                with self.changed:
+                    self.kept += part
+                    if len(self.kept) > 2 * KEPT:
+                        self.start += len(self.kept) - KEPT
+                        del self.kept[:-KEPT]
+                    self.changed.notify_all()
+        self.program.stdout.close()
+
+    def write(self):
+        with contextlib.suppress(OSError, ValueError):  # it has ended, or closed its input
+            while True:
+                with self.changed:
+                    self.changed.wait_for(lambda: self.unsent or self.status is not None)
+                    if self.status is not None:
+                        return self.program.stdin.close()
+                    part = bytes(self.unsent[:4096])
+                self.program.stdin.write(part)
+                with self.changed:
+                    del self.unsent[: len(part)]
+
+    def wait(self):
+        status = self.program.wait()
+        time.sleep(0.1)  # for the last output, which a child of it may hold the pipe of
+        with self.changed:
+            self.status = status
+            self.changed.notify_all()
+
+    def type(self, data):
+        with self.changed:
+            if self.status is not None:
+                raise CallError("EIO", "the program of the terminal has ended")
+            if len(self.unsent) + len(data) > MOST_INPUT:
+                raise CallError("EAGAIN", "the program does not read its input")
+            self.unsent += data
+            self.typed += len(data)
+            self.changed.notify_all()
+
+    def output(self, given):
+        offset, limit = int(given.get("offset") or 0), int(given.get("limit") or 1 << 20)
+        with self.changed:
+            some = lambda: self.start + len(self.kept) > offset or self.status is not None  # noqa: E731
+            self.changed.wait_for(some, given.get("timeout_s") or 0.0)
+            offset = min(max(offset, self.start), self.start + len(self.kept))
+            at = offset - self.start
+            said = bytes(self.kept[at : at + min(limit, PIECE)])
+            return {"start": offset, "status": self.status, "foreground": None, "typed": self.typed}, said
+
+    def signal(self, number):
+        """On Windows an interrupt ends the program's children: there is none for what has no console."""
+        if WINDOWS and number == signal.SIGINT:
+            found = f"Get-CimInstance Win32_Process -Filter 'ParentProcessId={self.program.pid}'"
+            script = found + " | ForEach-Object { taskkill /F /T /PID $_.ProcessId }"
+            subprocess.run(["powershell", "-NoProfile", "-NonInteractive", "-Command", script], capture_output=True)
+        else:
+            self.programs.end(self.program, number)
+
+    def close(self):
+        self.programs.end(self.program)
+
+
+class Terminals:
+    """The calls of guest/terminals.py. Sizes and modes, which pipes have not, are taken and mean nothing."""
+
+    def __init__(self, programs):
+        self.programs, self.open, self.count = programs, {}, 0
+
+    def of(self, given):
+        if given.get("terminal") not in self.open:
+            raise CallError("ESRCH", "terminal must be one that is open; got {!r}".format(given.get("terminal")))
+        return self.open[given["terminal"]]
+
+    def call_open_terminal(self, given, data):
+        if len(self.open) >= MOST_TERMINALS:
+            raise CallError("EMFILE", f"there may be {MOST_TERMINALS} terminals at once")
+        terminal = Terminal(self.programs, given)
+        self.count += 1
+        self.open[self.count] = terminal
+        return {"terminal": self.count, "process": terminal.program.pid}, b""
+
+    def call_terminals(self, given, data):
+        listed = [
+            {"terminal": number, "process": each.program.pid, "status": each.status}
+            for number, each in list(self.open.items())
+        ]
+        return {"terminals": listed}, b""
+
+    def call_type(self, given, data):
+        self.of(given).type(data)
+        return {}, b""
+
+    def call_output(self, given, data):
+        return self.of(given).output(given)
+
+    def call_resize(self, given, data):
+        self.of(given)
+        return {}, b""
+
+    def call_signal_terminal(self, given, data):
+        terminal = self.of(given)
+        terminal.signal(given.get("signal", signal.SIGINT))
+        return {"group": terminal.program.pid}, b""
+
+    def call_close_terminal(self, given, data):
+        self.of(given).close()
+        del self.open[given["terminal"]]
+        return {}, b""
 
 
 class Files:
@@ -307,9 +450,9 @@ class Guest:
     def __init__(self, listener, token, home, screen=Screen):
         self.listener, self.token, self.home, self.make_screen = listener, token, home, screen
         self.programs, self.files, self.screen = Programs(home), Files(home), None
+        parts = (self, self.programs, self.files, Terminals(self.programs))
         self.calls = {
-            name[5:]: getattr(part, name) for part in (self, self.programs, self.files) for name in dir(part)
-            if name.startswith("call_")
+            name[5:]: getattr(part, name) for part in parts for name in dir(part) if name.startswith("call_")
         }  # fmt: skip
 
     def serve(self):
@@ -354,9 +497,10 @@ class Guest:
             work(message, b"")
             while True:
                 message, data = receive(peer)
-                if message.get("call") == "connect":
+                if message.get("call") in ("connect", "pipe"):
                     is_stream = True
-                    return self.stream(peer, message, answer)
+                    stream = self.stream if message["call"] == "connect" else self.pipe
+                    return stream(peer, message, answer)
                 threading.Thread(target=work, args=(message, data), daemon=True).start()
         except (OSError, ValueError):
             return None
@@ -393,6 +537,33 @@ class Guest:
         back.join()
         peer.close()
         inside.close()
+
+    def pipe(self, peer, message, answer):
+        """A program whose input and output are the connection."""
+        pipe = subprocess.PIPE
+        try:
+            program = self.programs.popen(message, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0)
+        except CallError as failed:
+            answer(message.get("id"), error={"code": failed.code, "message": str(failed)})
+            return peer.close()
+        answer(message.get("id"), {"process": program.pid})
+
+        def to_program():
+            with contextlib.suppress(OSError, ValueError):
+                while part := peer.recv(1 << 16):
+                    program.stdin.write(part)
+            with contextlib.suppress(OSError):
+                program.stdin.close()
+
+        threading.Thread(target=to_program, daemon=True).start()
+        with contextlib.suppress(OSError, ValueError):
+            while part := program.stdout.read(1 << 16):
+                peer.sendall(part)
+        with contextlib.suppress(OSError):
+            peer.shutdown(socket.SHUT_RDWR)
+        program.wait()
+        program.stdout.close()
+        peer.close()
 
     def call_hello(self, given, data):
         return {

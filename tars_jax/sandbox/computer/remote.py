@@ -2,6 +2,8 @@
 
 async with RemoteComputer("10.0.0.7", 7321, token) as computer:
     await computer.machine.run(["cmd", "/c", "dir"])
+    async with computer.shell() as shell, await computer.kernel() as kernel:
+        print((await shell.run("cd C:\\Users; $where = pwd")).folder, (await kernel.run("1 + 1")).result)
     picture = await computer.act([MouseMove(40, 40), MouseDown(40, 40), MouseUp(40, 40)])
 """
 
@@ -31,7 +33,10 @@ from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
 from tars_jax.sandbox.desktop.screen import Screenshot
 from tars_jax.sandbox.desktop.settling import Settle
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.shell.line_shell import LineShell
+from tars_jax.sandbox.tools.jupyter import Kernel
 
+GUEST = Path(__file__).with_name("guest")
 BAND_BYTES = 4 << 20  # of the screen in one answer
 POLL_S = 0.03  # between two looks at a screen that may still change
 _CONNECT_S = 10.0
@@ -55,6 +60,20 @@ class RemoteComputer:
 
     def host_path(self, path: str) -> Path:
         raise InputError(f"a path of a computer far away must be read by its guest; got {path!r}")
+
+    async def kernel(self, **settings: Any) -> Kernel:
+        """A Python of that machine whose variables live from cell to cell; `settings` of the Kernel. Use as an async
+        context manager. The guest is a single file, so the kernel's program is put beside its home first.
+        """
+        folder = f"{self.machine.home}/.tars_jax"
+        await self.client.call("make_folder", path=folder)
+        for program in ("kernel.py", "jupyter_kernel.py"):
+            await self.client.call("write", (GUEST / program).read_bytes(), path=f"{folder}/{program}")
+        return Kernel(self.machine, **{"python": self.machine.python, "kind": "python", **settings, "programs": folder})
+
+    def shell(self, kind: str = "powershell", **settings: Any) -> LineShell:
+        """Its commands keep what those before have left. Use as an async context manager."""
+        return LineShell(self.machine, kind, **settings)
 
     async def screenshot(self) -> Screenshot:
         """What its screen shows now. Raises GuestError where it has none."""

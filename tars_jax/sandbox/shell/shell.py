@@ -131,15 +131,15 @@ class Shell:
         """Starts bash. Raises GuestError where there is none, SandboxFailure where it does not come to its prompt."""
         secret = secrets.token_hex(16)
         opened, _ = await self._machine.client.call(
-            "open_terminal", argv=["bash", "--noediting", "-i"], cwd=self._first_folder, echo=False,
-            env={**self._env, **prompt.variables(secret)},
+            "open_terminal", argv=self._argv(secret), cwd=self._first_folder, echo=False,
+            env={**self._env, **self._variables(secret)},
         )  # fmt: skip
         self._terminal, self.first_process = opened["terminal"], opened["process"]
         self._begin(secret)
         if await self._until_prompt(STARTS_IN_S) is None:
             why = "no prompt came" if self._status is None else f"it ended with {self._status}: {self._text()[:200]}"
             await self.close()
-            raise SandboxFailure("guest", f"bash did not start: {why}")
+            raise SandboxFailure("guest", f"{self._argv(secret)[0]} did not start: {why}")
         await self._greet()
         self._had_one = True
         self.kept()
@@ -171,7 +171,7 @@ class Shell:
                 await self.open()
             self._number += 1
             self._running = True
-            words = prompt.typed(lines, self._number)
+            words = self._words(lines)
             self._due = self._typed + len(words)
             self.kept()
             await self._type(words, reset=True)
@@ -232,6 +232,15 @@ class Shell:
     async def _type(self, data: bytes, *, reset: bool = False) -> None:
         await self._machine.client.call("type", data, terminal=self._terminal, reset=reset)
         self._typed += len(data)
+
+    def _argv(self, secret: str) -> list[str]:
+        return ["bash", "--noediting", "-i"]
+
+    def _variables(self, secret: str) -> dict[str, str]:
+        return prompt.variables(secret)
+
+    def _words(self, lines: bytes) -> bytes:
+        return prompt.typed(lines, self._number)
 
     async def _greet(self) -> None:
         """Tells a shell how it is spoken to. What it says meanwhile is its own prompt, and whatever it greets with."""

@@ -41,14 +41,17 @@ class Kernel:
 
     def __init__(
         self, machine: GuestMachine, *, kind: str = "auto", python: str = "python3", folder: str | None = None,
-        env: Mapping[str, str] | None = None, limit: int = LIMIT,
+        env: Mapping[str, str] | None = None, limit: int = LIMIT, programs: str = "",
     ) -> None:  # fmt: skip
-        """`python`: whose packages the cells have. `kind`: "jupyter" for IPython by ipykernel, "python" for a small
-        kernel that needs no package, "auto" for the first that is there.
+        """`python`: whose packages the cells have. `programs`: the folder of the guest's own, if they are elsewhere.
+
+        `kind`: "jupyter" for IPython by ipykernel, "python" for a small kernel that needs no package, "auto" for the
+        first that is there.
         """
         if kind not in KINDS:
             raise InputError(f"kind of a kernel must be one of {', '.join(KINDS)}; got {kind!r}")
         self._machine, self._kind, self._python = machine, kind, python
+        self._programs = programs
         self._folder, self._env, self._limit = folder, dict(env or {}), limit
         self._process: int | None = None
         self._streams: Streams | None = None
@@ -120,7 +123,7 @@ class Kernel:
                 self._kind = "python"
         program = "jupyter_kernel.py" if self._kind == "jupyter" else "kernel.py"
         self._process, self._streams = await self._machine.pipe(
-            [self._python, f"{self._machine.folder}/{program}"], env=self._env, cwd=self._folder,
+            [self._python, f"{self._programs or self._machine.folder}/{program}"], env=self._env, cwd=self._folder,
             longest_line=LONGEST_LINE, kept=True,
         )  # fmt: skip
         self._cells, self._behind = 0, False

@@ -69,6 +69,86 @@ def test_programs(guest: tuple[int, Path]) -> None:
     asyncio.run(live())
 
 
+def test_a_shell_by_pipes_keeps_what_its_commands_leave(guest: tuple[int, Path]) -> None:
+    async def live() -> None:
+        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer, computer.shell("bash") as shell:
+            ran = await shell.run("mkdir -p 'a ö'; cd 'a ö'; WORD='plum pie'\necho begun")
+            assert (ran.output, ran.exit_code, ran.folder) == ("begun\n", 0, str(guest[1] / "a ö"))
+            assert (await shell.run('echo "$WORD" é; (exit 3)')).output == "plum pie é\n"
+            ran = await shell.run("head -c 3000000 /dev/zero | tr '\\0' y; false")
+            assert ran.exit_code == 1 and len(ran.output) < 40_000 and "bytes cut" in ran.output
+            ran = await shell.run("read -r line; echo got $line; sleep 60", timeout_s=0.5)
+            assert ran.exit_code is None and shell.running
+            assert "got a pear" in (await shell.send("a pear\n")).output
+            assert (await shell.interrupt()).exit_code == 130 and not shell.running
+            async with computer.shell("bash") as other:  # two at once, each its own
+                assert (await other.run("echo $WORD.")).output == ".\n"
+            assert (await shell.run("echo $WORD")).output == "plum pie\n"
+            ran = await shell.run("exit 5")
+            assert ran.ended and ran.exit_code == 5
+            ran = await shell.run("pwd; echo ${WORD-none}")
+            assert ran.anew and ran.output == f"{guest[1]}\nnone\n"
+            await shell.run("sleep 60", timeout_s=0.2)
+            assert (await shell.kill()).ended
+            with pytest.raises(InputError, match="argv must name a program that can be started; got 'powershell'"):
+                await computer.shell().open()
+            with pytest.raises(InputError, match="kind of a shell must be one of powershell, pwsh, bash; got 'cmd'"):
+                computer.shell("cmd")
+
+    asyncio.run(live())
+
+
+def test_terminals_are_bounded_and_told_of(guest: tuple[int, Path]) -> None:
+    async def live() -> None:
+        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer:
+            call = computer.client.call
+            child = "sleep 60 & echo $! > child; echo end; exit 4"
+            opened, _ = await call("open_terminal", argv=["sh", "-c", child])
+            said = b""
+            while True:  # its child holds the pipe, and does not hold up its end
+                answer, data = await call("output", terminal=opened["terminal"], offset=len(said), timeout_s=5)
+                said += data
+                if answer["status"] is not None and not data:
+                    break
+            assert (said, answer["status"]) == (b"end\n", 4)
+            with pytest.raises(GuestError, match="has ended"):
+                await call("type", b"x", terminal=opened["terminal"])
+            sleeper, _ = await call("open_terminal", argv=["sleep", "60"])
+            for _ in range(16):
+                await call("type", b"x" * 65_000, terminal=sleeper["terminal"])
+            with pytest.raises(GuestError, match="does not read its input"):
+                await call("type", b"x" * 65_000 * 3, terminal=sleeper["terminal"])
+            await call("close_terminal", terminal=sleeper["terminal"])
+            listed, _ = await call("terminals")
+            assert sleeper["terminal"] not in [each["terminal"] for each in listed["terminals"]]
+            with pytest.raises(GuestError, match="terminal must be one that is open"):
+                await call("output", terminal=sleeper["terminal"])
+            await call("close_terminal", terminal=opened["terminal"])
+            child = f"/proc/{(guest[1] / 'child').read_text().strip()}/cmdline"
+            while Path(child).exists() and Path(child).read_bytes():
+                await asyncio.sleep(0.02)
+
+    asyncio.run(live())
+
+
+def test_a_kernel_keeps_its_variables(guest: tuple[int, Path]) -> None:
+    async def live() -> None:
+        async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer, await computer.kernel() as kernel:
+            ran = await kernel.run("import os\nx = 'ä'\nprint(x, os.getcwd())\nx * 2")
+            assert (ran.output, ran.result) == (f"ä {guest[1]}\n", "'ää'")
+            assert "ZeroDivisionError" in (await kernel.run("1 / 0")).error
+            ran = await kernel.run("import time\ntime.sleep(60)", timeout_s=0.5)
+            assert ran.timed_out and "KeyboardInterrupt" in ran.error and not ran.restarted
+            assert (await kernel.run("x")).result == "'ä'"
+            ran = await kernel.run("os._exit(3)")
+            assert ran.restarted and (await kernel.run("'x' in globals()")).result == "False"
+            process = kernel.process
+            assert process is not None
+        assert not Path(f"/proc/{process}/cmdline").exists() or not Path(f"/proc/{process}/cmdline").read_bytes()
+
+    asyncio.run(live())
+
+
 def test_files(guest: tuple[int, Path]) -> None:
     async def live() -> None:
         async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer:

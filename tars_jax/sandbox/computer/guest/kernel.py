@@ -5,7 +5,7 @@
 Reads {"code": TEXT, "cell": NUMBER} and writes, a JSON object a line: {"ready": PROCESS} once, and for each cell any
 number of {"stream": "stdout" or "stderr", "text"}, {"result": TEXT}, {"image": PNG in base64}, {"error": TRACEBACK},
 and at last {"done": true, "cell": NUMBER}. A line that is none, as a host that was killed leaves it, is left out.
-SIGINT interrupts a cell.
+SIGINT interrupts a cell; on Windows, CTRL_BREAK.
 """
 
 import ast
@@ -29,6 +29,7 @@ from typing import Any
 
 FLUSH_S = 0.2
 MOST_OUTPUT = 1 << 20  # bytes of a cell's stdout, and of its stderr
+INTERRUPT: signal.Signals = getattr(signal, "SIGBREAK", signal.SIGINT)
 
 
 class Channel:
@@ -98,7 +99,7 @@ class Kernel:
         self._count += 1
         name = f"<cell {self._count}>"
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(INTERRUPT, signal.default_int_handler)
         try:
             try:
                 value = self._evaluated(code, name)
@@ -107,7 +108,7 @@ class Kernel:
                     self._show(value)
                 self._figures()
             finally:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                signal.signal(INTERRUPT, signal.SIG_IGN)
         except BaseException as error:  # also SystemExit and KeyboardInterrupt
             frames = error.__traceback__
             while frames is not None and frames.tb_frame.f_code.co_filename != name:
@@ -185,7 +186,7 @@ def main() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path = ["", *(path for path in sys.path if path and os.path.abspath(path) != here)]
     sys.argv = [""]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(INTERRUPT, signal.SIG_IGN)
     os.environ.setdefault("MPLBACKEND", "agg")
     warnings.filterwarnings("ignore", message=".*non-interactive.*")
     channel = Channel()
