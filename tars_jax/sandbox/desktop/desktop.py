@@ -18,6 +18,7 @@ from tars_jax.sandbox.computer.links import links_of
 from tars_jax.sandbox.computer.machine import Machine
 from tars_jax.sandbox.desktop.applications import commands
 from tars_jax.sandbox.desktop.attachment import Attachment
+from tars_jax.sandbox.desktop.clipboard import Clipboard
 from tars_jax.sandbox.desktop.connection import GONE
 from tars_jax.sandbox.desktop.devices import Devices
 from tars_jax.sandbox.desktop.files import Inside
@@ -212,6 +213,10 @@ class Desktop:
     async def close_window(self, number: int) -> None:
         """Asks a window to close; its program may first ask the user."""
         await self._call(lambda here: here.windows.close(number))
+
+    async def clipboard(self, copied: Callable[[str], object]) -> Clipboard:
+        """The clipboard, until it is closed. `copied`: hears, in another thread, of each text that a program copies."""
+        return await Clipboard(self._server.connect, self._links, copied).open()
 
     async def set_wallpaper(self, image: Image.Image) -> None:
         """Shows a picture behind all windows; it must have the size of the screen."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 
 from starlette.applications import Starlette
@@ -19,6 +20,7 @@ from tars_jax.sandbox.service.access import Access
 from tars_jax.sandbox.service.call_routes import CallRoutes
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import PACKAGE, ServiceConfig
+from tars_jax.sandbox.service.gateway.code import code_door
 from tars_jax.sandbox.service.gateway.doors import Door
 from tars_jax.sandbox.service.gateway.gateway import Gateway
 from tars_jax.sandbox.service.gateway.terminal import terminal_door
@@ -106,7 +108,10 @@ def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | No
     gateway = None
     for kind in kinds:
         if isinstance(kind.sessions, ComputerSessions):
-            known = {"terminal": terminal_door(config.assets), **_screen(), **(doors or {})}
+            known = {
+                "terminal": terminal_door(config.assets), **_screen(config.assets), "code": code_door(config.assets),
+                **(doors or {}),
+            }  # fmt: skip
             gateway = Gateway(kind.sessions, config, access, known)
     return Admission(app, config, gateway)
 
@@ -129,12 +134,12 @@ class SessionPaths(Protocol):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
-def _screen() -> dict[str, Door]:
+def _screen(assets: Path | None) -> dict[str, Door]:
     try:
         from tars_jax.sandbox.service.gateway.screen import screen_door
     except ImportError:  # the extra desktop is not installed: then there is no session with one either
         return {}
-    return {"desktop": screen_door}
+    return {"desktop": screen_door(assets)}
 
 
 class Admission:

@@ -1,51 +1,23 @@
-"""Previews in a real Chromium: terminal, ports and desktop of a computer, opened from the live page."""
+"""Previews in a real Chromium: terminal and ports of a computer, opened from the live page."""
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
-from tars_jax.sandbox.browser import find_executable
-from tars_jax.sandbox.service.app import make_app
-from tars_jax.sandbox.service.computers.kind import ComputersKind
-from tars_jax.sandbox.service.computers.opening import ContainedComputers
-from tars_jax.sandbox.service.computers.sessions import ComputerSessions
-from tars_jax.sandbox.service.config import ServiceConfig
-from tars_jax.web.running import serving
-from tests.sandbox.desktop.conftest import require_desktop
-from tests.sandbox.service.conftest import ANN, OPERATOR, OWNERS, Service, require_containers
+from tests.sandbox.service.chromium import PATIENCE_MS, in_chromium, on_a_page, require_asset
+from tests.sandbox.service.conftest import ANN, Service
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
-PATIENCE_MS = 60_000
-ASSETS = Path(__file__).parents[3] / ".cache" / "previews" / "node_modules"
 PAGE = """<!doctype html><link rel=stylesheet href=style.css><body><h1>Plums</h1><p id=told></p><script>
 document.cookie = 'app=1; path=/';
 const seen = [document.cookie, location.pathname.replace(/[0-9a-f]{16}/, 'ID'),
   document.referrer ? 'referred' : 'direct'];
 fetch('/v1/sessions').then((r) => seen.push(r.status)).then(() => fetch('data.txt')).then((r) => r.text()).then((t) => {
   seen.push(t.trim()); told.textContent = seen.join(' '); });</script>"""
-
-Use = Callable[[Browser], Awaitable[None]]
-
-
-def in_chromium(use: Use) -> None:
-    async def run() -> None:
-        async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=find_executable(), args=["--no-sandbox"])
-            try:
-                await use(browser)
-            finally:
-                await browser.close()
-
-    asyncio.run(run())
 
 
 async def typed(page: Page, text: str) -> None:
@@ -139,66 +111,17 @@ def test_a_page_of_a_session_reaches_no_other(service: Service, computer: dict[s
     service.http.delete(f"/v1/sessions/{evil['id']}")
 
 
-@pytest.mark.skipif(not ASSETS.is_dir(), reason="xterm.js is not installed: launch/previews.sh fetches it")
-def test_the_terminal_by_xterm(tmp_path: Path) -> None:
-    require_containers()
-    config = ServiceConfig(OWNERS, port=0, assets=ASSETS)
-    sessions = ComputerSessions(ContainedComputers(), tmp_path)
+def test_the_terminal_by_xterm(previews: Service) -> None:
+    require_asset("@xterm/xterm")
+    session = previews.lease()
 
-    async def use(browser: Browser) -> None:
-        context = await browser.new_context()
-        page = await context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        await page.goto(f"{address}/s/{session['id']}/terminal/?token={session['token']}")
+    async def use(page: Page) -> None:
+        await page.goto(f"{previews.address}/s/{session['id']}/terminal/?token={session['token']}")
         await expect(page.locator("#state")).to_have_text("connected")
         await expect(page.locator(".xterm-screen")).to_be_visible()
         await page.locator(".xterm-screen").click()
         await page.keyboard.type("printf '\\033[31m%s\\n' $((40 + 2))red; stty size; tty\n")
         await expect(page.locator(".xterm-rows, .xterm-accessibility")).to_contain_text("42red")
 
-    with serving(make_app(config, ComputersKind(sessions)), config, plain=True) as address:
-        headers = {"Authorization": f"Bearer {OPERATOR}"}
-        leased = httpx.post(f"{address}/v1/sessions", json={"kind": "computer"}, headers=headers, timeout=60)
-        session = leased.json()
-        in_chromium(use)
-
-
-@pytest.fixture
-def desktop(service: Service) -> Iterator[dict[str, Any]]:
-    require_desktop()
-    session = service.lease(parts=["shell", "files", "desktop"], width=640, height=480, lease_seconds=3600)
-    yield session
-    service.http.delete(f"/v1/sessions/{session['id']}")
-
-
-def test_a_desktop_as_it_moves_and_a_hand_on_it(service: Service, desktop: dict[str, Any]) -> None:
-    service.call(desktop, "launch", application="terminal")
-    path = f"/v1/sessions/{desktop['id']}/files"
-
-    async def use(browser: Browser) -> None:
-        page = await browser.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        expect.set_options(timeout=PATIENCE_MS)
-        await page.goto(f"{service.address}/s/{desktop['id']}/desktop/?token={desktop['token']}")
-        screen = page.locator("#screen")
-        await expect(screen).to_have_js_property("naturalWidth", 640)
-        await screen.click(position={"x": 300, "y": 200})
-        await typed(page, "echo by hand > hand.txt\n")
-        await expect(screen).to_have_attribute("data-frames", re.compile(r"[2-9]|\d\d+"))
-        # What is no event is no end of the stream.
-        await page.evaluate('socket.send(\'nonsense\'); socket.send(\'{"events": [{"type": "Explode"}]}\')')
-        for _ in range(600):
-            made = await asyncio.to_thread(service.http.get, path, params={"path": "hand.txt"})
-            if made.content == b"by hand\n":
-                break
-            await asyncio.sleep(0.1)
-        assert made.content == b"by hand\n"
-        assert service.refused(desktop, 423, "run", command="echo")["code"] == "held"
-        await expect(page.locator("#state")).to_have_text("connected")
-
-    in_chromium(use)
-    assert service.call(desktop, "run", command="echo free")["output"] == "free\n"  # it was given back
-    moved = service.call(desktop, "act", events=[{"type": "MouseMove", "x": 5, "y": 5}])
-    assert moved["png"] and moved["data"] is None
-    assert service.http.get(f"/v1/sessions/{desktop['id']}/screenshot").content[:4] == b"\x89PNG"
+    on_a_page(use)
+    previews.http.delete(f"/v1/sessions/{session['id']}")

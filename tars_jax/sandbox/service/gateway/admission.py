@@ -7,6 +7,7 @@ grant, which is good once and for a minute and leaves its address bar at once.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import http.cookies
 import re
@@ -14,6 +15,7 @@ import secrets
 import time
 from collections.abc import Iterable
 
+from tars_jax.sandbox.sessions.leased import Lease
 from tars_jax.web.request_limits import HOST
 
 COOKIE = "tars_preview"
@@ -23,40 +25,51 @@ MOST_GRANTS = 64
 ID = re.compile(r"[0-9a-f]{16}")
 
 
+class Right(enum.IntEnum):
+    WATCH = 1  # to see the desktop, with no hand on it
+    ALL = 2
+
+
+def watch_token(lease: Lease) -> str:
+    """Opens the previews of a session to whoever may only watch. It follows from the session's token, and not back."""
+    return f"watch-{_digest(f'watch {lease.token_sha256}')}"
+
+
 class Grants:
     """Of all sessions; what is kept of cookies and grants is their digest."""
 
     def __init__(self) -> None:
-        self._grants: dict[str, tuple[str, float]] = {}  # -> session, until when
-        self._cookies: dict[str, list[str]] = {}  # session -> digests, oldest first
+        self._grants: dict[str, tuple[str, float, Right]] = {}  # -> session, until when
+        self._cookies: dict[str, list[tuple[str, Right]]] = {}  # session -> digests, oldest first
 
-    def grant(self, id: str) -> str:
+    def grant(self, id: str, right: Right) -> str:
         """A word that opens the session once."""
         now = time.monotonic()
-        for old in [each for each, (_, until) in self._grants.items() if until < now]:
+        for old in [each for each, (_, until, _) in self._grants.items() if until < now]:
             del self._grants[old]
-        own = [each for each, (session, _) in self._grants.items() if session == id]
+        own = [each for each, (session, *_) in self._grants.items() if session == id]
         for old in own[: max(0, len(own) + 1 - MOST_GRANTS)]:
             del self._grants[old]
         word = secrets.token_urlsafe(24)
-        self._grants[_digest(word)] = id, now + GRANT_S
+        self._grants[_digest(word)] = id, now + GRANT_S, right
         return word
 
     def redeem(self, id: str, word: str) -> str | None:
         """The value of a cookie for a grant of this session; None for one that is none, or was used."""
-        session, until = self._grants.get(_digest(word), ("", 0.0))
+        session, until, right = self._grants.get(_digest(word), ("", 0.0, Right.WATCH))
         if session != id or until < time.monotonic():
             return None
         del self._grants[_digest(word)]
         value = secrets.token_urlsafe(24)
         cookies = self._cookies.setdefault(id, [])
-        cookies.append(_digest(value))
+        cookies.append((_digest(value), right))
         del cookies[:-MOST_COOKIES]
         return value
 
-    def knows(self, id: str, values: Iterable[str]) -> bool:
-        cookies = self._cookies.get(id, ())
-        return any(_digest(value) in cookies for value in values)
+    def right(self, id: str, values: Iterable[str]) -> Right | None:
+        """The largest that one of the cookies gives; None: they give none."""
+        digests = {_digest(value) for value in values}
+        return max((right for known, right in self._cookies.get(id, ()) if known in digests), default=None)
 
     def forget(self, gone: Iterable[str]) -> None:
         """Sessions that have ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,7 +19,12 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 
 ENDED, FAILED = 1000, 1011  # RFC 6455
 PAGES = Path(__file__).with_name("pages")
-KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+KINDS = {
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json",
+    ".wasm": "application/wasm", ".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon",
+    ".gif": "image/gif", ".ttf": "font/ttf", ".woff": "font/woff", ".woff2": "font/woff2", ".mp3": "audio/mpeg",
+    ".tmLanguage": "application/xml", ".md": "text/plain", ".txt": "text/plain",
+}  # fmt: skip
 # These pages show what programs of the inside have drawn or written: they run their own code and nothing else.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
@@ -30,16 +35,53 @@ POLICY = (
 Door: TypeAlias = Callable[[ComputerSession], ASGIApp]
 
 
-def page(name: str, folders: Mapping[str, Path] | None = None) -> Response:
+def page(name: str, folders: Mapping[str, Path] | None = None, *, policy: str = POLICY) -> Response:
     """A file of ours, or one of `folders`: name -> the file that stands for it. Raises HTTPException(404)."""
     file = (folders or {}).get(name) or PAGES / name
-    if "/" in name or name.startswith(".") or not file.is_file() or file.suffix not in KINDS:
+    if "/" in name or name.startswith("."):
+        raise HTTPException(404)
+    return _file(file, policy)
+
+
+def asset(folder: Path | None, path: str, tops: Collection[str], *, policy: str = POLICY) -> Response:
+    """A file below one of the folders (or of the files) `tops` of `folder`. Raises HTTPException(404)."""
+    if folder is None or path.partition("/")[0] not in tops:
+        raise HTTPException(404)
+    file = (folder / path).resolve()
+    if not file.is_relative_to(folder.resolve()):
+        raise HTTPException(404)
+    return _file(file, policy, "private, max-age=3600")  # a pinned version: hundreds of files
+
+
+def require_assets(folder: Path | None, name: str, option: str = "") -> None:
+    """Raises HTTPException(501) with the words of a user who can mend it."""
+    if folder is None or not folder.is_dir():
+        words = f"{name} must be installed for this page and is not: ./launch/previews.sh{option} fetches it"
+        raise HTTPException(501, words)
+
+
+def _file(file: Path, policy: str, cache: str = "no-cache") -> Response:
+    if not file.is_file() or file.suffix not in KINDS:
         raise HTTPException(404)
     headers = {
-        "Content-Security-Policy": POLICY, "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer",
+        "Content-Security-Policy": policy, "Cache-Control": cache, "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin",
     }  # fmt: skip
     return FileResponse(file, media_type=KINDS[file.suffix], headers=headers)
+
+
+async def until_first(*works: Coroutine[Any, Any, None]) -> None:
+    """Runs all of them until the first ends, cancels the others, and raises what the first has raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        ended = [task for task in tasks if task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in ended:
+        task.result()
 
 
 async def stream_both_ways(

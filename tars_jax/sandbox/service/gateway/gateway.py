@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hmac
 import urllib.parse
 from collections.abc import Mapping
 
@@ -17,7 +19,15 @@ from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.errors import typed_errors
-from tars_jax.sandbox.service.gateway.admission import Grants, own_host, session_of_host, set_cookie, split_cookies
+from tars_jax.sandbox.service.gateway.admission import (
+    Grants,
+    Right,
+    own_host,
+    session_of_host,
+    set_cookie,
+    split_cookies,
+    watch_token,
+)
 from tars_jax.sandbox.service.gateway.doors import Door, page
 from tars_jax.sandbox.service.gateway.headers import to_inside
 from tars_jax.sandbox.service.gateway.http_proxy import forward
@@ -31,6 +41,14 @@ NO_REFERRER = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
 REFUSAL = 1008  # RFC 6455
 SHOWN = {"index.html", "index.js", "preview.css"}
 PAGE = "page"  # the door of what the page without a door needs
+WATCHED = ("", PAGE, "desktop")  # doors for who may only watch
+
+
+@dataclasses.dataclass(frozen=True)
+class _Admitted:
+    session: ComputerSession
+    by_header: bool  # a header has opened it, which is no program's inside
+    right: Right = Right.ALL
 
 
 class Gateway:
@@ -74,38 +92,42 @@ class Gateway:
         if target.door == "open" and scope["type"] == "http" and scope["method"] == "POST":
             await (await self._open(Request(scope, receive), target, host))(scope, receive, send)
             return
-        session, by_header = self._admitted(connection, target, own=own is not None)
-        if session is None:
+        admitted = self._admitted(connection, target, own=own is not None)
+        if admitted is None:
             await self._sent_on(connection, target, host, own=own is not None)(scope, receive, send)
             return
         if not target.rest:
             query = f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else ""
             await RedirectResponse(f"{target.prefix}/{query}", 307, headers=NO_REFERRER)(scope, receive, send)
             return
+        if admitted.right is Right.WATCH and target.door not in WATCHED:
+            raise RequestError("who may only watch sees the desktop and nothing else", status=403, code="watches")
         with typed_errors():
-            await session.resume()
-            session.computer  # noqa: B018 (raises what there is to say when it has gone)
-            await self._pass(scope, receive, send, session, target, host, by_header=by_header)
+            if admitted.right is Right.ALL:
+                await admitted.session.resume()
+            admitted.session.computer  # noqa: B018 (raises what there is to say when it has gone)
+            await self._pass(scope, receive, send, admitted, target, host)
 
     # ---- who may ----
 
-    def _admitted(
-        self, connection: HTTPConnection, target: Target, *, own: bool
-    ) -> tuple[ComputerSession | None, bool]:
-        """The session, and whether a header has opened it; None for a browser that has to be sent on.
+    def _admitted(self, connection: HTTPConnection, target: Target, *, own: bool) -> _Admitted | None:
+        """None for a browser that has to be sent on.
 
         Raises RequestError for everybody else.
         """
         cookies, _ = split_cookies(connection.headers.getlist("cookie"))
-        if own and self.grants.knows(target.id, cookies):
+        comes = connection.scope.get("method") == "GET" and bool({"token", "grant"} & set(connection.query_params))
+        right = self.grants.right(target.id, cookies) if own else None
+        if right is Right.ALL or (right is Right.WATCH and not comes):  # who watches may come again with more
             self._require_own_page(connection)
             with contextlib.suppress(SessionEnded):
-                return self._sessions.get(target.id), False
+                return _Admitted(self._sessions.get(target.id), by_header=False, right=right)
         if "authorization" in connection.headers or connection.scope["type"] == "websocket":
-            return self._access.session_of(ComputerSession, connection), True
-        if connection.scope["method"] == "GET" and {"token", "grant"} & set(connection.query_params):
-            return None, False
-        return self._access.session_of(ComputerSession, connection), True  # which says what is missing
+            return _Admitted(self._access.session_of(ComputerSession, connection), by_header=True)
+        if comes:
+            return None
+        # Or says what is missing.
+        return _Admitted(self._access.session_of(ComputerSession, connection), by_header=True)
 
     def _require_own_page(self, connection: HTTPConnection) -> None:
         """A cookie comes with requests of any page; one that changes something or stays open must be of our own."""
@@ -126,18 +148,23 @@ class Gateway:
             secure = _scheme(connection.scope) == "https"
             headers = {**NO_REFERRER, "Set-Cookie": set_cookie(cookie, target.id, secure=secure)}
             return Response(status_code=303, headers={**headers, "Location": clean})
-        self._require_token(connection, given.get("token", ""))
-        return self._with_grant(connection.scope, target.id, host, clean)
+        right = self._right_of(connection, target.id, given.get("token", ""))
+        return self._with_grant(connection.scope, target.id, host, clean, right)
 
-    def _require_token(self, connection: HTTPConnection, token: str) -> None:
+    def _right_of(self, connection: HTTPConnection, id: str, token: str) -> Right:
         """Raises RequestError for one that opens nothing here; the words of it are those of any request's."""
+        with contextlib.suppress(SessionEnded):
+            watching = watch_token(self._sessions.get(id).lease)
+            if hmac.compare_digest(watching.encode(), token.encode(errors="replace")):
+                return Right.WATCH
         headers = [(b"authorization", f"Bearer {token}".encode("latin-1", "replace"))]
         asked = {**connection.scope, "headers": headers, "query_string": b""}
         self._access.session_of(ComputerSession, HTTPConnection(asked))
+        return Right.ALL
 
-    def _with_grant(self, scope: Scope, id: str, host: str, path: str) -> Response:
+    def _with_grant(self, scope: Scope, id: str, host: str, path: str, right: Right) -> Response:
         named = host if self.owner_of(host) else own_host(id, self._config.preview_domain, host)
-        grant = f"{'&' if '?' in path else '?'}grant={self.grants.grant(id)}"
+        grant = f"{'&' if '?' in path else '?'}grant={self.grants.grant(id, right)}"
         self.grants.forget(known for known in self.grants.sessions if known not in self._sessions)
         return RedirectResponse(f"{_scheme(scope)}://{named}{path}{grant}", 303, headers=NO_REFERRER)
 
@@ -147,19 +174,20 @@ class Gateway:
         if kind != "application/x-www-form-urlencoded":
             raise RequestError("Content-Type must be application/x-www-form-urlencoded", status=415)
         form = dict(urllib.parse.parse_qsl((await request.body()).decode("latin-1"), keep_blank_values=True))
-        self._require_token(request, form.get("token", ""))
+        right = self._right_of(request, target.id, form.get("token", ""))
         door = read_path(f"/s/{target.id}/{form.get('door', '')}".encode("latin-1", "replace"))
-        return self._with_grant(request.scope, target.id, host, f"{door.prefix}{door.rest or '/'}")
+        return self._with_grant(request.scope, target.id, host, f"{door.prefix}{door.rest or '/'}", right)
 
     # ---- what is behind the doors ----
 
     async def _pass(
-        self, scope: Scope, receive: Receive, send: Send, session: ComputerSession, target: Target, host: str, *,
-        by_header: bool,
-    ) -> None:  # fmt: skip
-        session.renew()
+        self, scope: Scope, receive: Receive, send: Send, admitted: _Admitted, target: Target, host: str
+    ) -> None:
+        session, by_header = admitted.session, admitted.by_header
+        if admitted.right is Right.ALL:  # who only watches keeps nothing alive
+            session.renew()
         if target.door in ("", PAGE):
-            await self._index(scope, session, target)(scope, receive, send)
+            await self._index(scope, admitted, target)(scope, receive, send)
         elif target.door == PORT:
             headers = to_inside(scope["headers"], target, host, _scheme(scope), by_header=by_header)
             query = scope["query_string"]
@@ -176,7 +204,8 @@ class Gateway:
             rest = urllib.parse.unquote(target.rest)
             inside = {**scope, "path": rest, "raw_path": target.rest.encode("latin-1"), "root_path": "", "app": None}
             inside.pop("path_params", None)
-            await app({**inside, "prefix": target.prefix}, receive, send)
+            watches = admitted.right is Right.WATCH
+            await app({**inside, "prefix": target.prefix, "watches": watches}, receive, send)
 
     def _app(self, session: ComputerSession, target: Target) -> ASGIApp:
         if target.door not in self._doors:
@@ -189,14 +218,19 @@ class Gateway:
             self._opened[key] = self._doors[target.door](session)
         return self._opened[key]
 
-    def _index(self, scope: Scope, session: ComputerSession, target: Target) -> Response:
+    def _index(self, scope: Scope, admitted: _Admitted, target: Target) -> Response:
         """The page that links the doors, and what belongs to it."""
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             raise RequestError("this path takes GET", status=405)
         name = target.rest.removeprefix("/") if target.door else "index.html"
         if name == "info":
+            session, watches = admitted.session, admitted.right is Right.WATCH
             doors = [name for name in self._doors if name != "desktop" or session.desktop is not None]
-            return JsonResponse({**session.to_json(), "doors": doors})
+            if watches:
+                shown = {"id": session.id, "doors": [name for name in doors if name in WATCHED], "ports": []}
+                return JsonResponse({**shown, "parts": [], "seconds_left": session.seconds_left, "watches": True})
+            told = {**session.to_json(), "doors": doors, "watches": False, "watch": watch_token(session.lease)}
+            return JsonResponse(told)
         if name not in SHOWN:
             raise RequestError(f"there is no {name[:100]!r} here", status=404)
         return page(name)

@@ -1,118 +1,261 @@
-"""The door `desktop`: a page with the desktop as it moves, and the WebSocket that takes a person's hand to it.
+"""The door `desktop`: noVNC's page, and the WebSocket that it speaks RFB by to a desktop of a session.
 
-service -> page    bytes: a JPEG of the screen, whenever it has changed
-page -> service    text: {"events": [...]}, as the calls of sessions take them
+    page -> service    bytes: RFB      text: {"hand": true} takes the desktop over, {"hand": false} gives it back
+    service -> page    bytes: RFB      the desktop's name says who has it: "watching", "yours", "another's"
+
+One connection at a time has the hand; what the others press and paste is ignored. Who may only watch never has it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
-import zlib
+from pathlib import Path
 
-from PIL import Image
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.sessions.calls import event_from_json
+from tars_jax.sandbox.browser.events import InputEvent, MouseMove
 from tars_jax.sandbox.desktop import Desktop
-from tars_jax.sandbox.desktop.screen import Screenshot
+from tars_jax.sandbox.desktop.clipboard import Clipboard
 from tars_jax.sandbox.desktop.settling import Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.session import ComputerSession
-from tars_jax.sandbox.service.config import PACKAGE
-from tars_jax.sandbox.service.gateway.doors import page, stream_both_ways
+from tars_jax.sandbox.service.gateway import rfb
+from tars_jax.sandbox.service.gateway.doors import Door, asset, page, require_assets, stream_both_ways, until_first
+from tars_jax.sandbox.service.gateway.rfb_input import Mouse, key_event
 from tars_jax.web.protocol import Fields, RequestError, from_json
 from tars_jax.web.responses import http_error
 
-FRAME_S = 1 / 15
+FRAME_S = 1 / 20
 IDLE_FRAME_S = 0.25  # while nothing changes
-QUALITY = 80
 AT_ONCE = Settle(first_ms=0, quiet_ms=0, bound_ms=0)
+HANDSHAKE_S = 30.0
 NONE_HERE = 1008  # RFC 6455
-INPUT = PACKAGE / "sandbox" / "service" / "live" / "input.js"
+MOST_WAITING = 1 << 20  # bytes that a client has sent and nobody has read
+WATCHING, YOURS, ANOTHERS = "watching", "yours", "another's"
 
 
-def screen_door(session: ComputerSession) -> ASGIApp:
-    async def show(request: Request) -> Response:
-        if session.desktop is None:
-            raise HTTPException(404, "the session has no desktop")
-        name = request.path_params.get("name", "desktop.html")
-        if name == "input.js":
-            return FileResponse(INPUT, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
-        return page(name)
+def screen_door(assets: Path | None) -> Door:
+    """`assets`: a node_modules folder in which @novnc/novnc may be; None: there is none."""
+    folder = None if assets is None else assets / "@novnc" / "novnc"
 
-    async def connect(socket: WebSocket) -> None:
-        if (part := session.desktop) is None:
-            await socket.close(NONE_HERE, "the session has no desktop")
-            return
-        await socket.accept()
-        await _Viewer(socket, session, part.desktop).run()
+    def door(session: ComputerSession) -> ASGIApp:
+        hand = _Hand(session)
 
-    routes = [Route("/", show), Route("/{name}", show), WebSocketRoute("/socket", connect)]
-    return Starlette(routes=routes, exception_handlers={HTTPException: http_error})
+        async def show(request: Request) -> Response:
+            if session.desktop is None:
+                raise HTTPException(404)
+            if path := request.path_params.get("path"):
+                return asset(folder, path, ("core", "vendor"))
+            if "name" not in request.path_params:
+                require_assets(folder, "noVNC")
+            return page(request.path_params.get("name", "desktop.html"))
+
+        async def connect(socket: WebSocket) -> None:
+            if session.desktop is None:
+                await socket.close(NONE_HERE, "this session has no desktop")
+                return
+            protocols = socket.scope.get("subprotocols", [])
+            await socket.accept("binary" if "binary" in protocols else None)
+            watches = socket.scope.get("watches", False)
+            await _Viewer(socket, session, session.desktop.desktop, hand, watches=watches).run()
+
+        routes = [
+            Route("/", show), WebSocketRoute("/socket", connect), Route("/novnc/{path:path}", show),
+            Route("/{name}", show),
+        ]  # fmt: skip
+        return Starlette(routes=routes, exception_handlers={HTTPException: http_error})
+
+    return door
+
+
+class _Hand:
+    """Who plays with a desktop, of all that look at it."""
+
+    def __init__(self, session: ComputerSession) -> None:
+        self._session = session
+        self.viewers: list[_Viewer] = []
+        self.holder: _Viewer | None = None
+
+    def take(self, viewer: _Viewer) -> None:
+        self.holder = viewer
+        self._session.hold()
+        self._tell()
+
+    def leave(self, viewer: _Viewer) -> None:
+        if self.holder is viewer:
+            self.holder = None
+            self._session.give_back()
+            self._tell()
+
+    def has(self, viewer: _Viewer) -> bool:
+        """Whether it does; one that has rested for too long has lost it."""
+        if self.holder is viewer and not self._session.held_by_person:
+            self.leave(viewer)
+        return self.holder is viewer
+
+    def _tell(self) -> None:
+        for viewer in self.viewers:
+            viewer.hurry.set()
 
 
 class _Viewer:
-    def __init__(self, socket: WebSocket, session: ComputerSession, desktop: Desktop) -> None:
-        self._socket, self._session, self._desktop = socket, session, desktop
-        self._holds = False  # it has taken the session over
-        self._hurry = asyncio.Event()  # something was done: the screen may change
+    """One connection."""
+
+    def __init__(
+        self, socket: WebSocket, session: ComputerSession, desktop: Desktop, hand: _Hand, *, watches: bool
+    ) -> None:
+        self._socket, self._session, self._desktop, self._hand, self._watches = socket, session, desktop, hand, watches
+        self._reader = asyncio.StreamReader(limit=MOST_WAITING)
+        self._painter, self._mouse = rfb.Painter(), Mouse()
+        self._encodings = rfb.Encodings(frozenset())
+        self._asked = asyncio.Event()  # for an update
+        self._whole = True  # what was asked for
+        self.hurry = asyncio.Event()
+        self._told = WATCHING
+        self._events: list[InputEvent] = []
+        self._acting = asyncio.Event()
+        self._clipboard: Clipboard | None = None
+        self._copied: str | None = None
 
     async def run(self) -> None:
+        self._hand.viewers.append(self)
         try:
-            await stream_both_ways(self._socket, self._session, self._outwards(), self._inwards())
+            await stream_both_ways(self._socket, self._session, self._talk(), self._inwards())
         finally:
-            if self._holds:
-                self._session.give_back()
-            with contextlib.suppress(SandboxFailure):
-                await self._desktop.release_all()  # a key that was down when the page was closed
-
-    async def _outwards(self) -> None:
-        shown, pause = None, FRAME_S
-        while True:
-            screenshot = await self._desktop.screenshot()
-            sum, jpeg = await asyncio.to_thread(_encoded, screenshot, shown)
-            if jpeg is not None:
-                shown = sum
-                await self._socket.send_bytes(jpeg)
-            pause = FRAME_S if jpeg is not None else min(1.5 * pause, IDLE_FRAME_S)
-            self._hurry.clear()
-            await asyncio.sleep(FRAME_S)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, pause - FRAME_S)):
-                    await self._hurry.wait()
+            self._hand.viewers.remove(self)
+            if self._hand.holder is self:
+                self._hand.leave(self)
+                with contextlib.suppress(SandboxFailure):
+                    await self._desktop.release_all()  # a key that was down when the page was closed
+            if self._clipboard is not None:
+                await self._clipboard.close()
 
     async def _inwards(self) -> None:
+        """Bytes to the reader; what is said beside them."""
         while True:
             message = await self._socket.receive()
             if message["type"] == "websocket.disconnect":
+                self._reader.feed_eof()
                 return
+            if (data := message.get("bytes")) is not None:
+                self._reader.feed_data(data)
+            else:
+                with contextlib.suppress(RequestError):  # words of no meaning
+                    self._hand_asked(Fields(from_json((message.get("text") or "").encode(errors="replace"))))
+
+    def _hand_asked(self, fields: Fields) -> None:
+        wanted = fields.flag("hand")
+        fields.done()
+        if wanted and not self._watches:
+            self._hand.take(self)
+        elif not wanted:
+            self._hand.leave(self)
+
+    async def _talk(self) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):  # it has left
             try:
-                fields = Fields(from_json((message.get("text") or "").encode(errors="replace")))
-                given = fields.array("events", required=True)
-                events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
-                self._holds = True  # whoever plays with it has it: until they leave, or rest for a minute
-                self._session.hold()
+                async with asyncio.timeout(HANDSHAKE_S):
+                    await rfb.read_handshake(self._reader, self._socket.send_bytes)
+                await self._socket.send_bytes(rfb.server_init(*self._desktop.size, WATCHING))
+                if not self._watches:  # a clipboard may hold what was never on the screen
+                    loop = asyncio.get_running_loop()
+                    self._clipboard = await self._desktop.clipboard(
+                        lambda text: loop.call_soon_threadsafe(self._program_copied, text)
+                    )
+                await until_first(self._read(), self._paint(), self._act())
+            except (rfb.RfbError, TimeoutError) as error:
+                raise SandboxFailure("desktop", f"the client speaks no RFB: {error}") from error
+
+    # ---- what the client says ----
+
+    async def _read(self) -> None:
+        while True:
+            message = await rfb.read_message(self._reader)
+            match message:
+                case rfb.PixelFormat():
+                    self._painter.format = message
+                case rfb.Encodings(numbers):
+                    self._painter.tight = rfb.TIGHT in numbers
+                    if rfb.EXTENDED_CLIPBOARD in numbers and rfb.EXTENDED_CLIPBOARD not in self._encodings.numbers:
+                        await self._socket.send_bytes(rfb.clipboard_caps())
+                    self._encodings = message
+                case rfb.UpdateRequest(incremental):
+                    self._whole |= not incremental
+                    self._asked.set()
+                case rfb.Key() | rfb.Pointer() | rfb.Cut() if self._hand.has(self):
+                    self._session.hold()
+                    self._session.renew()
+                    await self._played(message)
+
+    async def _played(self, message: rfb.Key | rfb.Pointer | rfb.Cut) -> None:
+        if isinstance(message, rfb.Cut):
+            if message.text is None:
+                await self._socket.send_bytes(rfb.clipboard_request())
+            elif self._clipboard is not None:
+                self._clipboard.put(message.text)
+            return
+        if isinstance(message, rfb.Key):
+            event = key_event(message)
+            self._events += [] if event is None else [event]
+        else:
+            moved, *rest = self._mouse.events(message)
+            if self._events and isinstance(self._events[-1], MouseMove):
+                self._events.pop()  # only where the pointer got to
+            self._events += [moved, *rest]
+        self._acting.set()
+
+    async def _act(self) -> None:
+        while True:
+            await self._acting.wait()
+            self._acting.clear()
+            events, self._events = self._events, []
+            with contextlib.suppress(InputError):  # a key that this desktop has not
                 await self._desktop.act(events, settle=AT_ONCE)
-            except (InputError, RequestError):  # words of no meaning, or an event that cannot be
+            self.hurry.set()
+
+    # ---- what it is told ----
+
+    def _program_copied(self, text: str) -> None:
+        self._copied = text
+        self.hurry.set()
+
+    async def _paint(self) -> None:
+        pause = FRAME_S
+        while True:
+            await self._asked.wait()
+            if await self._tell():
                 continue
-            self._hurry.set()
+            screenshot = await self._desktop.screenshot()
+            whole, self._whole = self._whole, False
+            update = await asyncio.to_thread(lambda: self._painter.update(screenshot.pixels, whole))  # noqa: B023
+            if update is not None:
+                self._asked.clear()
+                await self._socket.send_bytes(update)
+            pause = FRAME_S if update is not None else min(1.5 * pause, IDLE_FRAME_S)
+            self.hurry.clear()
+            await asyncio.sleep(FRAME_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, pause - FRAME_S)):
+                    await self.hurry.wait()
 
-
-def _encoded(screenshot: Screenshot, before: int | None) -> tuple[int, bytes | None]:
-    """A checksum of the pixels, and their JPEG unless it is the same as `before`."""
-    pixels = screenshot.pixels
-    sum = zlib.adler32(pixels.tobytes())
-    if sum == before:
-        return sum, None
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, "JPEG", quality=QUALITY)
-    return sum, buffer.getvalue()
+    async def _tell(self) -> bool:
+        """The clipboard, and who has the hand, where they are other than before: whether that was the update."""
+        text, self._copied = self._copied, None
+        if text is not None and self._hand.has(self):
+            extended = rfb.EXTENDED_CLIPBOARD in self._encodings.numbers
+            await self._socket.send_bytes(rfb.clipboard_text(text) if extended else rfb.clipboard_latin(text))
+        told = YOURS if self._hand.has(self) else ANOTHERS if self._session.held_by_person else WATCHING
+        if told == self._told or rfb.DESKTOP_NAME not in self._encodings.numbers:
+            return False
+        self._told = told
+        self._asked.clear()
+        await self._socket.send_bytes(rfb.named(told))
+        return True

@@ -1,35 +1,52 @@
-// A desktop as it moves: pictures over a WebSocket one way, a person's hand the other.
-"use strict";
+// A desktop by noVNC. It only shows it until somebody takes it over; the desktop's name says who has it.
+import RFB from "./novnc/core/rfb.js";
 
-const screen_ = document.getElementById("screen"), state = document.getElementById("state");
+const byId = (id) => document.getElementById(id);
+const state = byId("state"), hand = byId("hand"), text = byId("text");
 const address = new URL("socket", location.href);
 address.protocol = address.protocol.replace("http", "ws");
-const socket = new WebSocket(address);
-socket.binaryType = "blob";
-let frames = 0, next = null, decoding = false;
+const socket = new WebSocket(address, "binary");
+const WORDS = { watching: "watching", yours: "you have it; its agent waits", "another's": "somebody else has it" };
+let reason = "";
+socket.addEventListener("close", (event) => { reason = event.reason; });
 
-// One picture is decoded at a time; of those that come meanwhile, the last.
-async function show() {
-  if (decoding) return;
-  decoding = true;
-  while (next) {
-    const before = screen_.src, url = URL.createObjectURL(next);
-    next = null;
-    screen_.src = url;
-    await screen_.decode().catch(() => {});
-    if (before.startsWith("blob:")) URL.revokeObjectURL(before);
-    screen_.dataset.frames = ++frames;
-  }
-  decoding = false;
-}
-const send = async (events) => {
-  if (events.length && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ events }));
-};
-const hand = createHand(screen_, send, () => false, { hovers: true });
-socket.addEventListener("open", () => { state.textContent = "connected"; hand.take(); });
-socket.addEventListener("message", ({ data }) => { next = data; show(); });
-socket.addEventListener("close", ({ reason }) => {
+const rfb = new RFB(byId("screen"), socket, { shared: true });
+rfb.viewOnly = true;
+rfb.scaleViewport = true;
+rfb.background = "transparent";
+const has = () => hand.className === "held";
+
+rfb.addEventListener("connect", () => {
+  state.textContent = WORDS.watching;
+  hand.disabled = false;
+});
+rfb.addEventListener("disconnect", () => {
   state.textContent = reason || "the connection has ended; reload for a new one";
   state.className = "lost";
-  hand.release();
+  hand.disabled = true;
 });
+rfb.addEventListener("desktopname", ({ detail }) => {
+  const yours = detail.name === "yours";
+  state.textContent = WORDS[detail.name] ?? detail.name;
+  rfb.viewOnly = !yours;
+  hand.className = yours ? "held" : "";
+  hand.textContent = yours ? "Give back" : "Take over";
+  byId("clipboard").hidden = !yours;
+  if (!yours) text.hidden = true;
+  if (yours) rfb.focus();
+});
+hand.addEventListener("click", () => socket.send(JSON.stringify({ hand: !has() })));
+
+// The clipboard, in Unicode. A browser that lets the page have its own gets it there, too.
+rfb.addEventListener("clipboard", ({ detail }) => {
+  text.value = detail.text;
+  navigator.clipboard?.writeText(detail.text).catch(() => {});
+});
+text.addEventListener("input", () => rfb.clipboardPasteFrom(text.value));
+byId("clipboard").addEventListener("click", () => {
+  text.hidden = !text.hidden;
+  if (!text.hidden) text.focus();
+});
+
+// Who may only watch is not offered more.
+fetch("../page/info").then((response) => response.json()).then(({ watches }) => { hand.hidden = Boolean(watches); }).catch(() => {});
