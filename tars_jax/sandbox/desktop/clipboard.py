@@ -26,7 +26,7 @@ class Clipboard:
     """A `Link`: while a copy of the computer is made it lets go, and what was put is forgotten."""
 
     def __init__(self, connect: Callable[[], Connection], links: Links, copied: Callable[[str], object]) -> None:
-        """`connect`: to the X server; it blocks. `copied`: hears in another thread of each text that a program copies."""
+        """`connect`: to the X server; it blocks. `copied`: hears, in another thread, of each text of a program."""
         self._connect, self._links, self._copied = connect, links, copied
         self._selections: _Selections | None = None
 

@@ -118,8 +118,8 @@ def _pixel_format(data: bytes) -> PixelFormat:
     bits, depth, big, true, red, green, blue, *shifts = struct.unpack(">3xBBBBHHHBBB3x", data)
     if bits != 32 or not true or (red, green, blue) != (255, 255, 255) or any(s not in (0, 8, 16, 24) for s in shifts):
         raise RfbError(f"pixels must have 32 bits, a byte for each color; got {bits} bits of depth {depth}")
-    places = [shift // 8 for shift in shifts]
-    return PixelFormat(tuple(3 - place if big else place for place in places))  # type: ignore[arg-type]
+    first, second, third = (3 - shift // 8 if big else shift // 8 for shift in shifts)
+    return PixelFormat((first, second, third))
 
 
 def _extended_cut(data: bytes) -> Cut | None:
@@ -208,9 +208,9 @@ class Painter:
         part = pixels[box.top : box.top + box.height, box.left : box.left + box.width]
         head = struct.pack(">4Hi", box.left, box.top, box.width, box.height, TIGHT if self.tight else RAW)
         if not self.tight:
-            data = np.zeros((*part.shape[:2], 4), np.uint8)
-            data[..., list(self.format.order)] = part
-            return head + data.tobytes()
+            pixels_out = np.zeros((*part.shape[:2], 4), np.uint8)
+            pixels_out[..., list(self.format.order)] = part
+            return head + pixels_out.tobytes()
         if rough:
             buffer = io.BytesIO()
             Image.fromarray(part).save(buffer, "JPEG", quality=QUALITY)
