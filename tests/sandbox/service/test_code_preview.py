@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -50,6 +51,10 @@ def test_files_and_a_terminal_in_vs_code(previews: Service, session: dict[str, A
         await page.keyboard.press("Enter")
         await _has(previews, session, "made.txt", "plum42\n")
         await expect(tree.get_by_role("treeitem", name="made.txt")).to_be_visible()
+        # An agent's change of the file that is open.
+        changed = {"path": "src/plüm tree.py", "old": "42", "new": "43"}
+        await asyncio.to_thread(functools.partial(previews.call, session, "edit", **changed))
+        await expect(editor).to_contain_text("43")
         await page.keyboard.press("Control+Shift+f")
         await page.locator(".search-view .search-container textarea").first.fill("PLUM4")
         await expect(page.locator(".search-view .results")).to_contain_text("made.txt")

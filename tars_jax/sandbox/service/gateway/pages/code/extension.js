@@ -5,6 +5,7 @@ const vscode = require("vscode");
 const { FileType, FileChangeType, FileSystemError, Range, Uri } = vscode;
 const TYPES = { file: FileType.File, folder: FileType.Directory, other: FileType.Unknown };
 const CHANGES = { made: FileChangeType.Created, came: FileChangeType.Created, gone: FileChangeType.Deleted };
+const AGAIN_MS = 3000; // until a lost connection is made again
 let base; // of the door, as an address
 
 function typed(code, uri, message) {
@@ -100,18 +101,25 @@ class Files {
       this.waiting = [];
     });
     this.socket.addEventListener("message", ({ data }) => this.tell(JSON.parse(data)));
+    this.socket.addEventListener("close", () => setTimeout(() => {
+      for (const id of this.watches.keys()) this.begin(id);
+    }, AGAIN_MS));
   }
   tell({ id, changes }) {
     const watch = this.watches.get(id);
     if (!watch) return;
-    const told = new Map();
+    const told = new Map(); // path -> what became of it; one that is new stays so when it is written to
+    const written = []; // a file that came may have taken the place of another
     for (const [kind, name] of changes) {
       if (/(^|\/)\.[^/]*\.partial$/.test(name)) continue; // on its way to be another file
       const path = `${watch.folder === "/" ? "" : watch.folder}/${name}`;
       if (path !== watch.uri.path && watch.folder !== watch.uri.path) continue;
-      told.set(path, { type: CHANGES[kind] ?? FileChangeType.Changed, uri: watch.uri.with({ path }) });
+      const uri = watch.uri.with({ path }), type = CHANGES[kind] ?? FileChangeType.Changed;
+      if (type !== FileChangeType.Changed || told.get(path)?.type !== FileChangeType.Created) told.set(path, { type, uri });
+      if (kind === "came") written.push({ type: FileChangeType.Changed, uri });
     }
     if (told.size) this.changed.fire([...told.values()]);
+    if (written.length) this.changed.fire(written);
   }
 
   // ---- search ----
