@@ -191,6 +191,8 @@ exports.activate = (context) => {
     vscode.commands.registerCommand("session.terminal", () =>
       vscode.window.createTerminal({ name: "bash", pty: new Terminal() }).show()),
   );
+  // The workbench begins to watch long after it has opened files.
+  for (const { uri } of vscode.workspace.workspaceFolders ?? []) files.watch(uri, { recursive: true });
   // A workbench without processes of its own opens no terminal by itself.
   const button = vscode.window.createStatusBarItem("session.terminal", vscode.StatusBarAlignment.Left, 100);
   Object.assign(button, { name: "Terminal", text: "$(terminal) Terminal", command: "session.terminal" });
