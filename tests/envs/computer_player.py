@@ -15,10 +15,10 @@ Call = tuple[str, dict[str, Any]]
 
 
 async def play(
-    name: str, calls: Sequence[Call] | None = None, level: int = 2, seed: int = 3
+    name: str, calls: Sequence[Call] | None = None, level: int = 2, seed: int = 3, isolation: str = "auto"
 ) -> tuple[Transition, Observation]:
     """The last turn, and what was seen then."""
-    environment = ComputerEnvironment(task=name, level=level)
+    environment = ComputerEnvironment(task=name, level=level, isolation=isolation)
     try:
         seen = await environment.reset(Task("one", "computer", seed, {}, 40))
         assert environment.instruction and seen.text and seen.info["wrong"], "it was done before it began"

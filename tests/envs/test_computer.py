@@ -14,6 +14,7 @@ from tars_jax.agent.actions import Action, Finished, ToolCall
 from tars_jax.environment import Task
 from tars_jax.envs.computer import ComputerEnvironment
 from tars_jax.envs.registry import load_environment
+from tars_jax.sandbox.computer.gvisor import runsc_program
 from tars_jax.tasks.computer.catalog import NEEDS, TASKS, draw_level, reference_player
 from tests.envs.computer_player import play
 
@@ -63,6 +64,14 @@ def test_the_reference_player_does_every_task(names: Sequence[str]) -> None:
     for name in names:
         played, seen = asyncio.run(play(name))
         assert played.terminated and played.success and played.reward == 1, (name, seen)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(runsc_program() is None, reason="needs runsc (sudo ./launch/gvisor.sh)")
+@pytest.mark.parametrize("name", ["run_script", "end_process"])
+def test_the_reference_player_does_a_task_in_gvisor(name: str) -> None:
+    played, seen = asyncio.run(play(name, isolation="gvisor"))
+    assert played.terminated and played.success and played.reward == 1, seen
 
 
 def test_an_episode_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

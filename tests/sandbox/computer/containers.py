@@ -58,5 +58,7 @@ async def opened(folder: Path, kind: str) -> AsyncIterator[Isolation]:
 
 
 needs_gvisor = pytest.mark.skipif(runsc_program() is None, reason="needs runsc (sudo ./launch/gvisor.sh)")
-of_each_kind = pytest.mark.parametrize("kind", ["namespaces", pytest.param("gvisor", marks=needs_gvisor)])
+of_each_kind = pytest.mark.parametrize(
+    "kind", ["namespaces", pytest.param("gvisor", marks=[needs_gvisor, pytest.mark.slow])]
+)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="own namespaces need root")

@@ -90,6 +90,7 @@ def test_programs_run_by_a_kernel_of_their_own(tmp_path: Path, monkeypatch: pyte
     with_computers(work, tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 def test_live_forks_and_suspension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(computers: Computers) -> None:
         parent = await computers.open()
