@@ -167,6 +167,7 @@ class BubblewrapIsolation:
                 raise SandboxFailure("container", f"it has ended: {error}") from error
             raise
         container = self._containers[id] = BubblewrapContainer(self, id, spec, folder, group, pid, root)
+        container._paused = True  # it may stand still; to let it go on twice is once
         return container
 
     async def end_others(self) -> None:

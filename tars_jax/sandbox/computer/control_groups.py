@@ -128,7 +128,7 @@ class ControlGroup:
         group.limited, group._folders = set(), []
         for folder in (Path(entrance).parent for entrance in entrances):
             version = 2 if (folder / "cgroup.events").exists() else 1
-            has = frozenset(name for name in USED if any(folder.glob(f"{name}.*")))
+            has = frozenset(name for name in USED if any(folder.glob(f"{name}.max" if version == 2 else f"{name}.*")))
             group._folders.append((Hierarchy(version, has, folder.parent), folder))
         return group
 

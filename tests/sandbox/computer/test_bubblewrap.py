@@ -32,7 +32,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(place)
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str, script: Path = SCRIPT) -> subprocess.Popen[str]:
     """The script as this user, or, for root, as another, with a Python that everybody may run."""
     packages = [path for path in sys.path if path.endswith("site-packages")]
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": ":".join([str(ROOT), *packages])}
@@ -45,7 +45,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
             continue
         if tried.returncode == 0:
             return subprocess.Popen(
-                [python, "-B", str(SCRIPT), str(folder / "c"), *arguments], env=environment, user=user, group=user,
+                [python, "-B", str(script), str(folder / "c"), *arguments], env=environment, user=user, group=user,
                 extra_groups=None if user is None else [], cwd="/", stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
     pytest.skip("an ordinary user has no Python here that could import the package")

@@ -226,3 +226,21 @@ def test_screenshots_of_a_desktop_are_in_its_recording(service: Service) -> None
     with zipfile.ZipFile(io.BytesIO(service.http.get(path).content)) as archive:
         assert archive.namelist() == ["journal.jsonl", "frames/000000.png"]
     end(service, session)
+
+
+@pytest.mark.slow
+def test_a_desktop_forks_live_and_is_suspended(service: Service, live: None) -> None:
+    pytest.importorskip("Xlib")
+    if not Path("/usr/bin/Xvfb").exists() or not Path("/usr/bin/openbox").exists():
+        pytest.skip("needs Xvfb and openbox (launch/desktop.sh)")
+    session = service.lease(lease_seconds=600, parts=["desktop", "shell"], width=400, height=300)
+    service.call(session, "launch", application="terminal")
+    windows = service.call(session, "windows")
+    (copy,) = fork(service, session, way="live")
+    assert copy["origin"] == "live" and service.call(copy, "windows") == windows and windows["windows"]
+    shown = service.call(session, "screenshot")
+    service.call(copy, "act", events=[{"type": "InsertText", "text": "plum"}], advance_ms=500.0)
+    assert service.call(session, "screenshot") == shown != service.call(copy, "screenshot")
+    assert service.http.post(f"/v1/sessions/{session['id']}/suspend", json={}).json()["suspended"] == "disk"
+    assert service.call(session, "windows") == windows
+    end(service, session, copy)

@@ -253,3 +253,29 @@ def test_a_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
             assert await calls(computer) == ["echo one", "echo two"]
 
     killed.use(work)
+
+
+def test_a_desktop_outlives_a_kill(tmp_path: Path) -> None:
+    pytest.importorskip("Xlib")
+    if not Path("/usr/bin/Xvfb").exists() or not Path("/usr/bin/openbox").exists():
+        pytest.skip("needs Xvfb and openbox (launch/desktop.sh)")
+    killed = Killed(tmp_path / "run")
+
+    async def work() -> None:
+        async with killed.client() as client:
+            computer = await client.open(parts=["shell", "desktop", "files"], width=400, height=300)
+            await computer.call("launch", application="terminal")
+            windows = await computer.call("windows")
+            await killed.again()
+            assert await computer.call("windows") == windows and windows["windows"]
+            before = await computer.screenshot()
+            typed = [
+                {"type": "InsertText", "text": "echo plum > typed"},
+                {"type": "KeyDown", "key": "Enter"},
+                {"type": "KeyUp", "key": "Enter"},
+            ]
+            await computer.call("act", events=typed, advance_ms=1000.0)
+            assert await computer.screenshot() != before
+            assert await computer.read("typed") == b"plum\n"
+
+    killed.use(work)

@@ -3,278 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
-from tars_jax.sandbox.service.computers.answers import Answers
-from tars_jax.sandbox.service.computers.away import Away, checkpoint_to_json
-from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
-from tars_jax.sandbox.service.computers.part import Part, Reader
-from tars_jax.sandbox.service.computers.parts import bring_up
+from tars_jax.sandbox.service.computers.life import ComputerLife
+from tars_jax.sandbox.service.computers.part import Reader
 from tars_jax.sandbox.service.computers.recording import Recording
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
-from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, Stored
-from tars_jax.sandbox.sessions.leased import Lease, Leased, brief
+from tars_jax.sandbox.service.computers.store import RECORDING, SessionFolder
+from tars_jax.sandbox.sessions.leased import Lease, brief
 from tars_jax.web.protocol import Fields
 
 FORGOTTEN = ("read", "list", "search", "screenshot")  # calls that change nothing: they may be carried out again
-LONGEST_END_S = 20.0
-SUSPENDED = "the computer is suspended: a call resumes it, or POST .../resume"
 
 
-class ComputerSession(Leased):
-    """Calls come as JSON, `{"call": NAME, ...}`; which there are, the parts say.
-
-    When the computer has gone, every call raises SandboxFailure: nothing of what was in it can be had again. With a
-    `folder` it can go on in another process when this one is killed.
-    """
-
-    kind = "computer"
+class ComputerSession(ComputerLife):
+    """Calls come as JSON, `{"call": NAME, ...}`; which there are, the parts say."""
 
     def __init__(self, id: str, lease: Lease, spec: ComputerSpec, folder: SessionFolder | None = None) -> None:
-        super().__init__(id, lease)
-        self.spec, self.folder = spec, folder
-        self.origin = "new"  # or how it was forked
-        self.kept: set[str] = set()  # `kept_ids` that an isolation keeps
-        self.suspended = ""  # "disk" or "paused": where its programs are meanwhile
-        self.recording: Recording | None = None
-        self.moved: Callable[[ComputerSession], Awaitable[None]] = _nothing  # called when `place` is another one
+        super().__init__(id, lease, spec, folder)
         self.calls = 0  # that have come back
-        self.failure: SandboxFailure | None = None  # why the computer has gone
-        self.parts: dict[str, Part] = {}
-        self._computer: Computer | None = None
         self._last: Any = None
-        self._ended = False
-        self._answers = Answers(None if folder is None else folder.path / ANSWERS)
-        self._away: Away | None = None  # the computer that another process has suspended
-        self._changing = asyncio.Lock()  # between running and suspended
-        self._watching: asyncio.Task[None] | None = None
-        self._on_end: list[Callable[[], object]] = []
-
-    # ---- its life ----
-
-    async def begin(self, computer: Computer, states: Mapping[str, Any] | None = None) -> None:
-        """Takes the computer over and brings up its parts, or finds them as their `states` say.
-
-        Raises InputError, SandboxFailure.
-        """
-        self._computer, self.origin = computer, computer.origin
-        await self._take_parts(states)
-        self._watching = asyncio.create_task(self._watch(computer))
-
-    async def _take_parts(self, states: Mapping[str, Any] | None) -> None:
-        assert self._computer is not None
-        self.parts = await bring_up(self._computer.machine, self.spec, states)
-        for part in self.parts.values():
-            part.kept = self._keep_parts
-        self._keep_parts()
-
-    def states(self) -> dict[str, Any]:
-        """Of the parts, for `begin` with the same computer, or a copy of it."""
-        return {name: state for name, part in self.parts.items() if (state := part.state()) is not None}
-
-    def _keep_parts(self) -> None:
-        if self.folder is not None and not self._ended:
-            try:
-                self.folder.save_parts(self.states())
-            except OSError as error:
-                raise SandboxFailure("disk", f"shells could not be kept: {error.strerror or error}") from error
-
-    async def go_on(self, stored: Stored, computers: Computers) -> None:
-        """Goes on where the process before was killed. Raises SandboxFailure where that cannot be."""
-        assert self.folder is not None
-        self._answers.load()
-        self.recording = Recording.resumed(self.folder.path / RECORDING)
-        place = stored.place
-        self.origin = str(place["origin"])
-        try:
-            if (away := place.get("away")) is not None:
-                self._away, self.suspended = Away.from_json(away, str(place["token"]), stored.parts, computers), "disk"
-                return
-            computer = await computers.adopt(self.spec.container, str(place["container"]), str(place["token"]))
-            self._computer = computer
-            await self._take_parts(stored.parts)
-            if place.get("paused"):
-                self.suspended = await computer.suspend()
-        except (KeyError, TypeError, ValueError, InputError) as error:
-            raise SandboxFailure("container", f"what was kept of it makes no sense: {error!r}") from error
-        if self.suspended != "disk":
-            self._watching = asyncio.create_task(self._watch(computer))
-
-    def place(self) -> dict[str, Any]:
-        """Where the computer is, for `go_on` of another process."""
-        place: dict[str, Any] = {"origin": self.origin, "paused": self.suspended == "paused"}
-        if self._away is not None:
-            return {**place, "token": self._away.token, "away": self._away.to_json()}
-        if self._computer is not None:
-            guest = self._computer.guest
-            place |= {"container": guest.container.id, "token": guest.token}
-            if guest.suspended is not None:
-                place["away"] = checkpoint_to_json(guest.suspended)
-        return place
-
-    def kept_ids(self) -> set[str]:
-        """What an isolation has to keep for it: its container, or its files while it is suspended."""
-        place = self.place()
-        if "away" in place:
-            return {f"suspended-{self.id}"}
-        return {place["container"]} if "container" in place else set()
-
-    async def suspend(self) -> str:
-        """Its programs stand still until the next call, or `resume`: on "disk", or "paused" in memory. Twice is once.
-
-        Raises InputError while a call is under way, SandboxFailure; the computer then goes on.
-        """
-        async with self._changing:
-            if self.suspended or self.failure is not None:
-                self.suspended or self.computer  # noqa: B018 (raises why it has gone)
-                return self.suspended
-            if self.under_way > 1:  # this one
-                raise InputError(
-                    f"calls under way must have ended before a session is suspended; got {self.under_way - 1}"
-                )
-            computer = self.computer
-            for part in self.parts.values():
-                await part.let_go()
-            if self._watching is not None:
-                self._watching.cancel()
-            try:
-                self.suspended = await computer.suspend()
-            finally:
-                if self.suspended != "disk":
-                    self._watching = asyncio.create_task(self._watch(computer))
-                if not self.suspended:
-                    for part in self.parts.values():
-                        await part.take_up()
-            await self.moved(self)
-            self.events.append("suspended", {"where": self.suspended})
-            return self.suspended
-
-    async def resume(self) -> bool:
-        """Whether it was suspended. Raises SandboxFailure, and the computer has then gone."""
-        async with self._changing:
-            if not self.suspended or self.failure is not None:
-                return False
-            was, states = self.suspended, self.states()
-            try:
-                if self._away is not None:
-                    states = dict(self._away.parts)
-                    self._computer = await self._away.restore(self.spec)
-                else:
-                    assert self._computer is not None
-                    await self._computer.resume()
-                if was == "disk":
-                    await self._take_parts(states)
-                else:
-                    for part in self.parts.values():
-                        await part.take_up()
-            except (SandboxFailure, InputError, KeyError, TypeError, ValueError) as error:
-                failure = SandboxFailure("container", f"it could not be resumed: {error}")
-                self.lose(failure)
-                raise failure from error
-            finally:
-                self.suspended, self._away = "", None
-            assert self._computer is not None
-            if was == "disk":
-                self._watching = asyncio.create_task(self._watch(self._computer))
-            await self.moved(self)
-            self.events.append("resumed")
-            return True
-
-    @contextlib.asynccontextmanager
-    async def still(self, *, detached: bool = True) -> AsyncIterator[Computer]:
-        """Within the block it is not suspended; `detached`: nothing of the parts is connected to the inside, so that it
-        can be copied with its programs. Raises InputError while a cell runs, SandboxFailure.
-        """
-        await self.resume()
-        async with self._changing:
-            parts = list(self.parts.values()) if detached else []
-            for part in parts:
-                await part.let_go()
-            try:
-                yield self.computer
-            finally:
-                for part in parts:
-                    await part.take_up()
-
-    async def _watch(self, computer: Computer) -> None:
-        try:
-            status = await computer.container.wait()
-            words = f"the first process of the computer ended with {status}"
-        except SandboxFailure as failure:
-            words = str(failure)
-        if not self._ended:
-            self.lose(SandboxFailure("container", words))
-
-    def lose(self, failure: SandboxFailure) -> None:
-        """The computer has gone: the session says so until it is released."""
-        if self.failure is None:
-            self.failure = failure
-            self.events.append("failure", {"kind": failure.kind, "text": str(failure)})
-
-    async def end(self) -> None:
-        """Ends the computer and all that runs there. Idempotent."""
-        if self._ended:
-            return
-        self._ended = True
-        self._given_back.set()
-        if self._watching is not None:
-            self._watching.cancel()
-        for tell in list(self._on_end):
-            tell()
-        self._answers.cancel()
-        parts, self.parts = self.parts, {}
-        with contextlib.suppress(SandboxFailure, TimeoutError):
-            async with asyncio.timeout(LONGEST_END_S):
-                if (desktop := parts.get("desktop")) is not None:  # the others end with the container
-                    await desktop.close()
-        if self._computer is not None:
-            await self._computer.close()
-        if self._away is not None:
-            await self._away.remove()
-        self.events.close()
-
-    def tell_end(self, tell: Callable[[], object]) -> None:
-        """`tell` is called when the session ends."""
-        self._on_end.append(tell)
-
-    @contextlib.contextmanager
-    def when_over(self, *tell: Callable[[], object]) -> Iterator[None]:
-        """Within it, these are called when the session ends: for those who hold a connection to it."""
-        self._on_end += tell
-        try:
-            yield
-        finally:
-            for each in tell:
-                self._on_end.remove(each)
-
-    def is_idle(self) -> bool:
-        """As of any session, with the slack behind the lease, and no program left running in the background."""
-        if self.under_way or self.held_by_person or self.seconds_left >= -self.spec.slack_s:
-            return False
-        return -self.seconds_left > self.spec.slack_s + self.spec.job_s or not self.jobs()
-
-    @property
-    def computer(self) -> Computer:
-        """Raises SandboxFailure when it has gone, SessionEnded behind the end."""
-        if self._ended:
-            raise SessionEnded(self.id)
-        if self.failure is not None:
-            raise SandboxFailure(self.failure.kind, str(self.failure).partition(": ")[2])
-        if self._computer is None or self.suspended:
-            raise InputError(SUSPENDED)
-        return self._computer
-
-    @property
-    def desktop(self) -> DesktopCalls | None:
-        part = self.parts.get("desktop")
-        return part if isinstance(part, DesktopCalls) else None
 
     @property
     def files(self) -> FileCalls | None:
@@ -286,18 +38,6 @@ class ComputerSession(Leased):
         """Of programs that are started beside the parts: a terminal, for instance."""
         return {} if self.desktop is None else dict(self.desktop.env)
 
-    def jobs(self) -> int:
-        """Programs inside that are none of the parts themselves. Those of a desktop belong to it."""
-        if self._computer is None or self.failure is not None or self._ended or self.suspended:
-            return 0
-        own: set[int] = set().union(*(part.own() for part in self.parts.values()))
-        sessions = self.desktop.sessions if self.desktop is not None else frozenset()
-        try:
-            running = self._computer.container.processes()
-        except SandboxFailure:  # it is about to be found out
-            return 0
-        return sum(each.id not in own and each.session not in sessions for each in running)
-
     def ports(self) -> list[int]:
         """TCP ports that programs inside listen at."""
         if self._computer is None or self.failure is not None or self._ended or self.suspended:
@@ -306,8 +46,6 @@ class ComputerSession(Leased):
             return sorted(self._computer.container.ports())
         except SandboxFailure:
             return []
-
-    # ---- its calls ----
 
     async def call(self, value: Any, *, once: str | None = None, person: bool = False) -> Any:
         """Carries out a call, and answers with JSON. One that comes again with the same word `once` joins the first.
@@ -321,8 +59,8 @@ class ComputerSession(Leased):
                 await self.given_back()
             if once is not None and (answer := self._answers.get(once, value)) is not None:
                 return await answer
-            if self.suspended and self.failure is None:
-                await self.resume()
+            if await self.resume() and once is not None and (answer := self._answers.get(once, value)) is not None:
+                return await answer  # of the same call, which came meanwhile
             self.computer  # noqa: B018 (raises what there is to say when it has gone)
             name, work = self._read(value)
             if once is None or name in FORGOTTEN:
@@ -386,10 +124,6 @@ class ComputerSession(Leased):
             "memory_bytes": self._computer.container.memory_bytes() if runs and self._computer is not None else None,
             "origin": self.origin, "suspended": self.suspended or None, "recorded": self.recording is not None,
         }  # fmt: skip
-
-
-async def _nothing(session: ComputerSession) -> None:
-    pass
 
 
 def _shown(name: str, value: Any) -> str:

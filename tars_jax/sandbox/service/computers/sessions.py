@@ -7,6 +7,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -82,7 +83,7 @@ class ComputerSessions:
         """With a session of the process before."""
         assert self._files is not None
         session = ComputerSession(stored.id, stored.lease, stored.spec, self._files.of(stored.id))
-        self._sessions[stored.id], session.moved = session, self._moved
+        self._sessions[stored.id], session.moved = session, partial(self._moved, session)
         try:
             if self._keeper is None:
                 raise SandboxFailure("container", RESTARTED)
@@ -150,7 +151,7 @@ class ComputerSessions:
         lease = Lease(owner, self._seconds(seconds), digest)
         id = secrets.token_hex(8)
         session = ComputerSession(id, lease, spec, None if self._files is None else self._files.of(id))
-        session.moved = self._moved
+        session.moved = partial(self._moved, session)
         self._sessions[session.id] = session
         try:
             with session.in_use():
