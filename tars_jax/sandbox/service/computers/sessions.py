@@ -56,6 +56,7 @@ class ComputerSessions:
         self._files: SessionFolders | None = None
         self._sessions: dict[str, ComputerSession] = {}
         self._collecting: asyncio.Task[None] | None = None
+        self._later: asyncio.Future[None] | None = None  # what a launcher is being told
 
     async def __aenter__(self) -> ComputerSessions:
         if self._folder is not None:
@@ -235,6 +236,7 @@ class ComputerSessions:
         session.hand_over(Lease(owner, self._seconds(seconds), digest))
         if self._files is not None:
             self._save(session)
+            self._later = asyncio.ensure_future(self._keep(session))
         return token
 
     def _save(self, session: ComputerSession) -> None:
