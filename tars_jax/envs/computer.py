@@ -2,6 +2,8 @@
 
 train --config.environment=computer --config.environment_options='{"task": "find_word", "level": 1}'
 train --config.environment=computer --config.environment_options='{"task": "download_and_sum"}'
+train --config.environment=computer \\
+  --config.environment_options='{"task": "download_and_sum", "parts": ["shell", "browser"], "size": [320, 240]}'
 """
 
 from __future__ import annotations
@@ -11,23 +13,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Type, Wait
+from tars_jax.agent.actions import Action, CallUser, Finished, ToolCall, Wait
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_computers
 from tars_jax.envs.computer_episode import Episode, prepared
-from tars_jax.envs.gui import acts_on_page, mouse_after, to_events
-from tars_jax.sandbox.browser import InsertText
+from tars_jax.envs.computer_screen import CHOOSE_FILES, PageScreen
 from tars_jax.sandbox.computer.parts import ComputerSpec, check_parts
-from tars_jax.sandbox.desktop import DesktopConfig, Settle
+from tars_jax.sandbox.desktop import DesktopConfig
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.forms import FUNCTIONS, Answer
 from tars_jax.sandbox.tools.mcp.spec import check_library, read_specs
 from tars_jax.tasks.computer import catalog
 
 TOOLS = ("execute_bash",)
-SETTLE = Settle(first_ms=300, quiet_ms=100, bound_ms=3000)  # of applications, which draw in several goes
-STEPS, DESKTOP_STEPS = 8, 32
+STEPS, SCREEN_STEPS = 8, 32
 TURN_S = 40.0  # after that, no further action of a turn begins: several long ones are no failure of the environment
 
 
@@ -45,7 +45,8 @@ class ComputerEnvironment:
         `sandbox/tools/mcp/spec.py`'s ServerSpec, such as {"name": "time", "command": "mcp-server-time"}.
       images: without a desktop, the last image that a function of the turn gave is the observation's screenshot.
       parts: of `sandbox/computer/parts.py`: shell, desktop, browser; empty: those that the task needs, or a shell.
-      size: (width, height) of the desktop's screen in pixels.
+        Without a desktop, the browser is a page on a virtual clock, which reaches the computer's ports and files.
+      size: (width, height) of the desktop's screen, or of the page, in pixels.
 
     Raises InputError for options that it cannot have.
     """
@@ -75,7 +76,8 @@ class ComputerEnvironment:
 
     @staticmethod
     def max_steps(options: Mapping[str, Any]) -> int:
-        return DESKTOP_STEPS if "desktop" in _parts(options.get("task", ""), options.get("parts", ())) else STEPS
+        parts = _parts(options.get("task", ""), options.get("parts", ()))
+        return SCREEN_STEPS if "desktop" in parts or "browser" in parts else STEPS
 
     @property
     def action_space(self) -> ActionSpace:
@@ -85,6 +87,8 @@ class ComputerEnvironment:
             functions = (*functions, *self._episode.foreign.functions)
         if "desktop" in self._parts:
             return ActionSpace("computer", PLATFORM_ACTIONS["computer"], functions)
+        if self._spec.has_page:
+            return ActionSpace("browser", PLATFORM_ACTIONS["browser"], (*functions, CHOOSE_FILES))
         return ActionSpace("tools", (Finished.name,), functions)
 
     @property
@@ -106,7 +110,10 @@ class ComputerEnvironment:
             if size > 1 and "desktop" not in self._parts:
                 key = f"{task.id} {task.seed} {level.name} {self._level} {spec.room}"
                 computer = await shared.open_in_group(key, size, lambda: prepared(computers, spec, level.scene))
-            self._episode = episode = await Episode.begin(computers, spec, level, self._servers, computer)
+            browsers = await shared.browsers() if spec.has_page else None
+            self._episode = episode = await Episode.begin(
+                computers, spec, level, self._servers, computer, browsers, task.seed
+            )
         except SandboxFailure:
             shared_computers.discard(shared)
             raise
@@ -155,33 +162,23 @@ class ComputerEnvironment:
 
     async def _do(self, episode: Episode, action: Action) -> Answer:
         equipped = episode.equipped
+        if isinstance(action, ToolCall) and action.name == CHOOSE_FILES.name and isinstance(episode.screen, PageScreen):
+            return Answer(await episode.screen.choose_files(action.parameters))
         if isinstance(action, ToolCall):
             called = episode.foreign if episode.foreign and action.name in episode.foreign else equipped.toolbox
             done = await called.call(action.name, action.parameters)
             return done if done.text else Answer("(no output)", done.images)
-        if equipped.desktop is None:
+        if episode.screen is None:
             return Answer(f"{action.name}: there is no screen")
-        if not acts_on_page(action):
-            return Answer(f"{action.name}: a desktop has no such action")
-        events, own_ms = to_events(action, *equipped.desktop.size, episode.mouse)
-        if isinstance(action, Type):  # a keyboard of X types any character, with shift where it needs that
-            events = [InsertText(action.content.replace("\r\n", "\n"))]
-        await asyncio.sleep(own_ms / 1000)
-        try:
-            await equipped.desktop.act(events, settle=SETTLE)
-        except InputError as error:
-            return Answer(f"{action.name}: {error}")
-        episode.mouse = mouse_after(events, episode.mouse)
-        return Answer("")
+        return Answer(await episode.screen.act(action))
 
     async def _observed(self, episode: Episode, text: str, wrong: str, image: bytes = b"") -> Observation:
         state = await episode.state(wrong)
         info = {"state": state, "task": episode.level.name, "wrong": wrong}
-        desktop = episode.equipped.desktop
-        if desktop is None:
+        if episode.screen is None:
             return Observation(image, text, info)
-        shown = await desktop.screenshot()
-        return Observation.decoded(shown.png, shown.pixels, text, info)
+        png, pixels, more = await episode.screen.shown()
+        return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), info)
 
 
 def _parts(task: Any, parts: Sequence[str]) -> tuple[str, ...]:
@@ -190,7 +187,7 @@ def _parts(task: Any, parts: Sequence[str]) -> tuple[str, ...]:
     if not parts:
         return needed
     check_parts(tuple(parts))
-    if task and (missing := [part for part in needed if part not in parts]):
+    if task and (missing := [part for part in needed if part not in parts]) and not catalog.suits(task, parts):
         raise InputError(f"parts must have {missing[0]} for the task {task}; got {', '.join(parts)}")
     if not catalog.tasks_for(parts):
         raise InputError(f"parts must be those of a task; got {', '.join(parts)}")

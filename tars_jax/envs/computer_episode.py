@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tars_jax.agent.actions import FUNCTIONS as GUI_ACTIONS
 from tars_jax.agent.functions import check_space
 from tars_jax.environment import ActionSpace
-from tars_jax.envs.gui import Position
-from tars_jax.sandbox.browser import InsertText
+from tars_jax.envs.computer_screen import DesktopScreen, PageScreen, Screen
+from tars_jax.sandbox.browser import BrowserManager, InsertText
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.home import TooMuch
 from tars_jax.sandbox.computer.parts import ComputerSpec, EquippedComputer
@@ -34,23 +34,23 @@ class Episode:
     site: RunningSite | None = None
     turn: int = 0  # that was not only waiting
     waited: int = 0  # turns in a row
-    mouse: Position | None = None
+    screen: Screen | None = None
     foreign: ForeignTools | None = None  # functions of MCP servers
 
     @classmethod
     async def begin(
         cls, computers: Computers, spec: ComputerSpec, level: Level, servers: Sequence[ServerSpec],
-        computer: Computer | None = None,
+        computer: Computer | None = None, browsers: BrowserManager | None = None, seed: int = 0,
     ) -> Episode:  # fmt: skip
         """A computer with the scene of a level. Raises InputError for what is not installed, SandboxFailure.
 
-        `computer`: one that is `prepared`, which ends with the episode.
+        `computer`: one that is `prepared`, which ends with the episode. `browsers`, `seed`: of its page, if it has one.
         """
-        episode = cls(await EquippedComputer.open(computers, spec, computer), level)
+        episode = cls(await EquippedComputer.open(computers, spec, computer, browsers), level)
         try:
             if computer is None:
                 await _fill(episode.equipped.computer, level.scene)
-            await episode._set_up()
+            await episode._set_up(seed)
             if servers:
                 episode.foreign = await _foreign(episode.equipped, servers, spec.tools)
         except BaseException:
@@ -58,7 +58,7 @@ class Episode:
             raise
         return episode
 
-    async def _set_up(self) -> None:
+    async def _set_up(self, seed: int) -> None:
         scene, computer, desktop = self.level.scene, self.equipped.computer, self.equipped.desktop
         if scene.site is not None:
             self.site = await RunningSite.start(computer.machine, scene.site)
@@ -69,6 +69,10 @@ class Episode:
                 await desktop.screenshot(settle=dataclasses.replace(desktop.config.settle, first_ms=1000, quiet_ms=200))
             if scene.typed:
                 await desktop.act([InsertText(scene.typed)])
+            self.screen = DesktopScreen(desktop)
+        if (page := self.equipped.page) is not None:
+            opened = [address for application, address in scene.opens if application == "browser"]
+            self.screen = await PageScreen.open(page, seed, *opened[:1])
 
     def count(self, *, waited: bool) -> None:
         """A turn is over."""
@@ -92,12 +96,8 @@ class Episode:
     async def state(self, wrong: str) -> dict[str, Any]:
         """What a reference player plays from."""
         state = self.level.state(self.turn, wrong, self.waited)
-        if (desktop := self.equipped.desktop) is not None:
-            state["size"] = list(desktop.size)
-            state["windows"] = [
-                {name: getattr(window, name) for name in ("title", "active", "x", "y", "width", "height")}
-                for window in await desktop.windows()
-            ]
+        if self.screen is not None:
+            state["size"], state["windows"] = list(self.screen.size), await self.screen.windows()
         return state
 
     async def close(self) -> None:

@@ -13,11 +13,14 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.forks import Saved
 from tars_jax.sandbox.failures import SandboxFailure
 
 MOST_SAVED = 16  # prepared computers whose groups have not all begun
+# For pages upon computers: each such page has a browser of its own, as none is a single canvas.
+BROWSERS = BrowserConfig(browsers=16, pages_per_browser=4)
 
 _Prepare = Callable[[], Awaitable[Computer]]
 
@@ -38,6 +41,7 @@ class SharedComputers:
         self._computers = Computers(kind, forks)
         self._starting = asyncio.Lock()
         self._started = False
+        self._browsers: BrowserManager | None = None
         self._groups: OrderedDict[str, _Group] = OrderedDict()
         self.users = 0
         self.prepared = 0  # computers that were prepared for groups
@@ -46,6 +50,15 @@ class SharedComputers:
         """Raises InputError where no isolation works."""
         await self._start()
         return self._computers
+
+    async def browsers(self) -> BrowserManager:
+        """Raises InputError where there is no Chromium."""
+        async with self._starting:
+            if self._browsers is None:
+                manager = BrowserManager(BROWSERS)
+                await manager.start()
+                self._browsers = manager
+            return self._browsers
 
     async def open_in_group(self, key: str, size: int, prepare: _Prepare) -> Computer:
         """A computer as `prepare` makes it, once for `size` that ask with the same key. Raises SandboxFailure, too."""
@@ -98,6 +111,8 @@ class SharedComputers:
             with contextlib.suppress(Exception):
                 await self._forget(key, group)
         await self._computers.__aexit__()
+        if self._browsers is not None:
+            await self._browsers.close()
 
 
 _Loop = asyncio.AbstractEventLoop

@@ -15,14 +15,14 @@ Call = tuple[str, dict[str, Any]]
 
 
 async def play(
-    name: str, calls: Sequence[Call] | None = None, level: int = 2, seed: int = 3, isolation: str = "auto"
+    name: str, calls: Sequence[Call] | None = None, level: int = 2, seed: int = 3, **options: Any
 ) -> tuple[Transition, Observation]:
     """The last turn, and what was seen then."""
-    environment = ComputerEnvironment(task=name, level=level, isolation=isolation)
+    environment = ComputerEnvironment(task=name, level=level, **options)
     try:
         seen = await environment.reset(Task("one", "computer", seed, {}, 40))
         assert environment.instruction and seen.text and seen.info["wrong"], "it was done before it began"
-        for number in range(environment.max_steps({"task": name}) if calls is None else len(calls)):
+        for number in range(environment.max_steps({"task": name, **options}) if calls is None else len(calls)):
             if calls is None:
                 move = reference_player(seen.info["state"], random.Random(0))
                 function, parameters = move.function, move.parameters

@@ -46,6 +46,7 @@ class Downloads:
     def __init__(self, folder: Path, limit: int) -> None:
         """Raises OSError where the disk does not give or take them."""
         self.folder, self.limit = folder, limit
+        self.coming: dict[str, dict[str, Any]] = {}  # what is on its way, by the browser's id
         (folder / INCOMING).mkdir(parents=True, exist_ok=True)
         for left in (folder / INCOMING).iterdir():  # by a browser that was killed
             left.unlink()
@@ -109,7 +110,7 @@ class Downloader:
 
     def __init__(self, downloads: Downloads, site: Site, report: Report) -> None:
         self._downloads, self._site, self._report = downloads, site, report
-        self._coming: dict[str, dict[str, Any]] = {}  # by the browser's id
+        self._coming = downloads.coming
         self._ending: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 

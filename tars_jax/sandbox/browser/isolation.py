@@ -14,7 +14,14 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page as PlaywrightPage
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.clock import CLOCK_SCRIPT, REPORTING, WORKER_MARK, WORKER_SCRIPT, resume_script
+from tars_jax.sandbox.browser.clock import (
+    CLOCK_SCRIPT,
+    FILES_SCRIPT,
+    REPORTING,
+    WORKER_MARK,
+    WORKER_SCRIPT,
+    resume_script,
+)
 from tars_jax.sandbox.browser.connection import Connection, Session
 from tars_jax.sandbox.browser.downloads import Downloader
 from tars_jax.sandbox.browser.drawings import still
@@ -65,8 +72,10 @@ async def new_context(
             raise SandboxFailure("storage", error.message[:LONGEST_TEXT]) from None
         raise
     await context.add_init_script(script=CLOCK_SCRIPT)
+    if spec.chooses_files:
+        await context.add_init_script(script=FILES_SCRIPT)
     site = still(spec.site) if launched.kind.smil else spec.site
-    await context.route("**/*", partial(serve, site, Hosts(spec.network), report))
+    await context.route("**/*", partial(serve, site, spec.hosts, report))
     return context
 
 

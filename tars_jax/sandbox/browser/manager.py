@@ -33,7 +33,7 @@ from tars_jax.sandbox.browser.downloads import Downloader, Downloads
 from tars_jax.sandbox.browser.drawings import has_smil
 from tars_jax.sandbox.browser.isolation import alive, new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
-from tars_jax.sandbox.browser.network import Hosts, Proxy
+from tars_jax.sandbox.browser.network import Proxy
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun
@@ -128,7 +128,7 @@ class BrowserManager:
         What it downloads is refused, or kept in `downloads`; `report` hears of that. It begins with the cookies and
         the storage of `spec`.
         """
-        Hosts(spec.network)  # an entry that is none is the caller's mistake, told before a browser starts
+        _ = spec.hosts  # an entry that is none is the caller's mistake, told before a browser starts
         if spec.site.find(spec.site.url) is None:
             raise InputError(f"site.index must be a file of {spec.site.root}; got {spec.site.index!r}")
         smil = await asyncio.to_thread(has_smil, spec.site)
@@ -184,7 +184,7 @@ class BrowserManager:
     async def _new_page(
         self, launched: Launched, place: Place, spec: PageSpec, report: Report | None, downloads: Downloads | None
     ) -> Page:
-        proxy = Proxy(Hosts(spec.network)) if spec.network else None
+        proxy = Proxy(spec.hosts, spec.loopback) if spec.networked else None
         context: BrowserContext | None = None
         page: Page | None = None
         downloader = Downloader(downloads, spec.site, report) if downloads and report else None

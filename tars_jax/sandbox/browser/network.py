@@ -7,6 +7,8 @@ port of loopback as long as the page lives; redirects, WebSockets and encrypted 
     example.com:8080    that port alone         127.0.0.1:3000      this machine, where it is named by address
                                                 [::1]:3000          an IPv6 address stands in brackets
 
+The localhost of a page may be another machine (`Loopback`): all its ports are then allowed, and it is never this one.
+
 A name is resolved once, here, and the addresses that came of it are judged (addresses.py) and connected to: another
 answer a moment later changes nothing.
 """
@@ -19,7 +21,8 @@ import dataclasses
 import ipaddress
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from tars_jax import InputError
@@ -31,6 +34,9 @@ USUAL_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 LONGEST_HEAD = 1 << 16
 HEAD_S = CONNECT_S = 15.0
 CHUNK = 1 << 16
+LOCALHOST = ("localhost", "127.0.0.1", "::1")
+Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Loopback: TypeAlias = Callable[[int], Awaitable[Streams]]  # to a port; raises OSError where nothing answers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +53,18 @@ class Host:
 
 
 class Hosts:
-    """An allow-list. Raises InputError for an entry that is none."""
+    """An allow-list. Raises InputError for an entry that is none.
 
-    def __init__(self, entries: Sequence[str]) -> None:
+    `localhost`: all ports of it are allowed.
+    """
+
+    def __init__(self, entries: Sequence[str], *, localhost: bool = False) -> None:
         self._hosts = [_host(entry, index) for index, entry in enumerate(entries)]
+        self._localhost = localhost
 
     def allows(self, name: str, port: int) -> bool:
-        return any(host.allows(_plain(name), port) for host in self._hosts)
+        name = _plain(name)
+        return (self._localhost and name in LOCALHOST) or any(host.allows(name, port) for host in self._hosts)
 
     def allows_url(self, url: str) -> bool:
         try:
@@ -93,10 +104,10 @@ def _is_address(name: str) -> bool:
 
 
 class Proxy:
-    """The proxy of one page."""
+    """The proxy of one page. `loopback`: where its localhost is another machine."""
 
-    def __init__(self, hosts: Hosts) -> None:
-        self._hosts = hosts
+    def __init__(self, hosts: Hosts, loopback: Loopback | None = None) -> None:
+        self._hosts, self._loopback = hosts, loopback
         self._server: asyncio.Server | None = None
         self._passing: set[asyncio.Task[None]] = set()
 
@@ -136,12 +147,12 @@ class Proxy:
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             parts, name, port = urlsplit(""), "", 0
-        addresses = await self._addresses(name, port) if tunnel or parts.scheme == "http" else []
-        if not addresses:
+        streams = await self._connected(name, port) if tunnel or parts.scheme == "http" else None
+        if streams is None:
             writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             await writer.drain()
             return
-        there, back = await _connect(addresses, port)
+        there, back = streams
         try:
             if tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -151,6 +162,13 @@ class Proxy:
             await _pipe(reader, writer, there, back)
         finally:
             back.close()
+
+    async def _connected(self, name: str, port: int) -> Streams | None:
+        """None for a host that is not allowed. Raises OSError where nothing answers."""
+        if self._loopback is not None and _plain(name) in LOCALHOST:
+            return await self._loopback(port)
+        addresses = await self._addresses(name, port)
+        return await _connect(addresses, port) if addresses else None
 
     async def _addresses(self, name: str, port: int) -> list[str]:
         """Those of an allowed host. A name that leads into this machine or its network, be it in part, has none."""
@@ -169,7 +187,7 @@ def _is_local_by_name(name: str) -> bool:
     return name == "localhost" or _is_address(name)
 
 
-async def _connect(addresses: Sequence[str], port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _connect(addresses: Sequence[str], port: int) -> Streams:
     """To the first that answers. Raises OSError of the last."""
     for address in addresses[:-1]:
         with contextlib.suppress(OSError):  # a timeout among them

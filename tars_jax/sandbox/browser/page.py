@@ -7,6 +7,7 @@ import base64
 import contextlib
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from playwright.async_api import Error as PlaywrightError
@@ -42,7 +43,7 @@ class Page:
         self._session = tab.session
         self.target = tab.target  # the page's id in the debugging protocol
         self.connection = tab.connection
-        self._networked = bool(spec.network)
+        self._networked = spec.networked
         self._timeout_s = config.call_timeout_s
         self._failed = failed
         self._released = released
@@ -56,6 +57,7 @@ class Page:
             given_up=given_up,
         )  # fmt: skip
         tab.page.on("crash", lambda _: self.fail("renderer", "it crashed"))
+        tab.page.on("download", lambda _: self._stay())
         self.when_over(self._playing.close)
 
     @property
@@ -126,6 +128,38 @@ class Page:
         """The value of a JavaScript expression (or of its promise), as JSON."""
         with self.moving():
             return await self._guarded(self._evaluate(expression), "evaluate")
+
+    async def navigate(self, url: str) -> None:
+        """Opens an address. One that does not answer leaves the page on the browser's own words about that."""
+        with self.moving():
+            await self._guarded(self._session.send("Page.navigate", {"url": url}), "navigate")
+
+    async def choose_files(self, files: Sequence[Path]) -> None:
+        """Answers the page's dialog for files; no files cancel it. `__clock.controls.fileDialog()` says whether one is
+        open: "file", "files" for several, or nothing.
+
+        Raises InputError for more files than it takes, and where none is open.
+        """
+        kind = await self.evaluate("__clock.controls.fileDialog()")
+        if not kind:
+            raise InputError("a dialog for files must be open; got none")
+        if len(files) > 1 and kind == "file":
+            raise InputError(f"files of this dialog must be 1; got {len(files)}")
+        await self._guarded(self._give_files(list(map(str, files))), "choose_files")
+
+    async def _give_files(self, files: list[str]) -> None:
+        field = {"expression": "__clock.timeline.surface.asking"}
+        found = (await self._session.send("Runtime.evaluate", field))["result"]["objectId"]
+        if files:
+            await self._session.send("DOM.setFileInputFiles", {"files": files, "objectId": found})
+        cancel = "" if files else "asking.dispatchEvent(new Event('cancel', { bubbles: true }));"
+        over = f"const {{ asking }} = surface; surface.asking = null; {cancel}"
+        await self._evaluate(f"(({{ surface }}) => {{ {over} }})(__clock.timeline)")
+
+    def _stay(self) -> None:
+        """What the page was about to leave for is a file: time need not stand until another document is there."""
+        sent = asyncio.ensure_future(self._evaluate("__clock.stay()"))
+        sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     async def storage(self) -> dict[str, Any]:
         """What the page has stored, as `PageSpec.storage` takes it (storage.py); no databases with an open network."""

@@ -1,4 +1,4 @@
-"""A computer with its parts: functions such as execute_bash, a desktop, a browser upon it, all over one file system.
+"""A computer with its parts: functions such as execute_bash, a desktop, a browser, all over one file system.
 
 async with Computers() as computers:
     computer = await EquippedComputer.open(computers, ComputerSpec(parts=("shell", "desktop")))
@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.computer.computer import Computer, Computers
+from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.desktop import Desktop, DesktopConfig
 from tars_jax.sandbox.desktop.server import INSTALL
@@ -24,7 +26,7 @@ from tars_jax.sandbox.tools.forms import Toolbox
 PARTS: Mapping[str, str] = {
     "shell": "the functions that `tools` names, over shells, files and kernels",
     "desktop": "an X server, a window manager and applications",
-    "browser": "a Chromium among the applications of the desktop",
+    "browser": "a Chromium among the applications of the desktop; without one, a page of the sandbox's browser",
 }
 # Of memory in MiB, and of processes and threads, besides what a computer has anyway.
 _TAKES = {"shell": (0, 0), "desktop": (512, 128), "browser": (1536, 512)}
@@ -32,16 +34,21 @@ _TAKES = {"shell": (0, 0), "desktop": (512, 128), "browser": (1536, 512)}
 
 @dataclasses.dataclass(frozen=True)
 class ComputerSpec:
-    """Raises InputError for parts that there are not, and for a browser without a desktop."""
+    """Raises InputError for parts that there are not."""
 
     parts: tuple[str, ...] = ("shell",)  # of PARTS
     tools: tuple[str, ...] = ("execute_bash",)  # of the shell, by their names in ../tools/forms.py
     container: ContainerSpec | None = None  # None: one in which the parts have room
     binds: Mapping[str, Path] = dataclasses.field(default_factory=dict)  # besides those of the container
-    desktop: DesktopConfig = dataclasses.field(default_factory=DesktopConfig)
+    desktop: DesktopConfig = dataclasses.field(default_factory=DesktopConfig)  # its size is that of a page, too
 
     def __post_init__(self) -> None:
         check_parts(self.parts)
+
+    @property
+    def has_page(self) -> bool:
+        """Whether its browser is a page (page.py), on a virtual clock and without a desktop."""
+        return "browser" in self.parts and "desktop" not in self.parts
 
     @property
     def room(self) -> ContainerSpec:
@@ -49,7 +56,8 @@ class ComputerSpec:
         if self.container is not None:
             return dataclasses.replace(self.container, binds={**self.container.binds, **self.binds})
         base = ContainerSpec(binds=self.binds)
-        memory, processes = (sum(_TAKES[part][which] for part in self.parts) for which in (0, 1))
+        inside = [part for part in self.parts if not (part == "browser" and self.has_page)]
+        memory, processes = (sum(_TAKES[part][which] for part in inside) for which in (0, 1))
         return dataclasses.replace(base, memory_mib=base.memory_mib + memory, processes=base.processes + processes)
 
 
@@ -57,8 +65,6 @@ def check_parts(parts: tuple[str, ...]) -> None:
     """Raises InputError."""
     if unknown := [part for part in parts if part not in PARTS]:
         raise InputError(f"parts must be of {', '.join(PARTS)}; got {unknown[0]!r}")
-    if "browser" in parts and "desktop" not in parts:
-        raise InputError("parts must have desktop where they have browser; got browser alone")
 
 
 @dataclasses.dataclass(eq=False)
@@ -68,31 +74,39 @@ class EquippedComputer:
     computer: Computer
     desktop: Desktop | None  # None: it has no such part
     toolbox: Toolbox
+    page: ComputerPage | None = None
 
     @classmethod
     async def open(
-        cls, computers: Computers, spec: ComputerSpec, computer: Computer | None = None
+        cls, computers: Computers, spec: ComputerSpec, computer: Computer | None = None,
+        browsers: BrowserManager | None = None,
     ) -> EquippedComputer:  # fmt: skip
-        """`computer`: one that is open and has the room; it ends with what is returned.
+        """`computer`: one that is open and has the room; it ends with what is returned. `browsers`: for its page.
 
         Raises InputError for a part whose programs are not installed, SandboxFailure.
         """
+        if spec.has_page and browsers is None:
+            raise InputError("parts must have desktop where they have browser and no page is opened; got browser alone")
         computer = computer or await computers.open(spec.room)
-        desktop = None
+        desktop = page = None
         try:
             if "desktop" in spec.parts:
                 folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
                 desktop = await Desktop.start(computer.machine, spec.desktop, folder=folder)
                 if "browser" in spec.parts and "browser" not in desktop.applications:
                     raise InputError(f"browser must be a Chromium, and none is installed; {INSTALL} with --browser")
+            if spec.has_page and browsers is not None:
+                page = await ComputerPage.open(browsers, computer, (spec.desktop.width, spec.desktop.height))
             tools = spec.tools if "shell" in spec.parts else ()
             toolbox = Toolbox(computer.machine, tools, env=desktop.env if desktop else None)
         except BaseException:
             if desktop is not None:
                 await desktop.close()
+            if page is not None:
+                await page.close()
             await computer.close()
             raise
-        return cls(computer, desktop, toolbox)
+        return cls(computer, desktop, toolbox, page)
 
     async def close(self) -> None:
         """Twice is once. Nothing of the parts is left, whatever fails on the way."""
@@ -100,4 +114,6 @@ class EquippedComputer:
             stack.push_async_callback(self.computer.close)
             if self.desktop is not None:
                 stack.push_async_callback(self.desktop.close)
+            if self.page is not None:
+                stack.push_async_callback(self.page.close)
             await self.toolbox.__aexit__()

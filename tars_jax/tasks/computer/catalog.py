@@ -27,6 +27,8 @@ _BY_PARTS: tuple[tuple[tuple[str, ...], Mapping[str, MakeScene]], ...] = (
 )
 TASKS: Mapping[str, MakeScene] = {name: make for _, tasks in _BY_PARTS for name, make in tasks.items()}
 NEEDS: Mapping[str, tuple[str, ...]] = {name: parts for parts, tasks in _BY_PARTS for name in tasks}
+# Where the desktop does nothing but show a browser, which may be one without a desktop.
+WITHOUT_DESKTOP = {*BROWSER_TASKS, *BROWSER_AND_SHELL_TASKS} - {"show_page"}  # which shows a file of the computer
 HARDEST = 3  # level
 MOST_WAITS = 12  # of a player in a row, for what comes late
 WAIT_S = 0.5
@@ -66,7 +68,12 @@ def check_level(task: Any, level: Any) -> None:
 
 def tasks_for(parts: Sequence[str]) -> list[str]:
     """Those that a computer with these parts can have."""
-    return [name for name, needed in NEEDS.items() if {*needed} <= {*parts}]
+    return [name for name in NEEDS if suits(name, parts)]
+
+
+def suits(task: str, parts: Sequence[str]) -> bool:
+    """Whether a computer with these parts can have a task."""
+    return {*NEEDS[task]} - ({"desktop"} if task in WITHOUT_DESKTOP else set()) <= {*parts}
 
 
 def draw_level(task: str, level: int, seed: int, parts: Sequence[str] = ("shell",)) -> Level:

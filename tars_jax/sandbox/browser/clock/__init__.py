@@ -61,6 +61,9 @@ WORKER_SCRIPT = f"(function begin() {{ {_script(EVERYWHERE)}\n__clock.workerScri
 # The first document of a window may hand the window, and the clock in it, to the next one.
 CLOCK_SCRIPT = f"if (!self.__clock) {{ {WORKER_SCRIPT}\n(() => {{ {_script(IN_DOCUMENTS)} }})(); }}"
 
+# For a page whose dialogs for files the host answers.
+FILES_SCRIPT = "if (self.top === self) __clock.timeline.surface.hasFiles = true;"
+
 
 def resume_script(state: Mapping[str, float]) -> str:
     """Runs after CLOCK_SCRIPT: the page's first document goes on at a state of the timeline."""

@@ -82,6 +82,7 @@
     while (lasts() && !self.navigation.transition) await sleep(1);
     leaving = null;
   });
+  function stay() { leaving = null; } // the host has heard that no document follows: it was a download
 
   // ---- no pointer before the first step ----
   // A window that is new finds the machine's own pointer in its corner, before the page's script or in the middle of it.
@@ -164,6 +165,6 @@
     wished = false;
     return goOn(begin);
   }
-  Object.assign(self.__clock, { begin, observe, settleScroll, wishing, goOn });
+  Object.assign(self.__clock, { begin, observe, settleScroll, stay, wishing, goOn });
   Object.freeze(self.__clock);
 })();

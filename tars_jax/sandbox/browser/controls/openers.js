@@ -14,12 +14,19 @@
   function open(field) {
     if (!live(field) || surface.control === field) return;
     if (field.type === 'color') controls.openColors(field);
-    else if (field.type === 'file') refuse(field);
+    else if (field.type === 'file') askForFiles(field);
     else if (OF_DATES.test(field.type)) controls.openDates(field);
     else if (field.list) controls.suggest(field);
   }
-  // There is nothing to choose a file from.
-  const refuse = (field) => field.dispatchEvent(new Event('cancel', { bubbles: true }));
+  // Where the host has files (`surface.hasFiles`), a dialog waits for it; elsewhere there is nothing to choose from.
+  function askForFiles(field) {
+    if (surface.hasFiles) surface.asking = field;
+    else field.dispatchEvent(new Event('cancel', { bubbles: true }));
+  }
+  controls.fileDialog = () => {
+    if (!surface.asking?.isConnected) return '';
+    return surface.asking.multiple ? 'files' : 'file';
+  };
 
   // ---- which part of a field is under the mouse: the browser hides them, but lets a style say which takes the mouse ----
   const probe = new CSSStyleSheet();
