@@ -12,6 +12,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.connection import ProtocolError
 from tars_jax.sandbox.browser.isolation import new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
+from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.screenshots import shown
 from tars_jax.sandbox.browser.site import PageSpec, Site
 
@@ -35,7 +36,7 @@ async def why_no_page(launched: Launched, timeout_s: float) -> str | None:
     """
     try:
         async with asyncio.timeout(timeout_s):
-            context = await new_context(launched, PROBE)
+            context = await new_context(launched, PROBE, Hosts(()))
             tab = await new_tab(launched, context)
             await show(tab, PROBE, timeout_s)
             await shown(tab.frames.screenshot if tab.frames else partial(tab.session.send, "Page.captureScreenshot"))

@@ -52,11 +52,12 @@ class Tab:
 
 
 async def new_context(
-    launched: Launched, spec: PageSpec, proxy_port: int | None = None, report: Report | None = None
-) -> BrowserContext:
+    launched: Launched, spec: PageSpec, hosts: Hosts, proxy_port: int | None = None, report: Report | None = None, *,
+    has_files: bool = False,
+) -> BrowserContext:  # fmt: skip
     """A context with the virtual clock, whose requests the spec's site answers. Viewport at device scale 1.
 
-    Requests to hosts of the spec's allow-list leave through the proxy at `proxy_port`; `report` hears of all others.
+    Requests to `hosts` leave through the proxy at `proxy_port`; `report` hears of all others.
 
     Raises SandboxFailure("storage") when the spec's storage is none that a page can be given.
     """
@@ -72,10 +73,10 @@ async def new_context(
             raise SandboxFailure("storage", error.message[:LONGEST_TEXT]) from None
         raise
     await context.add_init_script(script=CLOCK_SCRIPT)
-    if spec.chooses_files:
+    if has_files:
         await context.add_init_script(script=FILES_SCRIPT)
     site = still(spec.site) if launched.kind.smil else spec.site
-    await context.route("**/*", partial(serve, site, spec.hosts, report))
+    await context.route("**/*", partial(serve, site, hosts, report))
     return context
 
 

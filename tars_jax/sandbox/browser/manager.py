@@ -33,7 +33,7 @@ from tars_jax.sandbox.browser.downloads import Downloader, Downloads
 from tars_jax.sandbox.browser.drawings import has_smil
 from tars_jax.sandbox.browser.isolation import alive, new_context, new_tab, show
 from tars_jax.sandbox.browser.launch import Launched
-from tars_jax.sandbox.browser.network import Proxy
+from tars_jax.sandbox.browser.network import Hosts, Loopback, Proxy
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.page_events import Report
 from tars_jax.sandbox.browser.processes import SandboxRun
@@ -122,19 +122,23 @@ class BrowserManager:
         width, height = size or (self.config.width, self.config.height)
         return await self.open(PageSpec(site, width, height, single_canvas, tuple(network)))
 
-    async def open(self, spec: PageSpec, report: Report | None = None, *, downloads: Downloads | None = None) -> Page:
+    async def open(
+        self, spec: PageSpec, report: Report | None = None, *, downloads: Downloads | None = None,
+        loopback: Loopback | None = None,
+    ) -> Page:  # fmt: skip
         """As `open_page`, with all that a page can be told. `report` hears what happens on it, from its first load on.
 
         What it downloads is refused, or kept in `downloads`; `report` hears of that. It begins with the cookies and
-        the storage of `spec`.
+        the storage of `spec`. With `loopback` its localhost is another machine, and dialogs for files wait for
+        `Page.choose_files`.
         """
-        _ = spec.hosts  # an entry that is none is the caller's mistake, told before a browser starts
+        Hosts(spec.network)  # an entry that is none is the caller's mistake, told before a browser starts
         if spec.site.find(spec.site.url) is None:
             raise InputError(f"site.index must be a file of {spec.site.root}; got {spec.site.index!r}")
         smil = await asyncio.to_thread(has_smil, spec.site)
         place = await self._free_place(alone=self.browsers.kind(spec.single_canvas, smil).alone)
         try:
-            page = await self._open_in(place, spec, smil, report, downloads)
+            page = await self._open_in(place, spec, smil, report, downloads, loopback)
         except BaseException:
             await self._free(place)
             raise
@@ -164,14 +168,15 @@ class BrowserManager:
             self._place_freed.notify()
 
     async def _open_in(
-        self, place: Place, spec: PageSpec, smil: bool, report: Report | None, downloads: Downloads | None
-    ) -> Page:
+        self, place: Place, spec: PageSpec, smil: bool, report: Report | None, downloads: Downloads | None,
+        loopback: Loopback | None,
+    ) -> Page:  # fmt: skip
         problem = ""
         for _ in range(ATTEMPTS):
             launched = await self.browsers.living(place, self.browsers.kind(spec.single_canvas, smil))
             launched.asked_for = True
             try:
-                opening = self._new_page(launched, place, spec, report, downloads)
+                opening = self._new_page(launched, place, spec, report, downloads, loopback)
                 return await asyncio.wait_for(opening, self.config.call_timeout_s)
             except TimeoutError as error:
                 if await self.browsers.still_works(place, launched):
@@ -182,17 +187,21 @@ class BrowserManager:
         raise SandboxFailure("browser", f"no page could be opened: {problem}")
 
     async def _new_page(
-        self, launched: Launched, place: Place, spec: PageSpec, report: Report | None, downloads: Downloads | None
-    ) -> Page:
-        proxy = Proxy(spec.hosts, spec.loopback) if spec.networked else None
+        self, launched: Launched, place: Place, spec: PageSpec, report: Report | None, downloads: Downloads | None,
+        loopback: Loopback | None,
+    ) -> Page:  # fmt: skip
+        hosts = Hosts(spec.network, localhost=loopback is not None)
+        proxy = Proxy(hosts, loopback) if spec.network or loopback else None
         context: BrowserContext | None = None
         page: Page | None = None
         downloader = Downloader(downloads, spec.site, report) if downloads and report else None
         try:
-            context = await new_context(launched, spec, await proxy.open() if proxy else None, report)
+            context = await new_context(
+                launched, spec, hosts, await proxy.open() if proxy else None, report, has_files=loopback is not None
+            )
             tab = await new_tab(launched, context, report, downloader)
             page = Page(
-                tab, self.config, spec, released=partial(self._release, place),
+                tab, self.config, spec, networked=proxy is not None, released=partial(self._release, place),
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,
             )  # fmt: skip
             if proxy is not None:

@@ -33,7 +33,7 @@ class Page:
     """A page of a BrowserManager. A call raises SandboxFailure when the infrastructure fails; the page is then dead."""
 
     def __init__(
-        self, tab: Tab, config: BrowserConfig, spec: PageSpec, *,
+        self, tab: Tab, config: BrowserConfig, spec: PageSpec, *, networked: bool,
         given_up: Callable[[str], None], failed: Callable[[str], None],
         released: Callable[[Page], Awaitable[None]],
     ) -> None:  # fmt: skip
@@ -43,7 +43,7 @@ class Page:
         self._session = tab.session
         self.target = tab.target  # the page's id in the debugging protocol
         self.connection = tab.connection
-        self._networked = spec.networked
+        self._networked = networked
         self._timeout_s = config.call_timeout_s
         self._failed = failed
         self._released = released

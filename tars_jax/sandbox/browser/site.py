@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tars_jax.sandbox.browser.network import Hosts, Loopback
-
 ORIGIN = "http://sandbox.invalid"
 MAX_SIDE = 8192  # of a viewport, pixels
 TYPES = {
@@ -61,18 +59,6 @@ class PageSpec:
     storage: Mapping[str, Any] | None = None  # cookies and local storage, as Playwright writes them
     at: str | None = None  # the address that it shows first; None: the site's index
     clock: Mapping[str, float] | None = None  # state of its clock when that loads; None: at 0
-    loopback: Loopback | None = None  # to the ports of its localhost (network.py); None: it has none
-    chooses_files: bool = False  # a dialog for files waits for `Page.choose_files`, and is otherwise cancelled
-
-    @property
-    def networked(self) -> bool:
-        """Whether it reaches anything besides its site."""
-        return bool(self.network) or self.loopback is not None
-
-    @property
-    def hosts(self) -> Hosts:
-        """Those that it may reach. Raises InputError for an entry of `network` that is none."""
-        return Hosts(self.network, localhost=self.loopback is not None)
 
 
 def content_type(path: Path) -> str:

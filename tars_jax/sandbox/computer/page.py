@@ -61,10 +61,11 @@ class ComputerPage:
                 raise ConnectionRefusedError(str(error)) from error
 
         folder = tempfile.TemporaryDirectory(prefix="tars_jax-page-", ignore_cleanup_errors=True)
-        spec = PageSpec(BLANK, *size, loopback=to_port, chooses_files=True)
         try:
             shown = cls(computer, folder)
-            shown._page = await browsers.open(spec, lambda kind, said: None, downloads=shown._downloads)
+            shown._page = await browsers.open(
+                PageSpec(BLANK, *size), lambda kind, said: None, downloads=shown._downloads, loopback=to_port
+            )
         except BaseException:
             folder.cleanup()
             raise
