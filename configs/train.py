@@ -38,6 +38,19 @@ All take --config.ppo.min_batch=192 --config.ppo.minibatch_rows=64 --config.ppo.
 --config.agent.max_observation_tokens=12 --config.engine.max_new_tokens=24. Without demonstrations the vault stays at a
 third: the policy opens a door unread.
 
+A computer (a shell in a container of its own), by the function execute_bash: files are moved to folders that the
+instruction names (move_file, three seeds), and files are looked for by what they say (find_word, one seed). Success on
+200 held-out levels after demonstrations and after 16 updates, in 13 to 32 minutes on two cores that did much else:
+
+  move_file, level 1    71.0, 76.5, 71.0%  to  99.5, 98.5, 98.5%
+  find_word, level 1    53.0%              to  98.5%
+
+--config.environment=computer --config.environment_options='{"task": "move_file", "level": 1}' --config.ppo.updates=16
+--config.demonstrations.episodes=1000 --config.demonstrations.skill=0.5 --config.supervised.updates=300
+--config.ppo.min_batch=192 --config.ppo.minibatch_rows=64 --config.ppo.learning_rate=1e-3 --config.value.episodes=100
+--config.value.max_updates=20 --config.agent.list_actions=False --config.agent.thought=never --config.browser.pages=16
+--config.agent.max_observation_tokens=24, and 32 of these for find_word.
+
 Two tasks of MiniWoB++ in Chromium from random weights (--config.environment=miniwob/click-test,miniwob/focus-text), in
 three updates of 32 episodes of at most three steps, on a machine that was busy with other things: 0 of 32 held-out
 episodes before, 4 after (+12.5 points [-1, 28]), in 15 minutes. That shows the way, and no learning.
