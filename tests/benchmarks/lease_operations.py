@@ -1,15 +1,15 @@
 """Lease operations a second of a manager, with real HTTP clients, beside etcd and redis-py in one run.
 
     PYTHONPATH=. python tests/benchmarks/lease_operations.py [--clients 64] [--seconds 6] [--turns 3]
-        [--sides sqlite redis etcd redis-py]
+        [--sides sqlite valkey etcd redis-py]
 
 Each client claims an id of its own, renews it, looks it up and releases it, one call after the other, and looks whether
 each answer is right. Clients are coroutines of one process, servers other processes; all flush before they answer:
 
     sqlite     python -m tars_jax.sandbox.service.leases with a file, by `LeaseClient`
-    redis      the same manager over redis-server (appendfsync always); takes the extra `leases`
+    valkey     the same manager over Valkey, else Redis (appendfsync always; launch/valkey.sh); takes the extra `leases`
     etcd       etcd's leases over its own HTTP gateway, by the same connections: a claim is a grant and a transaction
-    redis-py   `redis.asyncio.lock.Lock` of redis-py against redis-server: acquire, extend, owned, release; no HTTP
+    redis-py   `redis.asyncio.lock.Lock` of redis-py against the same server: acquire, extend, owned, release; no HTTP
 
 Printed are operations a second, p50 and p99 in milliseconds, and processor time of an operation in microseconds, the
 server's (and its store's) and the client's: where others use the machine, the last two count. Sides whose program is
@@ -36,7 +36,7 @@ from typing import Any
 
 from tars_jax.sandbox.service.leases import LeaseClient
 from tars_jax.sandbox.service.leases.connection import Connections
-from tests.sandbox.service.leases.managers import KEY, Manager, free_port
+from tests.sandbox.service.leases.managers import KEY, STORE, Manager, free_port
 
 Cycle = Callable[[int, str, Callable[[Awaitable[Any]], Awaitable[Any]]], Awaitable[None]]
 
@@ -69,9 +69,9 @@ def side(name: str, folder: Path) -> Iterator[tuple[Server, str]]:
     server, port = Server(), free_port()
     address = f"http://127.0.0.1:{port}"
     try:
-        if name in ("redis", "redis-py"):
+        if name in ("valkey", "redis-py"):
             keep = ("--appendonly", "yes", "--appendfsync", "always", "--save", "", "--dir", str(folder))
-            server.start(shutil.which("valkey-server") or "redis-server", "--port", str(port), *keep)
+            server.start(STORE or "", "--port", str(port), *keep)
             address = f"redis://127.0.0.1:{port}/0"
             time.sleep(1)
         if name == "etcd":
@@ -82,7 +82,7 @@ def side(name: str, folder: Path) -> Iterator[tuple[Server, str]]:
                 "etcd", "--data-dir", str(folder / "etcd"), *urls, *peers, "--initial-cluster", f"default={peer}"
             )
             time.sleep(4)
-        if name in ("sqlite", "redis"):
+        if name in ("sqlite", "valkey"):
             where = str(folder / "leases.sqlite") if name == "sqlite" else address
             manager = Manager(where, folder)
             server.processes.append(manager.process)
@@ -95,7 +95,7 @@ def side(name: str, folder: Path) -> Iterator[tuple[Server, str]]:
 @contextlib.asynccontextmanager
 async def cycle(name: str, address: str):  # type: ignore[no-untyped-def]
     """What a client does again and again; `timed` awaits a call and notes its time."""
-    if name in ("sqlite", "redis"):
+    if name in ("sqlite", "valkey"):
         async with LeaseClient(address, KEY) as client:
 
             async def ours(number: int, id: str, timed: Any) -> None:
@@ -170,10 +170,10 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--sides", nargs="+", default=["sqlite", "redis", "etcd", "redis-py"])
+    parser.add_argument("--sides", nargs="+", default=["sqlite", "valkey", "etcd", "redis-py"])
     given = parser.parse_args()
-    needs = {"redis": "redis-server", "redis-py": "redis-server", "etcd": "etcd"}
-    sides = [name for name in given.sides if name not in needs or shutil.which(needs[name])]
+    there = {"valkey": STORE, "redis-py": STORE, "etcd": shutil.which("etcd"), "sqlite": "python"}
+    sides = [name for name in given.sides if there[name]]
     with contextlib.suppress(ImportError):
         import uvloop
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[4]
 KEY = "a-key-for-tests"
+FETCHED = ROOT / ".cache" / "valkey" / "valkey-server"  # by launch/valkey.sh
+# A Valkey, or else a Redis; None where there is neither.
+STORE = str(FETCHED) if FETCHED.is_file() else shutil.which("valkey-server") or shutil.which("redis-server")
 
 
 def free_port() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,11 +16,12 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.leases import LeaseClient, LeaseEnded, LeaseHeld, SqliteLeases
 from tars_jax.sandbox.service.leases.store import Leases
 from tars_jax.sandbox.service.leases.valkey_store import ValkeyLeases
-from tests.sandbox.service.leases.managers import KEY, free_port, manager
+from tests.sandbox.service.leases.managers import KEY, STORE, free_port, manager
 from tests.sandbox.service.leases.test_lease_service import race
 
-SERVER = shutil.which("valkey-server") or shutil.which("redis-server")
-needs_server = pytest.mark.skipif(SERVER is None, reason="takes valkey-server or redis-server: apt-get install one")
+needs_server = pytest.mark.skipif(
+    STORE is None, reason="takes Valkey or Redis: ./launch/valkey.sh, or apt-get install one"
+)
 pytestmark = pytest.mark.multiprocess
 
 
@@ -33,10 +33,10 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        assert SERVER is not None
+        assert STORE is not None
         self.process = subprocess.Popen(
             [
-                SERVER, "--port", str(self._port), "--bind", "127.0.0.1", "--dir", str(self._folder),
+                STORE, "--port", str(self._port), "--bind", "127.0.0.1", "--dir", str(self._folder),
                 "--appendonly", "yes", "--appendfsync", "always", "--save", "",
             ],
             stdout=subprocess.DEVNULL,
