@@ -116,7 +116,7 @@ class ContainedGuest:
         client = self.machine.client
         async with client.apart():
             self._suspended = await self.container.suspend(name)
-            client.why_away = "the computer is suspended"
+            client.links.why_away = "the computer is suspended"
 
     @property
     def suspended(self) -> Checkpoint | None:
@@ -131,10 +131,10 @@ class ContainedGuest:
         client = self.machine.client
         try:
             self.container = container = await self._isolation.restore(self._inner, suspended)
+            client.move(container.dial, self._pid(container))
         finally:
-            client.why_away = ""
             await self._isolation.remove_checkpoint(suspended)
-        client.move(container.dial, self._pid(container))
+            await client.links.come_back()
         await client.call("hello")
 
     async def __aexit__(self, *_: object) -> None:

@@ -16,6 +16,8 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.adopting import peer_of as peer_of
 from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.inside import connect_to as connect_to
+from tars_jax.sandbox.computer.links import Links
+from tars_jax.sandbox.computer.passing import Passing
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.failures import SandboxFailure
 
@@ -23,7 +25,6 @@ CALL_TIMEOUT_S = 30.0  # beyond what a call asks the guest to wait
 CONNECT_TIMEOUT_S = 20.0
 LONGEST_LINE = 1 << 16  # bytes
 LEAVES, LEAVES_S = 20, 0.02  # how often it is asked whether all connections have gone, and the pause between
-APART_S = 60.0  # that calls may take until the guest is apart
 POLL_S = 30.0  # the guest is asked again, so that one that is gone is noticed
 
 Connect = Callable[[], Awaitable[socket.socket]]
@@ -68,10 +69,7 @@ class GuestClient:
         """
         self._connect_socket, self._token, self._pid = connect, token, pid
         self.recording: Recording | None = None  # of what is called; None: nobody wants one
-        self.why_away = ""  # why no call can be made for now, where that is so
-        self._calling = 0  # calls that are on their way
-        self._changed = asyncio.Condition()
-        self._apart = asyncio.Lock()
+        self.links = Links()
         self._writer: asyncio.StreamWriter | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[tuple[dict[str, Any], bytes]]] = {}
@@ -85,14 +83,12 @@ class GuestClient:
 
         Raises GuestError for what cannot be, SandboxFailure where the guest is gone or does not answer.
         """
-        if self.why_away:
-            raise GuestError("input", f"{call} must wait: {self.why_away}")
         number = next(self._ids)
         try:
             frame = frames.pack({**arguments, "id": number, "call": call}, data)
         except (frames.FrameError, TypeError, ValueError) as error:
             raise GuestError("input", f"arguments of {call} must be JSON of an ordinary size; got {error}") from error
-        async with self._on_its_way():
+        async with self._on_its_way(call):
             recorded = self.recording.begun(call, arguments, data) if self.recording else -1
             try:
                 async with asyncio.timeout(patience_s):
@@ -110,27 +106,23 @@ class GuestClient:
             return answer
 
     @contextlib.asynccontextmanager
-    async def _on_its_way(self) -> AsyncIterator[None]:
-        async with self._apart:
-            self._calling += 1
-        try:
+    async def _on_its_way(self, call: str) -> AsyncIterator[None]:
+        if self.links.why_away:
+            raise GuestError("input", f"{call} must wait: {self.links.why_away}")
+        async with self.links.in_use(call):
             yield
-        finally:
-            self._calling -= 1
-            async with self._changed:
-                self._changed.notify_all()
 
     @contextlib.asynccontextmanager
     async def apart(self) -> AsyncIterator[None]:
         """Within the block nothing connects host and guest: calls that are on their way have ended, new ones wait.
 
-        Raises SandboxFailure where a stream is open (a kernel, a port), or calls take too long.
+        Parts let go of what they have open and take it up again; streams to ports end, as `Interrupted`. Raises
+        SandboxFailure where another stream is open, or calls take too long; InputError while a cell is running.
         """
-        async with self._apart:
+        async with self.links.apart():
             try:
-                async with asyncio.timeout(APART_S), self._changed:
-                    await self._changed.wait_for(lambda: not self._calling)
                 async with asyncio.timeout(CALL_TIMEOUT_S):
+                    await self._ask(0, frames.pack({"id": 0, "call": "part"}))
                     for _ in range(LEAVES):
                         left, _ = await self._ask(0, frames.pack({"id": 0, "call": "leave"}))
                         if self._reading is not None:
@@ -139,7 +131,7 @@ class GuestClient:
                             break
                         await asyncio.sleep(LEAVES_S)  # one that has just been closed is there a moment longer
             except TimeoutError as error:
-                raise SandboxFailure("timeout", "the calls of a session did not end, which a copy waits for") from error
+                raise SandboxFailure("timeout", "the guest did not answer, which a copy waits for") from error
             except OSError as error:
                 raise SandboxFailure("guest", f"the guest is gone: {error or type(error).__name__}") from error
             if left["connections"]:
@@ -216,7 +208,7 @@ class GuestClient:
         if self.recording:
             self.recording.whole = False  # what goes through a stream is not seen here
         try:
-            async with self._on_its_way(), asyncio.timeout(CALL_TIMEOUT_S):
+            async with self._on_its_way(call), asyncio.timeout(CALL_TIMEOUT_S):
                 reader, writer = await self._open(longest_line)
                 try:
                     return await _exchange(reader, writer, {**arguments, "id": 1, "call": call}), (reader, writer)
@@ -227,6 +219,19 @@ class GuestClient:
             raise SandboxFailure("timeout", f"the guest did not answer {call} in {CALL_TIMEOUT_S:g} s") from error
         except OSError as error:
             raise SandboxFailure("guest", f"the guest is gone: {error or type(error).__name__}") from error
+
+    async def connect(self, **arguments: Any) -> Streams:
+        """A stream to a port or a socket. A live copy ends it: what is read then raises Interrupted."""
+        reader, writer = (await self.stream("connect", **arguments))[1]
+        passing = Passing(reader, writer)
+        self.links.add(passing)
+        asyncio.ensure_future(writer.wait_closed()).add_done_callback(lambda closed: self._forget(passing, closed))
+        return reader, writer
+
+    def _forget(self, passing: Passing, closed: asyncio.Future[None]) -> None:
+        self.links.remove(passing)
+        if not closed.cancelled():
+            closed.exception()  # the reader has said it
 
     async def close(self) -> None:
         """The connection alone: the guest and its programs live on."""
@@ -241,6 +246,7 @@ class GuestMachine:
 
     def __init__(self, client: GuestClient, container: HasFiles) -> None:
         self.client, self._container = client, container
+        self.links = client.links
         self._home = "/"
         self.folder = self.python = ""  # where the guest's own files are inside, and the Python that runs it
 
@@ -308,8 +314,8 @@ class GuestMachine:
         Raises GuestError where nothing answers.
         """
         if isinstance(target, int):
-            return (await self.client.stream("connect", port=target))[1]
-        return (await self.client.stream("connect", path=target))[1]
+            return await self.client.connect(port=target)
+        return await self.client.connect(path=target)
 
     async def pipe(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None,

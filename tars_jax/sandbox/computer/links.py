@@ -41,8 +41,9 @@ class Links:
         self._links[link] = None
 
     def remove(self, link: Link) -> None:
-        """Twice is once."""
+        """Also of one that has been let go. Twice is once."""
         self._links.pop(link, None)
+        self._let_go = [each for each in self._let_go if each is not link]
 
     @contextlib.asynccontextmanager
     async def in_use(self, what: str) -> AsyncIterator[None]:
@@ -71,13 +72,22 @@ class Links:
             except TimeoutError as error:
                 raise SandboxFailure("timeout", "the calls of a session did not end, which a copy waits for") from error
             try:
-                for link in list(self._links):
-                    self._let_go.append(link)
-                    await link.let_go()
+                await self._leave()
                 yield
             finally:
                 if not self.why_away:
                     await asyncio.shield(self._take_up())
+
+    async def _leave(self) -> None:
+        try:
+            for link in list(self._links):
+                try:
+                    await link.let_go()
+                finally:
+                    self._let_go.append(link)
+        except (OSError, TimeoutError) as error:
+            why = f"what is open into a computer could not be closed: {error or type(error).__name__}"
+            raise SandboxFailure("guest", why) from error
 
     async def come_back(self) -> None:
         """The guest is there again."""
@@ -88,9 +98,8 @@ class Links:
     async def _take_up(self) -> None:
         links, self._let_go = self._let_go, []
         for link in links:
-            if link in self._links:
-                with contextlib.suppress(SandboxFailure, OSError):  # it says so when it is used next
-                    await link.take_up()
+            with contextlib.suppress(SandboxFailure, InputError, OSError):  # it says so when it is used next
+                await link.take_up()
 
 
 def links_of(machine: object) -> Links:

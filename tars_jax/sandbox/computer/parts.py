@@ -108,6 +108,25 @@ class EquippedComputer:
             raise
         return cls(computer, desktop, toolbox, page)
 
+    async def fork(self, count: int = 1) -> list[EquippedComputer]:
+        """So many live copies, each with all programs, shells and windows as they are. They share nothing.
+
+        Raises SandboxFailure, also where programs cannot be copied live.
+        """
+        copies: list[EquippedComputer] = []
+        computers = await self.computer.fork(count, "live")
+        try:
+            for computer in computers:
+                desktop = await self.desktop.copied(computer.machine) if self.desktop is not None else None
+                copies.append(EquippedComputer(computer, desktop, self.toolbox.copied(computer.machine)))
+        except BaseException:
+            for copied in copies:
+                await copied.close()
+            for computer in computers:
+                await computer.close()
+            raise
+        return copies
+
     async def close(self) -> None:
         """Twice is once. Nothing of the parts is left, whatever fails on the way."""
         async with contextlib.AsyncExitStack() as stack:

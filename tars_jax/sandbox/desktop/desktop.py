@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -116,6 +117,7 @@ class Desktop:
 
     async def let_go(self) -> None:
         """Ends what connects this process with the desktop, which goes on by itself. Not while a call is on its way."""
+        self._links.remove(self)
         attachment, self._attachment = self._attachment, None
         if attachment is not None:
             self._devices = attachment.devices
@@ -123,7 +125,9 @@ class Desktop:
         self.inside.close()
 
     async def take_up(self) -> None:
-        """After `let_go`. Where that fails, calls say why."""
+        """After `let_go`; twice is once. Where that fails, calls say why."""
+        if self._closed or self._attachment is not None:
+            return
         self.inside.open_root(self.machine)
         await self._attach()
 
@@ -265,12 +269,14 @@ class Desktop:
             return
         self._closed = True
         self._links.remove(self)
-        for process in self._started:
-            await self.machine.kill(process)
+        with contextlib.suppress(InputError):  # a computer that is away takes its programs with it
+            for process in self._started:
+                await self.machine.kill(process)
         if self._attachment is not None:
             self._attachment.cut()
         await asyncio.to_thread(self._thread.shutdown, cancel_futures=True)
-        await self._server.close()
+        with contextlib.suppress(InputError):
+            await self._server.close()
         if self._attachment is not None:
             self._attachment.close()
         self._attachment = None

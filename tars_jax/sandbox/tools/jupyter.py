@@ -107,6 +107,12 @@ class Kernel:
                 streams, self._streams, self._behind = self._streams, None, True
                 streams[1].close()
 
+    async def let_go(self) -> None:
+        await self.detach()
+
+    async def take_up(self) -> None:
+        """With the next cell."""
+
     async def start(self) -> None:
         """Raises InputError for kind="jupyter" where that is not installed, SandboxFailure for one that hangs."""
         if self._kind != "python":
@@ -127,6 +133,7 @@ class Kernel:
             longest_line=LONGEST_LINE, kept=True,
         )  # fmt: skip
         self._cells, self._behind = 0, False
+        self._machine.links.add(self)
         message = await self._next(STARTS_IN_S)
         if message is None or "ready" not in message:
             await self.close()
@@ -176,6 +183,7 @@ class Kernel:
         try:
             if self._streams is None:
                 self._streams = await self._machine.attach(self._process, longest_line=LONGEST_LINE)
+                self._machine.links.add(self)
                 self._streams[1].write(b"\n")  # behind what the process before has left of a line
                 await self._send("")
             async with asyncio.timeout(timeout_s):
@@ -201,6 +209,7 @@ class Kernel:
         """Ends the kernel. The next cell begins a new one."""
         process, streams, self._process, self._streams = self._process, self._streams, None, None
         self._behind = False
+        self._machine.links.remove(self)
         self.kept()
         if streams is not None:
             streams[1].close()

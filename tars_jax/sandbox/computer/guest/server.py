@@ -173,7 +173,7 @@ class Server:
         self._terminals = Terminals(self._processes, who, self.loop)
         self._files = Files(self.loop)
         self._streams = Streams(self._processes, self.loop)
-        parts = (self, self._processes, self._terminals, self._files, Watches(who, self.loop))
+        parts = (self, self._processes, self._terminals, self._files, self._streams, Watches(who, self.loop))
         self._calls: dict[str, Callable[[Call], None]] = {
             name.removeprefix("call_"): getattr(part, name)
             for part in parts for name in dir(part) if name.startswith("call_")

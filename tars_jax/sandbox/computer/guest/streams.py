@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import subprocess
+import weakref
 from collections.abc import Callable
 
 from tars_jax.sandbox.computer.guest.calls import Call, CallError, encodable
@@ -132,6 +133,7 @@ class Streams:
     def __init__(self, processes: Processes, loop: Loop) -> None:
         self._processes, self._loop = processes, loop
         self._kept: dict[int, Stream] = {}  # by process
+        self._passing: weakref.WeakSet[Stream] = weakref.WeakSet()  # to ports and sockets
         self.open = 0  # that have a host
 
     def call_connect(self, call: Call, take: Take) -> None:
@@ -153,7 +155,15 @@ class Streams:
         self._loop.work(work)
 
     def _connected(self, call: Call, inside: socket.socket, take: Take) -> None:
-        self._begin(call, inside, take)
+        if stream := self._begin(call, inside, take):
+            self._passing.add(stream)
+
+    def call_part(self, call: Call) -> None:
+        """Streams to ports and sockets end."""
+        call.check_read()
+        for stream in list(self._passing):
+            stream.close()
+        call.answer()
 
     def call_pipe(self, call: Call, take: Take) -> None:
         """Starts a program; after the answer the connection is its stdin and stdout.
