@@ -122,13 +122,14 @@ class Toolbox:
         }  # fmt: skip
 
     def copied(self, machine: GuestMachine) -> Toolbox:
-        """The same functions in a copy of the computer that has its programs; a kernel begins anew there."""
+        """The same functions in a copy of the computer that has its programs."""
         names = [function.name for function in self.functions]
         other = Toolbox(
             machine, names, root=self._root, pages=self._pages, longest_view=self._longest_view,
             bash_timeout_s=self._bash_timeout_s,
         )  # fmt: skip
         other._shells = {name: shell.copied(machine) for name, shell in self._shells.items()}
+        other._kernel = self._kernel.copied(machine)
         other._editor = self._editor.copied(Files(machine, self._root))
         return other
 
