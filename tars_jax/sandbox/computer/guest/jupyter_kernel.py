@@ -29,7 +29,8 @@ def main() -> None:
             data = data[os.write(out, data) :]
 
     manager = KernelManager()
-    manager.start_kernel()
+    # No history on the disk: in a copy of the computer its database is another file, and the kernel complains.
+    manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
     signal.signal(signal.SIGINT, lambda *_: manager.interrupt_kernel())
     client = manager.blocking_client()
     client.start_channels()
