@@ -23,6 +23,7 @@ from tars_jax.sandbox.service.config import PACKAGE, ServiceConfig
 from tars_jax.sandbox.service.gateway.code import code_door
 from tars_jax.sandbox.service.gateway.doors import Door
 from tars_jax.sandbox.service.gateway.gateway import Gateway
+from tars_jax.sandbox.service.gateway.jupyter import JupyterDoor
 from tars_jax.sandbox.service.gateway.terminal import terminal_door
 from tars_jax.sandbox.service.kinds import Kind
 from tars_jax.sandbox.service.recording_routes import RecordingRoutes
@@ -108,9 +109,9 @@ def make_app(config: ServiceConfig, *kinds: Kind, doors: Mapping[str, Door] | No
     gateway = None
     for kind in kinds:
         if isinstance(kind.sessions, ComputerSessions):
-            known = {
+            known: dict[str, Door] = {
                 "terminal": terminal_door(config.assets), **_screen(config.assets), "code": code_door(config.assets),
-                **(doors or {}),
+                "jupyter": JupyterDoor, **(doors or {}),
             }  # fmt: skip
             gateway = Gateway(kind.sessions, config, access, known)
     return Admission(app, config, gateway)

@@ -231,7 +231,8 @@ function doors(session) {
   if (form.hidden) return;
   form.action = `/s/${session.id}/open`;
   form.elements.token.value = key;
-  const names = ["terminal", ...(moves(session) ? ["desktop"] : []), ...session.ports.map((port) => `port/${port}`)];
+  const names = ["terminal", ...(moves(session) ? ["desktop"] : []), "code", "jupyter",
+    ...session.ports.map((port) => `port/${port}`)];
   if (byId("buttons").dataset.names === names.join()) return; // a button that is being pressed stays
   byId("buttons").dataset.names = names.join();
   byId("buttons").replaceChildren(...names.map((name) => {
