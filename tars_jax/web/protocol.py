@@ -16,6 +16,7 @@ from tars_jax import json_fields
 from tars_jax.json_fields import shown
 
 INTERNAL_ERROR = "internal_error"  # the code of a defect of the server
+_TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False)  # json.dumps would make one for each text
 TYPES = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
@@ -47,13 +48,13 @@ def busy(message: str) -> RequestError:
 
 def to_json(value: Any) -> bytes:
     """Plain ASCII, so that half a surrogate pair that a client sent can be quoted back."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    return _TO_JSON.encode(value).encode()
 
 
 def from_json(body: bytes) -> Any:
     """Raises RequestError for what is not JSON, as NaN and Infinity are not, or names a field of an object twice."""
     try:
-        return json.loads(body, parse_constant=_no_constant, object_pairs_hook=_object)
+        return _FROM_JSON.decode(body.decode(json.detect_encoding(body), "surrogatepass"))  # as json.loads does
     except RecursionError as error:
         raise RequestError("the body is nested too deeply") from error
     except ValueError as error:  # also bytes that are no text, and numbers with thousands of digits
@@ -100,3 +101,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+_FROM_JSON = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_object)
