@@ -34,7 +34,8 @@ __all__ = [
 
 _PLUGINS = Plugins("environment", "tars_jax.environments")
 _GYMNASIUM = "gymnasium:"
-_COMPUTER = "computer"
+# Ours that are no pages, on the loop of their caller: all computers share one isolation, phones one ADB server.
+_CLASSES = {"computer": "tars_jax.envs.computer:ComputerEnvironment", "phone": "tars_jax.envs.phone:PhoneEnvironment"}
 _MOST_NAMES = 12  # that an error lists
 
 
@@ -84,7 +85,7 @@ def environments_in(names: str) -> tuple[str, ...]:
 def known_environments() -> tuple[str, ...]:
     """The names that need no colon."""
     ours = (each for collection in COLLECTIONS for each in playable_names(collection))
-    return (*_registered, *ours, _COMPUTER, *installed_environments())
+    return (*_registered, *ours, *_CLASSES, *installed_environments())
 
 
 def installed_environments() -> tuple[str, ...]:
@@ -97,8 +98,8 @@ def _spec(name: str, options: Mapping[str, Any]) -> EnvironmentSpec:
         return _registered[name]
     if _is_playable(name):
         return _playable_spec(name)
-    if name == _COMPUTER:
-        return _computer_spec(options)
+    if name in _CLASSES:
+        return dataclasses.replace(spec_of(name, _PLUGINS.load(_CLASSES[name]), options), on_callers_loop=True)
     if name.startswith(_GYMNASIUM):
         return _gymnasium_spec(name, options)
     if ":" in name or name in _PLUGINS.entry_points():
@@ -140,13 +141,6 @@ def _playable_spec(name: str) -> EnvironmentSpec:
         time_limit=math.inf,  # the browser bounds each of its calls, and a place in a shared one may be waited for
         on_callers_loop=True,
     )
-
-
-def _computer_spec(options: Mapping[str, Any]) -> EnvironmentSpec:
-    from tars_jax.envs.computer import ComputerEnvironment
-
-    # On the loop of its caller, so that all of them share one isolation.
-    return dataclasses.replace(spec_of(_COMPUTER, ComputerEnvironment, options), on_callers_loop=True)
 
 
 # ---- gymnasium's
