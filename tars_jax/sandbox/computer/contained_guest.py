@@ -19,7 +19,7 @@ from tars_jax.sandbox.computer.container import Container, Isolation, Snapshot
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestMachine
 from tars_jax.sandbox.computer.keeping import can_keep
 from tars_jax.sandbox.computer.recording import Recording
-from tars_jax.sandbox.computer.spec import HOME, ContainerSpec
+from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 
 GUEST, INSIDE = Path(__file__).with_name("guest"), "/opt/tars_jax/guest"
@@ -95,7 +95,7 @@ class ContainedGuest:
             container = await self._isolation.adopt(self._adopted, self._inner)
             await container.resume()  # the process before may have been killed while it took a copy
             return container
-        command = [self._python, "-I", "-S", INSIDE, *self._isolation.door, f"home={HOME}"]
+        command = [self._python, "-I", "-S", INSIDE, *self._isolation.door]
         return await self._isolation.launch(self._inner, command, self._snapshot, listen=True)
 
     def _pid(self, container: Container) -> int | None:

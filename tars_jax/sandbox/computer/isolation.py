@@ -11,11 +11,14 @@ from tars_jax.sandbox.computer.container import Isolation
 from tars_jax.sandbox.computer.gvisor import open_gvisor
 from tars_jax.sandbox.computer.namespaces import open_namespaces
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.computer.unisolated import open_unisolated
 from tars_jax.sandbox.failures import SandboxFailure
 
 Opener = Callable[[Path], Awaitable[Isolation]]
-KINDS: dict[str, Opener] = {"namespaces": open_namespaces, "bubblewrap": open_bubblewrap, "gvisor": open_gvisor}
-CHOSEN = ("namespaces", "bubblewrap")  # by "auto", the first that works; gVisor is slower, so by name alone
+KINDS: dict[str, Opener] = {
+    "namespaces": open_namespaces, "bubblewrap": open_bubblewrap, "gvisor": open_gvisor, "none": open_unisolated,
+}  # fmt: skip
+CHOSEN = ("namespaces", "bubblewrap")  # by "auto", the first that works; gVisor is slower, so by name alone, as is none
 _TRIAL_S = 60.0
 
 

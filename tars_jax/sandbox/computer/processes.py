@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _LISTENS = "0A"  # the state of a socket in /proc/net/tcp
 
@@ -25,17 +26,33 @@ def processes_below(first: int) -> list[Process]:
     return sorted(found, key=lambda each: each.id)
 
 
-def listening_ports(first: int) -> frozenset[int]:
-    """The TCP ports that anybody listens at in the network of a process, this machine's number of it."""
-    ports = set()
+def listening_ports(first: int, holders: Iterable[int] | None = None) -> frozenset[int]:
+    """The TCP ports that anybody listens at in the network of a process, this machine's number of it.
+
+    `holders`: the processes that are asked about, where others are in that network, too.
+    """
+    ports, held = set(), None if holders is None else set().union(*map(_sockets, holders))
     for name in ("tcp", "tcp6"):
         try:
             with open(f"/proc/{first}/net/{name}", encoding="ascii") as lines:
                 fields = [line.split() for line in lines][1:]
         except OSError:
             continue
-        ports |= {int(each[1].rpartition(":")[2], 16) for each in fields if each[3] == _LISTENS}
+        listening = [each for each in fields if each[3] == _LISTENS and (held is None or each[9] in held)]
+        ports |= {int(each[1].rpartition(":")[2], 16) for each in listening}
     return frozenset(ports)
+
+
+def _sockets(pid: int) -> set[str]:
+    """The inodes of the sockets that a process has open."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                target = os.readlink(f"/proc/{pid}/fd/{name}")
+                if target.startswith("socket:["):
+                    found.add(target[8:-1])
+    return found
 
 
 def tell() -> None:

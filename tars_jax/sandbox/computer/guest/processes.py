@@ -107,6 +107,12 @@ class Processes:
                 os.kill(-1, signal.SIGKILL)
         for pid in list(self._running):
             self.kill(pid, signal.SIGKILL)
+        while os.getpid() != 1 and (children := _children()):  # what has left its group; its own children come to us
+            for pid in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
     # Calls of the host.
 
@@ -291,3 +297,12 @@ class Run:
 
 def _pipe() -> tuple[int, int]:
     return os.pipe2(os.O_CLOEXEC)
+
+
+def _children() -> list[int]:
+    """Of this process."""
+    found: list[int] = []
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
+            found += map(int, file.read().split())
+    return found
