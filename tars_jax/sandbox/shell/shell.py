@@ -123,6 +123,11 @@ class Shell:
         return self._running
 
     @property
+    def untold(self) -> str:
+        """What the command that runs has written and no result has held yet, as far as it has been read."""
+        return self._text() if self.running else ""
+
+    @property
     def terminal(self) -> int | None:
         """The guest's number of its terminal; None: it has ended."""
         return self._terminal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -79,6 +80,46 @@ def test_the_terminal_and_a_port_from_the_live_page(service: Service) -> None:
     in_chromium(use)
     assert service.call(session, "read", path="made.txt")["data"] == "plus\n"
     service.http.delete(f"/v1/sessions/{session['id']}")
+
+
+def test_a_terminal_moves_on_the_live_page_and_a_person_takes_it_over(service: Service) -> None:
+    session = service.lease(lease_seconds=3600)
+    service.call(session, "run", command="echo ready")
+    count = "for i in 1 2 3 4 5 6 7 8; do echo plum $i; sleep 0.5; done"
+    path = f"/v1/sessions/{session['id']}"
+
+    async def use(page: Page) -> None:
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        await page.goto(f"{service.address}/#key={ANN}")
+        await page.locator("#filter").fill(session["id"])
+        card = page.locator(".card:visible")
+        await expect(card.locator("img")).to_have_js_property("naturalWidth", 640)
+        running = asyncio.create_task(asyncio.to_thread(service.call, session, "run", command=count))
+        shown: set[str | None] = set()
+        while not running.done():  # one call, and many pictures
+            shown.add(await card.locator("img").get_attribute("src"))
+            await asyncio.sleep(0.1)
+        await running
+        assert len(shown) >= 4
+        await card.click()
+        await page.get_by_role("button", name="Take over").click()
+        await page.get_by_label("Command").fill("echo by-hand > made.txt; read word; echo $word > typed.txt")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#hint")).to_contain_text("runs on")
+        held = await asyncio.to_thread(
+            service.http.post, f"{path}/call", json={"call": {"call": "run", "command": "echo agent"}}
+        )
+        assert held.status_code == 423
+        await page.get_by_label("Command").fill("plüm 'pie'")
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#hint")).to_be_empty()
+        await page.get_by_role("button", name="Give back").click()
+        await expect(page.get_by_label("Command")).to_be_hidden()
+
+    on_a_page(use)
+    assert service.call(session, "run", command="cat made.txt typed.txt")["output"] == "by-hand\nplüm 'pie'\n"
+    service.http.delete(path)
 
 
 def test_a_page_of_a_session_reaches_no_other(service: Service, computer: dict[str, Any]) -> None:

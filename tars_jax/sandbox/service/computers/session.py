@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import zlib
 from typing import Any
 
 from tars_jax import InputError
@@ -123,6 +124,7 @@ class ComputerSession(ComputerLife):
             "slack_seconds": self.spec.slack_s, "last_call": self._last, "data": None, "ports": self.ports(),
             "memory_bytes": self._computer.container.memory_bytes() if runs and self._computer is not None else None,
             "origin": self.origin, "suspended": self.suspended or None, "recorded": self.recording is not None,
+            "shown": zlib.crc32(self.words().encode(errors="replace")),  # another number where words() are others
         }  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class Shells:
         return {process for shell in self._shells.values() if (process := shell.first_process) is not None}
 
     def words(self) -> str:
-        return self._seen
+        return "".join([self._seen, *(shell.untold for shell in self._shells.values())])
 
     async def close(self) -> None:
         shells, self._shells = self._shells, {}
@@ -122,7 +122,9 @@ class Shells:
         name, command, timeout_s = _name(fields), fields.text("command"), seconds(fields, 120.0)
 
         async def work() -> Any:
-            return self._told(await (await self._shell(name)).run(command, timeout_s), f"$ {command}\n")
+            shell = await self._shell(name)
+            self._saw(f"$ {command}")
+            return self._told(await shell.run(command, timeout_s))
 
         return work
 
@@ -181,8 +183,8 @@ class Shells:
 
         return work
 
-    def _told(self, result: Result, before: str = "") -> Any:
-        self._saw(before + result.output)
+    def _told(self, result: Result) -> Any:
+        self._saw(result.output)
         return dataclasses.asdict(result)
 
     def _saw(self, text: str) -> None:

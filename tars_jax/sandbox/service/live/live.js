@@ -72,8 +72,10 @@ function results(data) {
 const state = (session) => (session.person ? "person" : session.live ? "live" : "lost");
 const STATE_WORDS = { person: "a person plays", live: "live", lost: "recovering" };
 const stateWords = (session) => (isComputer(session) && !session.live ? "gone" : STATE_WORDS[state(session)]);
-// A desktop moves by itself; everything else only when it is called.
+// A desktop moves by itself; a page only when it is called; what shells say has a number (`shown`).
 const moves = (session) => isComputer(session) && session.live && session.parts.includes("desktop");
+const hasLine = (session) => isComputer(session) && session.live && !moves(session) && session.parts.includes("shell");
+const version = (session) => session.shown ?? session.calls;
 
 // ---- the grid ----
 function element(tag, className, ...children) {
@@ -117,15 +119,15 @@ function update(entry, session) {
 }
 async function showScreenshot(entry) {
   const { session } = entry;
-  if (!moves(session) && (entry.shown === session.calls || session.calls === 0)) return;
-  entry.shown = session.calls;
+  if (!moves(session) && (entry.shown === version(session) || session.calls === 0)) return;
+  entry.shown = version(session);
   const blob = await (await request(`/v1/sessions/${session.id}/screenshot`)).blob();
   const old = entry.image.src;
   entry.image.src = URL.createObjectURL(blob);
   await entry.image.decode().catch(() => {});
   if (old) URL.revokeObjectURL(old);
   mark(entry);
-  if (open === session.id && !held()) byId("screen").src = entry.image.src;
+  if (open === session.id && (!held() || hasLine(session))) byId("screen").src = entry.image.src;
 }
 // A ring where the last action pressed.
 function mark(entry) {
@@ -227,7 +229,8 @@ function facts(session) {
 function doors(session) {
   const form = byId("doors");
   form.hidden = !isComputer(session) || !session.live;
-  byId("hand").parentElement.hidden = isComputer(session) && !moves(session);
+  byId("hand").parentElement.hidden = isComputer(session) && !moves(session) && !hasLine(session);
+  byId("runs").parentElement.hidden = isComputer(session);
   if (form.hidden) return;
   form.action = `/s/${session.id}/open`;
   form.elements.token.value = key;
@@ -286,11 +289,38 @@ async function takeOver() {
   byId("stage").classList.add("held");
   byId("hand").className = "held";
   byId("hand").textContent = "Give back";
+  if (hasLine(cards.get(open).session)) {
+    byId("hint").textContent = "Commands go to its main shell. Its agent waits.";
+    byId("line").hidden = false;
+    byId("command").focus();
+    return;
+  }
   byId("hint").textContent = "Click, drag, scroll and type on the screen. Its agent waits.";
   hand.take();
 }
+// A shell's line: a command, or input while one runs.
+let runsOn = false;
+async function say(call) {
+  try {
+    const { exit_code } = await post(`/v1/sessions/${open}/call`, { call, person: true });
+    runsOn = exit_code === null;
+    byId("hint").textContent = runsOn ? "It runs on: what you type now is its input." : "";
+  } catch (error) {
+    byId("hint").textContent = error.message;
+  }
+}
+byId("line").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const text = byId("command").value;
+  byId("command").value = "";
+  say(runsOn ? { call: "type", text: `${text}\n` } : { call: "run", command: text, timeout_s: 5 });
+});
+byId("interrupt").addEventListener("click", () => say({ call: "interrupt" }));
+
 function giveBack() {
   hand.release();
+  byId("line").hidden = true;
+  runsOn = false;
   byId("stage").classList.remove("held");
   byId("hand").className = "";
   byId("hand").textContent = "Take over";
