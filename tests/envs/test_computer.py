@@ -131,7 +131,6 @@ def test_what_is_not_the_task_is_no_success(command: str) -> None:
         ({"task": "fly"}, "task must be one of move_file"),
         ({"level": 9}, "level must be a whole number from 1 to 3; got 9"),
         ({"parts": ["fly"]}, "parts must be of shell, desktop, browser; got 'fly'"),
-        ({"parts": ["browser"]}, "parts must have desktop where they have browser"),
         ({"task": "add_line", "parts": ["shell"]}, "parts must have desktop for the task add_line; got shell"),
         ({"tools": ["fly"]}, "tools must be of execute_bash"),
         ({"isolation": "magic"}, "isolation must be auto"),

@@ -28,7 +28,7 @@ FINISH: Call = ("finished", {"content": ""})
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=() if name in ("fill_form", "merge_downloads") else pytest.mark.full)
+        pytest.param(name, marks=() if name == "merge_downloads" else pytest.mark.full)
         for name in sorted(WITHOUT_DESKTOP)
     ],
 )
