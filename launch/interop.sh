@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs the clients of others whose APIs computers speak, for tests/sandbox/compat:
+# Installs the clients of others whose APIs computers and desktops speak, for tests/sandbox/compat and desktop:
 #   ./launch/interop.sh
 #
-# agent-sandbox, swe-rex and openenv by launch/interop.lock, without what else they ask for: their servers, cloud SDKs and
-# web pages (gradio, fastmcp, volcengine), a gigabyte that a client never imports. Nothing of requirements.lock moves.
+# agent-sandbox, swe-rex, openenv, desktop-env and PyAutoGUI by launch/interop.lock, without what else they ask for: their
+# servers, cloud SDKs and web pages (gradio, fastmcp, volcengine), gigabytes that a client never imports. Nothing of
+# requirements.lock moves.
 set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
