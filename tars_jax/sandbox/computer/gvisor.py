@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import errno
+import functools
 import json
 import os
 import shutil
@@ -43,10 +44,21 @@ _LOG_BYTES = 1 << 16
 
 
 def runsc_program() -> str | None:
-    """The one that TARS_JAX_RUNSC names, the one that launch/gvisor.sh has fetched, or that of the PATH."""
+    """The one that TARS_JAX_RUNSC names, the one that launch/gvisor.sh has fetched, or that of the PATH, where it is no
+    older than the platform systrap: Debian 12's is.
+    """
     if named := os.environ.get("TARS_JAX_RUNSC"):
         return named
-    return str(FETCHED) if FETCHED.exists() else shutil.which("runsc")
+    if FETCHED.exists():
+        return str(FETCHED)
+    found = shutil.which("runsc")
+    return found if found is not None and _has_systrap(found) else None
+
+
+@functools.cache
+def _has_systrap(program: str) -> bool:
+    told = subprocess.run([program, "flags"], stdin=subprocess.DEVNULL, capture_output=True)
+    return b"systrap" in told.stdout + told.stderr
 
 
 async def open_gvisor(folder: Path) -> Isolation:
