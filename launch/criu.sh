@@ -13,17 +13,9 @@ folder="$root/.cache/criu"
 fetch() (
     set -e
     umask 022
+    rm -rf "$folder.partial" && mkdir -p "$folder.partial/root"
     apt="$folder.partial/apt"
-    rm -rf "$folder.partial" && mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$folder.partial/root"
-    : >"$apt/status" # nothing counts as installed, so that the libraries come, too
-    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s forky main\n' \
-        "${TARS_JAX_DEBIAN:-http://deb.debian.org/debian}" >"$apt/sources.list"
-    settings=(-q -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt"
-        -o "Dir::Cache::archives=$apt/archives" -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=-
-        -o Dir::Etc::preferencesparts=- -o Dir::Etc::preferences=- -o Acquire::Languages=none
-        -o "APT::Sandbox::User=root" -o APT::Architecture="$(dpkg --print-architecture)")
-    apt-get "${settings[@]}" update
-    DEBIAN_FRONTEND=noninteractive apt-get "${settings[@]}" -y --no-install-recommends --download-only install criu
+    debian_packages forky "$apt" criu
     for package in "$apt"/archives/*.deb; do
         dpkg-deb --fsys-tarfile "$package" | tar -x -C "$folder.partial/root" --no-same-owner --exclude=./usr/share
     done
@@ -46,7 +38,8 @@ if ! [ -x "$folder/criu" ]; then
         fail "criu.sh must run on a system with apt-get and the package debian-archive-keyring; or set TARS_JAX_CRIU to the path of a CRIU of 4.2 or later."
     step "fetching CRIU from Debian" fetch || fail "apt-get failed; $work/log says why."
 fi
-"$folder/criu" --version | head -n 1
+version=$("$folder/criu" --version)
+printf '%s\n' "${version%%$'\n'*}"
 if [ "$(id -u)" != 0 ]; then
     printf 'criu: only root can use it\n'
 elif ! "$folder/criu" check >>"$work/log" 2>&1; then

@@ -13,17 +13,9 @@ folder="$root/.cache/gvisor"
 fetch() (
     set -e
     umask 022
+    rm -rf "$folder.partial" && mkdir -p "$folder.partial"
     apt="$folder.partial/apt"
-    rm -rf "$folder.partial" && mkdir -p "$apt/lists/partial" "$apt/archives/partial"
-    : >"$apt/status"
-    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s trixie main\n' \
-        "${TARS_JAX_DEBIAN:-http://deb.debian.org/debian}" >"$apt/sources.list"
-    settings=(-q -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt"
-        -o "Dir::Cache::archives=$apt/archives" -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=-
-        -o Dir::Etc::preferencesparts=- -o Dir::Etc::preferences=- -o Acquire::Languages=none
-        -o "APT::Sandbox::User=root" -o APT::Architecture="$(dpkg --print-architecture)")
-    apt-get "${settings[@]}" update
-    DEBIAN_FRONTEND=noninteractive apt-get "${settings[@]}" -y --no-install-recommends --download-only install runsc
+    debian_packages trixie "$apt" runsc
     dpkg-deb --fsys-tarfile "$apt"/archives/runsc_*.deb | tar -x -O ./usr/bin/runsc >"$folder.partial/runsc"
     rm -rf "$apt"
     chmod +x "$folder.partial/runsc"
@@ -36,7 +28,8 @@ if ! [ -x "$folder/runsc" ]; then
         fail "gvisor.sh must run on a system with apt-get and the package debian-archive-keyring; or set TARS_JAX_RUNSC to the path of a runsc of 2024 or later."
     step "fetching runsc from Debian" fetch || fail "apt-get failed; $work/log says why."
 fi
-"$folder/runsc" --version | head -n 1
+version=$("$folder/runsc" --version)
+printf '%s\n' "${version%%$'\n'*}"
 if [ "$(id -u)" != 0 ]; then
     printf 'gvisor: only root can use it\n'
 fi

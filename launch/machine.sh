@@ -139,6 +139,23 @@ check_machine() {
     check_disk
 }
 
+# debian_packages SUITE FOLDER PACKAGE: the package of that suite and all that it needs, in FOLDER/archives, checked by apt
+# against Debian's keys. The system's own packages and sources stay as they are, and none of them counts as installed.
+debian_packages() (
+    set -e
+    apt=$2
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+    : >"$apt/status"
+    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' \
+        "${TARS_JAX_DEBIAN:-http://deb.debian.org/debian}" "$1" >"$apt/sources.list"
+    settings=(-q -o "Dir::State::Lists=$apt/lists" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt"
+        -o "Dir::Cache::archives=$apt/archives" -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=-
+        -o Dir::Etc::preferencesparts=- -o Dir::Etc::preferences=- -o Acquire::Languages=none
+        -o "APT::Sandbox::User=root" -o APT::Architecture="$(dpkg --print-architecture)")
+    apt-get "${settings[@]}" update
+    DEBIAN_FRONTEND=noninteractive apt-get "${settings[@]}" -y --no-install-recommends --download-only install "$3"
+)
+
 # pip of the environment. It unpacks beside it: TMPDIR may be a small disk.
 locked_pip() (
     mkdir -p "$work/tmp" && export TMPDIR="$work/tmp"

@@ -24,7 +24,6 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.checkpoints import Checkpoint
 from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.control_groups import ControlGroup
-from tars_jax.sandbox.computer.disks import make_disk
 from tars_jax.sandbox.computer.door import FOLDER, NAME, Door
 from tars_jax.sandbox.computer.gvisor_container import GvisorContainer, Runsc
 from tars_jax.sandbox.computer.launcher.syscalls import is_known_architecture
@@ -40,7 +39,6 @@ OWN_MIB, OWN_THREADS = 128, 512  # of gVisor itself, beside what a spec allows t
 THREADS_EACH = 8  # that a process inside takes of this machine at most
 _CAPABILITIES = ["CAP_CHOWN", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID"]  # of the guest, inside
 _START_S = 60.0
-_LOG_BYTES = 1 << 16
 
 
 def runsc_program() -> str | None:
@@ -105,16 +103,13 @@ class GvisorIsolation(NamespaceIsolation):
             for name in ("", "disk", "root"):
                 (folder / name).mkdir()
             group = ControlGroup(id, _with_gvisor(spec))
-            if checkpoint is not None and checkpoint.disk is not None:
-                disk = {"kind": "image", "file": str(checkpoint.disk.rename(folder / "disk.ext4"))}
-            else:
-                disk = await asyncio.to_thread(make_disk, folder, spec.disk_mib)
+            disk = await self.disk(folder, spec, checkpoint)
             plan = self._plan(id, folder, spec, argv, group, disk, layers)
             bundle = _bundle(spec, argv, f"{folder}/root", plan, listen=listen)
             (folder / "config.json").write_text(json.dumps(bundle))
             begin = ["run"] if checkpoint is None else ["restore", "--image-path", str(checkpoint.images)]
             plan |= {
-                "gvisor": True, "restores": checkpoint is not None, "log_bytes": _LOG_BYTES,
+                "gvisor": True, "restores": checkpoint is not None,
                 "command": self.runsc.command(*begin, "--bundle", str(folder), id, log=folder / "runsc.log"),
             }  # fmt: skip
             await self._launcher.launch(plan)

@@ -106,6 +106,12 @@ class NamespaceIsolation:
     async def why_not_live(self) -> str:
         return await self.criu.why_not()
 
+    async def disk(self, folder: Path, spec: ContainerSpec, checkpoint: Checkpoint | None) -> dict[str, Any]:
+        """What a container in a folder writes to: that of a checkpoint, which goes with it, or a new one."""
+        if checkpoint is not None and checkpoint.disk is not None:
+            return {"kind": "image", "file": str(checkpoint.disk.rename(folder / "disk.ext4"))}
+        return await asyncio.to_thread(make_disk, folder, spec.disk_mib)
+
     async def _launch(
         self, spec: ContainerSpec, argv: Sequence[str], layers: Sequence[dict[str, Any]], listen: bool,
         checkpoint: Checkpoint | None = None,
@@ -120,10 +126,7 @@ class NamespaceIsolation:
             for name in ("", "disk", "root"):
                 (folder / name).mkdir()
             group = ControlGroup(id, spec)
-            if checkpoint is not None and checkpoint.disk is not None:
-                disk = {"kind": "image", "file": str(checkpoint.disk.rename(folder / "disk.ext4"))}
-            else:
-                disk = await asyncio.to_thread(make_disk, folder, spec.disk_mib)
+            disk = await self.disk(folder, spec, checkpoint)
             plan = self._plan(id, folder, spec, argv, group, disk, layers)
             plan["listen"] = LISTEN if listen else ""
             if checkpoint is not None:

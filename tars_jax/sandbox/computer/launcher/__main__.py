@@ -28,7 +28,6 @@ import os
 import selectors
 import shutil
 import signal
-import socket
 import sys
 import time
 from pathlib import Path
@@ -38,78 +37,13 @@ sys.path.insert(0, str(Path(__file__).parents[4]))  # -I leaves nothing of ours 
 
 from tars_jax.sandbox.computer.launcher import syscalls
 from tars_jax.sandbox.computer.launcher.adoption import Adoption
+from tars_jax.sandbox.computer.launcher.becoming import READY, become, become_command
 from tars_jax.sandbox.computer.launcher.criu import become_criu
-from tars_jax.sandbox.computer.launcher.filesystem import enter_root, listen_inside
 from tars_jax.sandbox.computer.launcher.gvisor import become_gvisor
-from tars_jax.sandbox.computer.launcher.privileges import drop_privileges, set_resource_limits
 
 NAMESPACES = (
     syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWIPC | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWNET
 )
-LOG_BYTES = 1 << 16  # of a log that are there although the disk is full: what fills it is told there
-READY = b"ready "
-
-
-def become(plan: dict[str, Any], report: int, permission: int) -> None:
-    """The first process of the container, from its clone to its program. Returns only by exceptions."""
-    os.setsid()
-    for path in plan["cgroups"]:
-        with open(path, "w") as file:
-            file.write("0")
-    syscalls.unshare(syscalls.CLONE_NEWCGROUP)
-    disk = enter_root(plan)
-    socket.sethostname(plan["hostname"])
-    syscalls.set_loopback_up()
-    set_resource_limits(plan["rlimits"])
-    os.umask(0o022)
-    listener = listen_inside(plan["listen"]) if plan["listen"] else None
-    drop_privileges(plan["user"])
-    os.write(report, READY + str(disk).encode())
-    if os.read(permission, 1) == b"":  # the launcher died before its death was to be this process's
-        os._exit(1)
-    log = os.open(plan["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    with contextlib.suppress(OSError):  # of file systems that cannot
-        syscalls.reserve(log, LOG_BYTES)
-    null = os.open("/dev/null", os.O_RDONLY)
-    kept = [null, log, log, *([listener.fileno()] if listener else [])]
-    kept = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in kept]  # out of the way of what comes next
-    for number, descriptor in enumerate(kept):
-        os.dup2(descriptor, number)
-    os.closerange(len(kept), report)
-    os.closerange(report + 1, 1 << 16)
-    for number in range(1, signal.NSIG):
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(number, signal.SIG_DFL)
-    os.chdir(plan["cwd"])
-    os.execvpe(plan["argv"][0], plan["argv"], plan["environment"])
-
-
-def become_command(plan: dict[str, Any], report: int, permission: int) -> None:
-    """A program that makes the container by itself (bubblewrap.py), with its files as descriptors from 3 on.
-
-    The last of them is the permission: the program waits for a byte on it. Returns only by exceptions.
-    """
-    os.setsid()
-    for path in plan["cgroups"]:
-        with open(path, "w") as file:
-            file.write("0")
-    set_resource_limits(plan["rlimits"])
-    kept = [os.open("/dev/null", os.O_RDONLY)]
-    for path, flags in ((plan["log"], os.O_APPEND), (plan["log"], os.O_APPEND), (plan["status"], 0)):
-        kept.append(os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o600))
-    kept += [os.open(plan["filter"], os.O_RDONLY), permission]
-    if plan["listen"]:
-        kept.append(listen_inside(plan["listen"]).detach())
-    kept = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, 100) for descriptor in kept]  # out of the way of what comes next
-    for number, descriptor in enumerate(kept):
-        os.dup2(descriptor, number)
-    os.closerange(len(kept), report)
-    os.closerange(report + 1, 1 << 16)
-    syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
-    for number in range(1, signal.NSIG):
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(number, signal.SIG_DFL)
-    os.execv(plan["command"][0], plan["command"])
 
 
 class Launcher:
@@ -193,7 +127,7 @@ class Launcher:
                 if "criu" in plan:
                     become_criu(plan, report, permission, READY)
                 if "gvisor" in plan:
-                    become_gvisor(plan, report, permission, READY)
+                    become_gvisor(plan, report, permission)
                 (become_command if "command" in plan else become)(plan, report, permission)
             except BaseException as error:
                 os.write(report, f"{type(error).__name__}: {error}".encode()[:4000])
