@@ -114,9 +114,13 @@ function update(entry, session) {
   entry.chips.replaceChildren(...results(session.data).map(chip));
   const left = Math.max(0, Math.min(1, session.seconds_left / session.lease_seconds));
   entry.lease.style.width = `${100 * left}%`;
-  const words = `${title(session)} ${session.owner} ${session.id}`.toLowerCase();
-  entry.card.hidden = !words.includes(byId("filter").value.trim().toLowerCase());
+  filter(entry);
 }
+function filter({ card, session }) {
+  const words = `${title(session)} ${session.owner} ${session.id}`.toLowerCase();
+  card.hidden = !words.includes(byId("filter").value.trim().toLowerCase());
+}
+byId("filter").addEventListener("input", () => cards.forEach(filter)); // at once, not with the next poll
 async function showScreenshot(entry) {
   const { session } = entry;
   if (!moves(session) && (entry.shown === version(session) || session.calls === 0)) return;
