@@ -36,6 +36,8 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import Parameters, init_parameters
 from tars_jax.model.presets import preset
 
+WAITING = ("envs", "sandbox", "tasks", "web")  # folders of tests whose processes are others', most of the time
+
 hypothesis.settings.register_profile("any machine", deadline=None)  # an example takes what a busy one gives it
 hypothesis.settings.load_profile("any machine")
 
@@ -51,6 +53,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         waiting = [item for item in items if item.get_closest_marker("full")]
         config.hook.pytest_deselected(items=waiting)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
+    if hasattr(config, "workerinput"):
+        items[:] = mixed(items)
+
+
+def mixed(items: list[pytest.Item]) -> list[pytest.Item]:
+    """For workers side by side: files whose tests wait for browsers and services between those that compute."""
+    waits: dict[Path, list[pytest.Item]] = {}
+    computes: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        room = item.path.relative_to(Path(__file__).parent).parts[0]
+        (waits if room in WAITING else computes).setdefault(item.path, []).append(item)
+    placed = [
+        ((number + 0.5) / len(files), tests)
+        for files in (waits, computes)
+        for number, tests in enumerate(reversed(files.values()))  # the longest are those of training and tasks
+    ]
+    return [item for _, tests in sorted(placed, key=lambda each: each[0]) for item in tests]
 
 
 @pytest.fixture(scope="session")

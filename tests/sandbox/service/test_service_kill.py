@@ -107,7 +107,7 @@ async def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 def test_computers_outlive_a_kill(tmp_path: Path) -> None:
     """Files, running programs, shells with what they know, kernels, tokens and names; twice."""
     killed = Killed(tmp_path / "run ä")
-    nap = f"4{os.getpid()}"
+    nap, rest = f"4{os.getpid()}", f"4.{os.getpid()}"
 
     async def work() -> None:
         async with killed.client() as client:
@@ -117,11 +117,11 @@ def test_computers_outlive_a_kill(tmp_path: Path) -> None:
             await first.call("open_shell", shell="zweite ü", folder="/tmp", env={"COLOR": "rot"})
             await first.run_cell("v = 41")
             await first.snapshot("one")
-            long = "echo early; sleep 4; echo late > late; echo done"
+            long = f"echo early; sleep {rest}; echo late > late; echo done"
             waiting = asyncio.create_task(second.run(long, timeout_s=600))
             asked = {"call": {"call": "run", "command": "echo x >> count; wc -l < count"}, "once": "w1"}
             answer = await first._request("POST", "call", asked)
-            await until(lambda: len(processes("sleep\x004")) >= 2)
+            await until(lambda: bool(processes(f"sleep\0{nap}") and processes(f"sleep\0{rest}")))
             for _ in range(2):
                 await killed.again()
                 assert await first._request("POST", "call", asked) == answer  # and was not carried out again
