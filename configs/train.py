@@ -77,9 +77,10 @@ def get_config() -> ml_collections.ConfigDict:
             "max_steps": 16,  # of an episode, where its environment does not say less
             "instruction": "",  # where the environment has none of its own
             "success_threshold": "",  # a return that is success; empty: as the environment says
-            # What tells reward and success: package.module:attribute, or an entry point of the group tars_jax.judges;
-            # empty: the environment, or the reference answer of its tasks.
+            # What tells reward and success: orm (a reward model), package.module:attribute, or an entry point of the
+            # group tars_jax.judges; empty: the environment, or the reference answer of its tasks.
             "judge": "",
+            "judge_options": "{}",  # its options as JSON, such as {"checkpoint": "RUN/policy"} of orm
             "evaluation_episodes": 200,  # before PPO and after, on the same tasks
         }
     )

@@ -1,7 +1,7 @@
 """An outcome reward model in the agent's own words: a whole trajectory as one question, the verdict as its answer.
 
-The question is the task, the full history of thoughts and actions, and the last screenshots; the answer is a call of
-the agent's grammar, finished(content='1') or finished(content='0'), with whatever thought goes before it (UI-TARS-2,
+The question is the task, the full history of thoughts, actions and what the environment said in text, and the last
+screenshots; the answer is a call of the agent's grammar, finished(content='1') or finished(content='0'), with whatever thought goes before it (UI-TARS-2,
 2.5.2: "the full text history together with the last five screenshots"). So whoever acts can judge, and learns it by the
 same learner: a judged trajectory is an episode of a single turn.
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar import format_response, parse_response
+from tars_jax.agent.observations import bounded
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.agent.window import Sampled, WindowBuilder
@@ -22,6 +23,7 @@ from tars_jax.environment import Observation
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 SCREENSHOTS = 5
+FINAL_TOKENS = 64  # of the last observation's text, which no policy has bounded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Question:
     id: str  # of the judged trajectory
     task: dict[str, Any]
     tokens: tuple[int, ...]
-    screenshots: tuple[bytes, ...]  # [S] PNG, the last one is the newest
+    screenshots: tuple[bytes, ...]  # [S] PNG, the last one is the newest; none where the environment has text alone
     steps: int  # of the judged trajectory
     solved: bool  # the verifier's verdict: what the judge's answer is compared with
 
@@ -42,9 +44,13 @@ def question_about(
     """The question whether `trajectory`, which was to follow `instruction`, did."""
     seen = (*(step.screenshot for step in trajectory.steps), trajectory.final_screenshot)
     shown = tuple(filter(None, seen))[-screenshots:]
-    text = "\n".join([instruction, *(step.response for step in trajectory.steps), "1 or 0?"])
+    said = [part for step in trajectory.steps for part in (step.text, step.response)]
+    last = bounded(trajectory.final_text, FINAL_TOKENS, lambda text: len(writer.codec.encode(text)))
+    text = "\n".join([instruction, *filter(None, [*said, last]), "1 or 0?"])
     tokens = writer.question(text, [writer.shown(Observation(screenshot)).image_tokens for screenshot in shown])
-    return Question(trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), trajectory.succeeded)
+    return Question(
+        trajectory.id, trajectory.task, tuple(tokens), shown, len(trajectory.steps), bool(trajectory.verified_success)
+    )
 
 
 def verdict_of(text: str, grammar: str) -> bool | None:
@@ -71,10 +77,10 @@ def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, g
     thought = "" if isinstance(parsed, ParseError) else parsed.thought
     success = verdict is question.solved
     reward = float(success)
-    last = len(question.screenshots) - 1
+    last = max(len(question.screenshots) - 1, 0)
     looked_at = [Step(screenshot, "", "", "", None, 0.0, 0, True, {}) for screenshot in question.screenshots[:-1]]
     judged = Step(
-        screenshot=question.screenshots[-1],
+        screenshot=question.screenshots[-1] if question.screenshots else b"",
         response=text,
         thought=thought,
         action="" if verdict is None else str(int(verdict)),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.environment import Task
+from tars_jax.judges.labels import Labelled
 from tars_jax.tasks.library import load_playable
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_answers
@@ -47,6 +49,23 @@ def instruction_of(trajectory: Trajectory) -> str:
     """What the agent was asked to do. Raises InputError where neither the episode nor a game of ours says it."""
     told = trajectory.metadata.get("instruction") or trajectory.task.get("instruction")
     return told or load_playable(trajectory.task["environment"]).instruction_for(trajectory.steps[0].info)
+
+
+def labelled_episodes(folder: str) -> list[Labelled]:
+    """The episodes of a folder of which their environment says whether they were solved, to measure judges by. Raises
+    InputError as `recorded_trajectories` does."""
+    return [
+        Labelled(
+            each.id,
+            each.task["environment"],
+            str(each.metadata.get("judge", "policy")),
+            (each.verified_success,),
+            each,
+            Task.from_json(each.task),
+        )
+        for each in recorded_trajectories([folder])
+        if each.verified_success is not None
+    ]
 
 
 def with_verdict(trajectories: Sequence[Trajectory], verdict: str) -> list[Trajectory]:

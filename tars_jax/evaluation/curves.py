@@ -55,7 +55,20 @@ def supervised_curves(stage: str, section: str) -> tuple[Curve, Curve]:
 
 
 DEFAULT_CURVES = (
-    Curve(IMPROVEMENT, "Success", (Series("ppo", "success"),), "episodes of the batch that were solved", percent=True),
+    Curve(
+        IMPROVEMENT,
+        "Success",
+        (Series("ppo", "success", "as judged"), Series("ppo", "true_success", "the environment’s own verdict, hidden")),
+        "episodes of the batch that were solved",
+        percent=True,
+    ),
+    Curve(
+        IMPROVEMENT,
+        "False positives",
+        (Series("ppo", "judge_false_positive_rate"),),
+        "failures that the judge takes for successes",
+        percent=True,
+    ),
     Curve(IMPROVEMENT, "Reward", (Series("ppo", "reward"),), "per episode, with format and length shaping"),
     Curve(
         IMPROVEMENT,

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tars_jax.evaluation.statistics import wilson_interval
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.evaluation.statistics import Estimate, bootstrap, wilson_interval
+from tars_jax.trajectory import Trajectory
+
+Verdicts = Sequence[tuple[bool | None, bool]]  # (the judge's, None where it has none; the verifier's)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,20 +35,27 @@ class Confusion:
     def right(self) -> int:
         return self.true_positives + self.true_negatives
 
+    @property
+    def solved(self) -> int:
+        return self.true_positives + self.false_negatives + self.unreadable_solved
+
     def to_json(self) -> dict[str, Any]:
-        """The counts, and accuracy with its 95% interval, precision, recall, F1, the share that was solved, and the
-        accuracy of always saying the commoner verdict. A ratio without cases is 0. An unreadable verdict is wrong,
-        and finds no success."""
-        solved = self.true_positives + self.false_negatives + self.unreadable_solved
+        """The counts; accuracy, precision, recall and the false positive rate (the share of failures that count as
+        success) with their 95% intervals; F1, the share that was solved, and the accuracy of always saying the commoner
+        verdict. A ratio without cases is 0. An unreadable verdict is wrong, and finds no success."""
         said = self.true_positives + self.false_positives
-        base_rate = _ratio(solved, self.total)
+        base_rate = _ratio(self.solved, self.total)
+        shares = {
+            "accuracy": (self.right, self.total),
+            "precision": (self.true_positives, said),
+            "recall": (self.true_positives, self.solved),
+            "false_positive_rate": (self.false_positives, self.total - self.solved),
+        }
         return {
             **dataclasses.asdict(self),
-            "accuracy": _ratio(self.right, self.total),
-            "accuracy_interval": wilson_interval(self.right, self.total),
-            "precision": _ratio(self.true_positives, said),
-            "recall": _ratio(self.true_positives, solved),
-            "f1": _ratio(2 * self.true_positives, solved + said),
+            **{name: _ratio(*counts) for name, counts in shares.items()},
+            **{f"{name}_interval": wilson_interval(*counts) for name, counts in shares.items()},
+            "f1": _ratio(2 * self.true_positives, self.solved + said),
             "base_rate": base_rate,
             "majority_accuracy": max(base_rate, 1 - base_rate),
         }
@@ -64,6 +77,95 @@ def confusion(verdicts: Iterable[tuple[bool | None, bool]]) -> Confusion:
         len(unreadable),
         sum(unreadable),
     )
+
+
+def f1_estimate(verdicts: Verdicts, seed: int = 0) -> Estimate:
+    """F1 with its 95% interval, by a bootstrap over trajectories; without any, 0 from 0 to 1."""
+    if not verdicts:
+        return Estimate(0.0, 0.0, 1.0)
+    said, solved = (np.array([bool(pair[side]) for pair in verdicts], float) for side in (0, 1))
+
+    def f1(said: np.ndarray, solved: np.ndarray, axis: int) -> np.ndarray:
+        marked = said.sum(axis) + solved.sum(axis)
+        ratio: np.ndarray = 2 * (said * solved).sum(axis) / np.maximum(marked, 1)
+        return ratio
+
+    return bootstrap(f1, said, solved, paired=True, seed=seed).estimate
+
+
+class Calibrated(NamedTuple):
+    """A threshold that was chosen on one half of the trajectories, and what it does on the other."""
+
+    threshold: float  # success is a score of at least this
+    chosen_on: Confusion
+    reported_on: Confusion
+
+
+def calibrated(
+    scores: Sequence[float], solved: Sequence[bool], *, most_false_positives: float = 1.0, seed: int = 0
+) -> Calibrated:
+    """The threshold of the best F1 whose false positive rate is at most `most_false_positives`; of equal ones, the
+    highest. Halves are drawn by `seed`; no trajectory is in both.
+
+    Raises InputError for fewer than two trajectories, and for scores that are not as many or are not finite.
+    """
+    values, truth = np.asarray(scores, float), np.asarray(solved, bool)
+    if values.shape != truth.shape or values.ndim != 1 or len(values) < 2:
+        raise InputError(f"scores must be as many as verdicts, two or more; got {values.shape} and {truth.shape}")
+    if not np.isfinite(values).all():
+        raise InputError(f"scores must be finite; got {values[~np.isfinite(values)][0]}")
+    order = np.random.default_rng(seed).permutation(len(values))
+    first, second = order[: len(order) // 2], order[len(order) // 2 :]
+
+    def at(threshold: float, places: np.ndarray) -> Confusion:
+        return confusion((bool(values[place] >= threshold), bool(truth[place])) for place in places)
+
+    best, best_f1 = np.inf, -1.0  # above every score nothing is a success
+    for threshold in sorted(set(values[first]), reverse=True):
+        found = at(threshold, first).to_json()
+        if found["f1"] > best_f1 and found["false_positive_rate"] <= most_false_positives:
+            best, best_f1 = threshold, found["f1"]
+    return Calibrated(float(best), at(best, first), at(best, second))
+
+
+def by_length(steps: int, bounds: Sequence[int] = (5, 10, 20)) -> str:
+    """The name of a trajectory's length among `bounds`: "1-5", "6-10", "11-20", "over 20"."""
+    low = 1
+    for bound in bounds:
+        if steps <= bound:
+            return f"{low}-{bound}"
+        low = bound + 1
+    return f"over {bounds[-1]}"
+
+
+def in_groups(verdicts: Iterable[tuple[bool | None, bool, str]]) -> dict[str, Confusion]:
+    """Of triples (the judge's verdict, the verifier's, a group such as the site), in the order of their names."""
+    groups: dict[str, list[tuple[bool | None, bool]]] = {}
+    for said, truth, name in verdicts:
+        groups.setdefault(name, []).append((said, truth))
+    return {name: confusion(groups[name]) for name in sorted(groups)}
+
+
+def hidden_verdicts(trajectories: Iterable[Trajectory]) -> Confusion | None:
+    """A run's judge beside the environments' own verdicts, which it replaced and nothing learned from; None where
+    nobody judged, or the environment says nothing."""
+    own = "environment_success"
+    pairs = [(each.success, each.metadata[own]) for each in trajectories if each.metadata.get(own) is not None]
+    return confusion(pairs) if pairs else None
+
+
+def hidden_metrics(trajectories: Iterable[Trajectory]) -> Mapping[str, float]:
+    """What of `hidden_verdicts` stands beside an update's metrics."""
+    found = hidden_verdicts(trajectories)
+    if found is None:
+        return {}
+    shares = found.to_json()
+    return {
+        "true_success": shares["base_rate"],
+        "judge_accuracy": shares["accuracy"],
+        "judge_f1": shares["f1"],
+        "judge_false_positive_rate": shares["false_positive_rate"],
+    }
 
 
 def _ratio(part: int, whole: int) -> float:

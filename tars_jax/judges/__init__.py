@@ -1,7 +1,16 @@
 """Judges: what tells the reward and success of a finished episode where its environment does not."""
 
-from tars_jax.judges.judge import Judge, JudgeFailure, Judgement
+from tars_jax.judges.judge import Judge, JudgeFailure, Judgement, JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.reference import reference_answer
 from tars_jax.judges.registry import judge_of, load_judge
 
-__all__ = ["Judge", "JudgeFailure", "Judgement", "judge_of", "load_judge", "reference_answer"]
+__all__ = [
+    "Judge",
+    "JudgeFailure",
+    "JudgeUnavailable",
+    "Judgement",
+    "UnreadableVerdict",
+    "judge_of",
+    "load_judge",
+    "reference_answer",
+]

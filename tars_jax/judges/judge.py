@@ -29,7 +29,15 @@ class Judgement(NamedTuple):
 
 
 class JudgeFailure(Exception):
-    """The judge failed, not the policy."""
+    """The judge failed, not the policy: infrastructure, never a reward of 0."""
+
+
+class JudgeUnavailable(JudgeFailure):
+    """It does not answer, or does not take this episode."""
+
+
+class UnreadableVerdict(JudgeFailure):
+    """It answered, with something that is no verdict."""
 
 
 JudgeFunction = Callable[[Trajectory, Task], Judgement | Awaitable[Judgement]]
@@ -43,19 +51,26 @@ class Judge:
     function: JudgeFunction
     time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds for one episode
     pause: float = 1.0  # seconds before the second attempt; twice as many before the third
+    attempts: int = ATTEMPTS
+
+    def close(self) -> None:
+        """Gives back what the judge holds, such as a model. May be called again."""
+        if close := getattr(self.function, "close", None):
+            close()
 
     async def judged(self, trajectory: Trajectory, task: Task) -> Trajectory:
         """The episode with the judge's reward, all of it at the last step, and its verdict, or that of the task's
-        threshold; what the environment's rewards came to stays in `metadata["environment_reward"]`.
+        threshold; what the environment's rewards came to stays in `metadata["environment_reward"]`, and its own verdict
+        in `metadata["environment_success"]`: nothing that learns reads them.
 
-        Raises JudgeFailure where the judge raised an exception, or took too long, `ATTEMPTS` times; InputError for what
-        is no judgement.
+        Raises as `judgement` does.
         """
-        reward, success = await self._asked(trajectory, task)
+        reward, success = await self.judgement(trajectory, task)
         threshold = task.verification.threshold
         *before, last = trajectory.steps
         steps = (*(dataclasses.replace(step, reward=0.0) for step in before), dataclasses.replace(last, reward=reward))
-        about = {"judge": self.name, "environment_reward": trajectory.reward}
+        own = None if trajectory.success is None else bool(trajectory.success)
+        about = {"judge": self.name, "environment_reward": trajectory.reward, "environment_success": own}
         return dataclasses.replace(
             trajectory,
             steps=steps,
@@ -64,8 +79,12 @@ class Judge:
             metadata={**trajectory.metadata, **about},
         )
 
-    async def _asked(self, trajectory: Trajectory, task: Task) -> tuple[float, bool | None]:
-        for attempt in range(ATTEMPTS):
+    async def judgement(self, trajectory: Trajectory, task: Task) -> Judgement:
+        """What the judge says. Raises JudgeFailure where it raised an exception, or took too long, `attempts` times;
+        InputError for what is no judgement."""
+        kind: type[JudgeFailure] = JudgeUnavailable
+        failure = ""
+        for attempt in range(self.attempts):
             if attempt:
                 await asyncio.sleep(self.pause * 2 ** (attempt - 1))
             try:
@@ -73,25 +92,26 @@ class Judge:
             except InputError:
                 raise
             except TimeoutError:
-                failure = f"took more than {self.time_limit:g} s"
+                kind, failure = JudgeUnavailable, f"took more than {self.time_limit:g} s"
             except Exception as error:
+                kind = type(error) if isinstance(error, JudgeFailure) else JudgeUnavailable
                 failure = f"raised {type(error).__name__}: {error}"
             else:
                 return _checked(self.name, said)
-        raise JudgeFailure(f"judge {self.name} {failure}, the last of {ATTEMPTS} times"[:500])
+        raise kind(f"judge {self.name} {failure}, the last of {self.attempts} times"[:500])
 
     async def _call(self, trajectory: Trajectory, task: Task) -> Any:
         said = await asyncio.to_thread(self.function, trajectory, task)
         return await said if inspect.isawaitable(said) else said
 
 
-def _checked(name: str, said: Any) -> tuple[float, bool | None]:
+def _checked(name: str, said: Any) -> Judgement:
     """Raises InputError for anything but a finite number and a verdict."""
     if isinstance(said, tuple) and len(said) == 2:
         reward, success = said
         is_number = hasattr(reward, "__float__") and math.isfinite(reward)
         if is_number and (success is None or type(success).__name__ in ("bool", "bool_")):
-            return float(reward), None if success is None else bool(success)
+            return Judgement(float(reward), None if success is None else bool(success))
     raise InputError(
         f"judge {name} must return a finite reward, and True, False or None for success; got {said!r:.100}"
     )

@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, Judge
 from tars_jax.judges.reference import reference_answer
+from tars_jax.judges.rubric import RubricJudge
+from tars_jax.judges.votes import voting
+from tars_jax.judges.webjudge import WebJudge
 from tars_jax.plugins import Plugins
 
 _PLUGINS = Plugins("judge", "tars_jax.judges")
-_OURS = {"reference": reference_answer}
+_OURS: Mapping[str, Any] = {"reference": reference_answer, "webjudge": WebJudge, "rubric": RubricJudge}
 
 
-def load_judge(name: str) -> Judge:
+def load_judge(name: str, options: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None) -> Judge:
     """The judge of that name: a function (trajectory, task) -> (reward, success), or a class whose objects are called
-    so. An attribute `time_limit` says how many seconds it may take for an episode.
+    so. An attribute `time_limit` says how many seconds it may take for an episode, and `close()` is called at the end.
 
-    Raises InputError where there is none, or where it is no such thing.
+    Args:
+      options: keyword arguments of the class; a function takes none.
+      more: judges of rooms above this one, by name.
+
+    Raises InputError where there is none, where it is no such thing, and for options that it does not take.
     """
-    value: Any = _PLUGINS.load(name, _OURS)
-    function = value() if isinstance(value, type) else value
+    votes = functools.partial(voting, functools.partial(load_judge, more=more))
+    value: Any = _PLUGINS.load(name, {**_OURS, "votes": votes, **(more or {})})
+    is_made = isinstance(value, type) or value is votes
+    function = _made(name, value, options or {}) if is_made else value
     if not callable(function):
         raise InputError(f"judge {name!r} must be a function or a class; got an object of type {type(value).__name__}")
+    if options and not is_made:
+        raise InputError(f"judge {name!r} must be a class to have options; got {', '.join(options)}")
     return Judge(name, function, getattr(function, "time_limit", DEFAULT_TIME_LIMIT_S))
+
+
+def _made(name: str, judge: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    try:
+        inspect.signature(judge).bind(**options)
+    except TypeError as error:
+        taken = ", ".join(inspect.signature(judge).parameters) or "none"
+        raise InputError(f"options of judge {name!r} must be {taken}; got {dict(options)!r:.200}: {error}") from error
+    return judge(**options)
 
 
 def judge_of(task: Task, judge: Judge | None) -> Judge | None:

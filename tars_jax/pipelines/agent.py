@@ -18,6 +18,7 @@ from typing import Any
 
 from tars_jax.evaluation import DEFAULT_CURVES, Curve, ReportData, Score
 from tars_jax.evaluation.ending import compared, end_run
+from tars_jax.evaluation.judge_metrics import hidden_verdicts
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.infrastructure import together
 from tars_jax.pipelines.rules import ppo_config
@@ -64,7 +65,22 @@ def summary(context: RunContext, evaluated: Evaluated) -> dict[str, Any]:
         "seed": context.config.seed,
         "training_episodes": stages["ppo"]["consumed"],
         **{name: stages["value"][name] for name in valued},
+        **judged_beside_true(evaluated),
         "infrastructure": together(stage.get("infrastructure", {}) for stage in stages.values()),
+    }
+
+
+def judged_beside_true(evaluated: Evaluated) -> dict[str, Any]:
+    """Where a judge's verdict took the place of the environments' own: how good it was, before and after PPO, and how
+    many of the same episodes were really solved."""
+    sides = {"before": hidden_verdicts(evaluated.before), "after": hidden_verdicts(evaluated.after)}
+    found = {name: counts for name, counts in sides.items() if counts is not None}
+    if len(found) < len(sides):
+        return {}
+    true = Score.of_successes("true success", *((each.solved, each.total) for each in found.values()))
+    return {
+        "judge": {name: counts.to_json() for name, counts in found.items()},
+        "true_score": true.to_json(),
     }
 
 
@@ -86,6 +102,11 @@ def finish(
         Score.of_episodes(called, *([each for each in side if each.task["environment"] == name] for side in sides))
         for name, called in parts.items()
     ]
+    if truth := judged_beside_true(evaluated).get("true_score"):
+        scores += [
+            Score.of_episodes("as judged", *sides),
+            dataclasses.replace(Score.of_result({"score": truth}), name="the environment's own verdict"),
+        ]
     end_run(
         context.path,
         ReportData(

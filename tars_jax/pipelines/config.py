@@ -46,6 +46,7 @@ ADDED: Mapping[str, Any] = {
     "agent.max_observation_tokens": 0,
     "ppo.group_start": "reset",
     "task.judge": "",
+    "task.judge_options": "{}",
     "demonstrations.player": "",
     "demonstrations.datasets": (),
     "server.address": "",

@@ -16,13 +16,13 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.inference import Engine
 from tars_jax.inference.constraint import Constraints
-from tars_jax.judges import load_judge
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import make_mesh
 from tars_jax.pipelines.environments import TaskShape, browser_config
 from tars_jax.pipelines.fleet import open_fleet, open_policy
 from tars_jax.pipelines.infrastructure import since, together
+from tars_jax.pipelines.judges import open_judge
 from tars_jax.pipelines.rollout_server import has_server, open_server, patient_player
 from tars_jax.pipelines.sections import (
     agent_config,
@@ -143,7 +143,7 @@ class RunContext(RunSpec):
         needs_browser = any(shape.needs_browser for shape in self.shapes)
         browser = browser_config(config, config.browser.browsers, pages) if needs_browser else None
         loop = agent_config(agent, engine, vision=self.model.vision)
-        judge = load_judge(config.task.judge) if "task" in config and config.task.get("judge") else None
+        self._judge = judge = open_judge(config)
         self.rollouts: Rollouts | Fleet
         self.policy: Policy
         if has_server(config):
@@ -180,6 +180,8 @@ class RunContext(RunSpec):
             stack.enter_context(jax.set_mesh(self.mesh))
             stack.enter_context(self.metrics)
             stack.enter_context(self._timeline)
+            if self._judge is not None:
+                stack.callback(self._judge.close)
             if self._plays:
                 stack.enter_context(self.rollouts)
             stack.enter_context(self.policy)

@@ -78,5 +78,11 @@ class Trajectory:
         return bool(self.success)
 
     @property
+    def verified_success(self) -> bool | None:
+        """What the environment's own verifier says, also where a judge's verdict stands in `success`."""
+        verified: bool | None = self.metadata.get("environment_success", self.success)
+        return verified
+
+    @property
     def num_action_tokens(self) -> int:
         return int(sum(window.action_mask.sum() for window in self.windows))

@@ -119,7 +119,7 @@ def test_a_judge_that_is_away_is_no_reward_of_zero(tmp_path: Path) -> None:
     [
         (f"{HERE}NO_JUDGE", "must be a function or a class; got an object of type int"),
         (f"{HERE}hallf", "'hallf' must be an attribute of .*; it has 'half'"),
-        ("refrence", "judge must be one of reference, package.module:attribute.*; got 'refrence'.*mean 'reference'"),
+        ("refrence", "judge must be one of reference, .*package.module:attribute.*; got 'refrence'.*mean 'reference'"),
     ],
 )
 def test_names_that_are_no_judge(name: str, words: str) -> None:

@@ -1,0 +1,30 @@
+"""How good a judge is: its verdicts beside people's labels, the benchmark's own rules and always saying yes.
+
+Command:  ./launch/local.sh judge_agreement --config.labels=agent_reward_bench --config.source=FOLDER
+
+With no options, the embedded rules of `webjudge` (seconds, deterministic, blind to pixels). With a model:
+--config.judge_options='{"endpoint": {"address": "https://HOST/v1", "model": "NAME", "api_key_file": "FILE"}}'.
+A reward model on recorded episodes whose verifier's verdicts are known: --config.labels=recorded
+--config.source=RUN/trajectories/ppo --config.judge=orm --config.judge_options='{"checkpoint": "RUN/policy"}'.
+
+Expected result: agreement.md and result.json with precision, recall, F1 and false positive rate, by site and by length.
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return ConfigDict(
+        {
+            "labels": "agent_reward_bench",  # or recorded: episodes of our runs, and what their environments said
+            "source": "",  # the folder of the labels
+            "judge": "webjudge",  # as config.task.judge of train
+            "judge_options": "{}",
+            "unsure": "leave_out",  # what "Unsure" is, of AgentRewardBench: leave_out or failure
+            "contradiction": "leave_out",  # labels that contradict each other: leave_out, failure or first
+            "most": 0,  # labelled trajectories, drawn by the seed; 0: all
+            "parallel": 8,  # trajectories that are judged at the same time
+            "seed": 0,
+            "run": "",
+        }
+    )

@@ -1,0 +1,66 @@
+"""A judge is measured by labels of people, or by what the environments of recorded episodes said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.data.recorded import labelled_episodes
+from tars_jax.evaluation.judge_agreement import ask_judge, judge_agreement
+from tars_jax.files import write_atomic
+from tars_jax.judges.labels import agreement, read_agent_reward_bench, settled
+from tars_jax.judges.labels.agent_reward_bench import UNSURE
+from tars_jax.judges.labels.labelled import CONTRADICTIONS
+from tars_jax.pipelines.judges import named_judge
+from tars_jax.rules import Rule, at_least, one_of
+from tars_jax.training.metrics import Progress
+from tars_jax.training.run_directory import RunDirectory, write_json
+
+RULES = {
+    "labels": one_of("agent_reward_bench", "recorded"),
+    "source": Rule(bool, "a folder"),
+    "judge": Rule(bool, "the name of a judge"),
+    "unsure": one_of(*UNSURE),
+    "contradiction": one_of(*CONTRADICTIONS),
+    "most": at_least(0),
+    "parallel": at_least(1),
+}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    judge = named_judge(config.judge, config.judge_options, "config")
+    recorded = config.labels == "recorded"
+    labelled = (
+        labelled_episodes(config.source) if recorded else read_agent_reward_bench(config.source, unsure=config.unsure)
+    )
+    labels = settled(labelled, config.contradiction)
+    if config.most and len(labels) > config.most:
+        drawn = np.random.default_rng(config.seed).permutation(len(labels))[: config.most]
+        labels = [labels[place] for place in sorted(drawn)]
+    if not labels:
+        raise InputError(f"config.source must hold labelled trajectories; got none in {config.source}")
+    agreed, twice = agreement(labelled)
+    print(f"{len(labels)} trajectories of {len(labelled)}, {twice} labelled twice or more, of which {agreed} agree")
+    progress = Progress("judge", len(labels), "trajectories")
+    try:
+        judged = asyncio.run(ask_judge(judge, labels, parallel=config.parallel, on_answer=progress.update))
+    finally:
+        judge.close()
+    found = judge_agreement(judged, config.judge, config.seed)
+    table = found.table(config.judge)
+    failures = {each.labelled.id: each.failure for each in judged if each.failure}
+    verdicts = {each.labelled.id: [each.verdict, each.solved] for each in judged}
+    path = Path(run_directory.path)
+    write_json(
+        path / "result.json", {**found.to_json(), "labelled_twice": twice, "agreed": agreed, "failures": failures}
+    )
+    write_atomic(path / "verdicts.json", json.dumps(verdicts, indent=1).encode())
+    write_atomic(path / "agreement.md", f"{table}\n".encode())
+    print(table)
+    for name, failure in list(failures.items())[:3]:
+        print(f"{name}: {failure}")

@@ -1,0 +1,60 @@
+"""A rubric of facts: each is told by itself, yes or no, and a yes names the observation that shows it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.environment import Task
+from tars_jax.judges.evidence import evidence_of
+from tars_jax.judges.judge import Judgement
+from tars_jax.judges.judge_model import open_judge_model
+from tars_jax.judges.webjudge import TIME_LIMIT_S
+from tars_jax.trajectory import Trajectory
+
+
+class RubricJudge:
+    """Success is that all facts hold. The facts are the lines of the task's `verification.reference`."""
+
+    time_limit = TIME_LIMIT_S
+
+    def __init__(
+        self,
+        endpoint: Mapping[str, Any] | None = None,
+        facts: Sequence[str] = (),
+        partial: bool = False,
+        answer: bool = False,
+        parallel: int = 4,
+    ) -> None:
+        """
+        Args:
+          endpoint: of the model, as `EndpointModel` has it; none: the embedded rules.
+          facts: of tasks that have none of their own.
+          partial: the reward is the share of the facts that hold, instead of 1 where all do.
+          answer: the final answer is shown, too, marked as a claim.
+          parallel: questions at the same time.
+        """
+        if isinstance(facts, str) or not all(isinstance(fact, str) and fact.strip() for fact in facts):
+            raise InputError(f"judge option facts must be a list of sentences; got {facts!r:.100}")
+        if type(parallel) is not int or parallel < 1:
+            raise InputError(f"judge option parallel must be a whole number of 1 or more; got {parallel!r}")
+        self._model, self._facts, self._partial = open_judge_model(endpoint), tuple(facts), partial
+        self._answer, self._parallel = answer, parallel
+
+    async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
+        facts = [line.strip() for line in task.verification.reference.splitlines() if line.strip()]
+        facts = facts or list(self._facts)
+        if not facts:
+            raise InputError(f"verification.reference of task {task.id} must hold facts, one a line; got none")
+        evidence = evidence_of(trajectory, task, with_claim=self._answer)
+        places = asyncio.Semaphore(self._parallel)
+
+        async def holds(fact: str) -> bool:
+            async with places:
+                return await self._model.fact(evidence, fact) is not None
+
+        held = await asyncio.gather(*(holds(fact) for fact in facts))
+        success = all(held)
+        return Judgement(sum(held) / len(held) if self._partial else float(success), success)

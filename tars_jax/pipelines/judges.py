@@ -1,0 +1,106 @@
+"""The judge of a run, by its config; among them the reward model that an earlier run has trained."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import jax
+import ml_collections
+
+from tars_jax import InputError
+from tars_jax.environment import Task
+from tars_jax.inference import Engine
+from tars_jax.judges import Judge, Judgement, load_judge
+from tars_jax.judges.reward_model import OutcomeRewardModel
+from tars_jax.pipelines.sections import engine_config
+from tars_jax.pipelines.starts import run_config, start_from
+from tars_jax.training.weight_sync import to_local_devices
+from tars_jax.trajectory import Trajectory
+
+OPENING_SECONDS = 600.0  # a model is loaded and compiled within the first episode's time
+_OPENING = threading.Lock()
+
+
+class CheckpointRewardModel:
+    """The judge `orm`: weights that `reward_model` has trained, in an engine of this process, as that run asked them.
+
+    The engine is opened with the first episode, so that the judge can be sent to other processes before.
+    """
+
+    time_limit = OPENING_SECONDS
+
+    def __init__(self, checkpoint: str, slots: int = 0) -> None:
+        """`checkpoint`: RUN/policy of a run of `reward_model`. `slots`: episodes judged at once; 0: as that run did.
+
+        Raises InputError for a folder that is none.
+        """
+        config = run_config(Path(checkpoint)) if checkpoint else {}
+        if "annotated" not in config or not (Path(checkpoint) / "checkpoint.json").is_file():
+            raise InputError(f"judge option checkpoint must be RUN/policy of a reward_model run; got {checkpoint!r}")
+        if not isinstance(slots, int) or slots < 0:
+            raise InputError(f"judge option slots must be a whole number of 0 or more; got {slots!r}")
+        self._checkpoint, self._config, self._slots = Path(checkpoint), dict(config), slots
+        self._engine: Engine | None = None
+        self._judge: OutcomeRewardModel | None = None
+
+    def __call__(self, trajectory: Trajectory, task: Task) -> Awaitable[Judgement]:
+        with _OPENING:
+            judge = self._judge or self._open()
+        return judge(trajectory, task)
+
+    def close(self) -> None:
+        """Ends the engine."""
+        engine, self._engine, self._judge = self._engine, None, None
+        if engine is not None:
+            engine.__exit__(None, None, None)
+
+    def _open(self) -> OutcomeRewardModel:
+        from tars_jax.pipelines.run_context import RunSpec  # which opens judges by this module
+
+        config = ml_collections.ConfigDict(self._config)
+        config.model.preset = str(self._checkpoint)
+        if self._slots:
+            config.browser.pages = self._slots
+        spec = RunSpec(config)
+        with jax.set_mesh(spec.mesh):
+            self._engine = engine = Engine(
+                spec.model,
+                to_local_devices(start_from(self._checkpoint, spec.parameters)),
+                engine_config(spec.config),
+                image=spec.tokenizer.image,
+                stop=spec.tokenizer.end,
+                seed=config.seed,
+            )
+        engine.__enter__()
+        longest = engine.config.max_length - engine.config.max_new_tokens
+        self._judge = OutcomeRewardModel(
+            engine, spec.writer, longest, grammar=config.agent.grammar, screenshots=config.screenshots
+        )
+        return self._judge
+
+
+def open_judge(config: Any) -> Judge | None:
+    """The judge that `config.task` names, with its options; None where it names none.
+
+    Raises InputError for a name, or options, that no judge has.
+    """
+    task = config.task if "task" in config else {}
+    name, options = task.get("judge", ""), task.get("judge_options", "{}")
+    if not name and options != "{}":
+        raise InputError(f"config.task.judge must name the judge of judge_options; got '' and {options!r:.100}")
+    return named_judge(name, options, "config.task") if name else None
+
+
+def named_judge(name: str, text: str, section: str) -> Judge:
+    """The judge `name` with options in JSON, from `section` of a config. Raises InputError as `open_judge` does."""
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{section}.judge_options must be a JSON object; got {text!r:.100}") from error
+    if not isinstance(options, dict):
+        raise InputError(f"{section}.judge_options must be a JSON object; got {text!r:.100}")
+    return load_judge(name, options, {"orm": CheckpointRewardModel})

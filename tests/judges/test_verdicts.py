@@ -1,0 +1,56 @@
+"""Closed forms: what is no verdict is unreadable, and nothing that is not one reads as success."""
+
+from __future__ import annotations
+
+import pytest
+
+from tars_jax.judges import UnreadableVerdict
+from tars_jax.judges.verdicts import read_fact, read_points, read_score, read_verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "success"),
+    [
+        ("All is met.\nVERDICT: SUCCESS", True),
+        ("The last filter is missing.\n\nVerdict: failure.\n", False),
+        ("**VERDICT: SUCCESS**", True),
+        ("It says 'success' everywhere.\nVERDICT:  FAILURE", False),
+    ],
+)
+def test_a_verdict_is_the_whole_last_line(text: str, success: bool) -> None:
+    assert read_verdict(text) is success
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "success",
+        "VERDICT: UNSUCCESSFUL",
+        "VERDICT: unsuccessful success",
+        "VERDICT: not success",
+        "VERDICT: SUCCESSFUL",
+        "VERDICT: SUCCESS or VERDICT: FAILURE",
+        "Status: success",
+        "VERDICT: SUCCESS, but the cart is empty",
+        "VERDICT: SUCCESS\nOn the other hand, nothing was saved",
+        "VERDICT: FAILURE\nVERDICT: SUCCESS",
+    ],
+)
+def test_what_is_no_verdict_is_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableVerdict):
+        read_verdict(text)
+
+
+def test_scores_and_facts_and_key_points() -> None:
+    assert read_score("It shows the cart.\nSCORE: 4") == 4
+    assert read_fact("The badge says 2.\nFACT: YES 3", 3) == 3 and read_fact("No badge.\nfact: no", 3) is None
+    assert read_points("Requirements:\n1. a cart\n 2) two pens\nThat is all.") == ["a cart", "two pens"]
+    for text in ("SCORE: 6", "SCORE: 0", "SCORE: 45", "4", "SCORE: 4/5"):
+        with pytest.raises(UnreadableVerdict):
+            read_score(text)
+    for text in ("FACT: YES", "FACT: YES 4", "FACT: YES 0", "FACT: NOT", "FACT: no 2", "FACT: YES 1 and 2"):
+        with pytest.raises(UnreadableVerdict):
+            read_fact(text, 3)
+    with pytest.raises(UnreadableVerdict, match="numbered lines"):
+        read_points("- a cart")
