@@ -30,7 +30,7 @@ from tars_jax.evaluation import (
     supervised_curves,
 )
 from tars_jax.evaluation.ending import end_run
-from tars_jax.evaluation.judge_metrics import Confusion, confusion
+from tars_jax.evaluation.judge_metrics import Confusion, confusion, f1_estimate
 from tars_jax.inference import Sampled, Sampling
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.rules import PPO_EXTENSIONS, check, imitation_rules, ppo_config
@@ -141,9 +141,11 @@ def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[
         (verdict_of(episode.steps[-1].response, grammar), question.solved)
         for episode, question in zip(judged, held_out, strict=True)
     )
+    f1, shares = f1_estimate(found.verdicts()), found.to_json()
     print(
         f"{stage}: {found.right} of {found.total} verdicts are the verifier's, {found.unreadable} are unreadable, "
-        f"F1 {found.to_json()['f1']:.3f}"
+        f"F1 {f1.value:.3f} [{f1.low:.3f}, {f1.high:.3f}], "
+        f"false positive rate {shares['false_positive_rate']:.3f}"
     )
     context.record(stage, {"counts": dataclasses.asdict(found)})
     return found
@@ -186,8 +188,8 @@ def finish(context: RunContext, questions: Questions, before: Confusion, after: 
         "score_before": before.right / before.total,
         "score_after": after.right / after.total,
         "episodes": after.total,
-        "before": before.to_json(),
-        "after": after.to_json(),
+        "before": {**before.to_json(), "f1_interval": f1_estimate(before.verdicts())[1:]},
+        "after": {**after.to_json(), "f1_interval": f1_estimate(after.verdicts())[1:]},
         "difference": difference._asdict(),
         "annotated": len(questions.annotated),
         "training": len(questions.training),

@@ -6,6 +6,7 @@ Runs are of one setting when their configs differ in nothing but the seed. A set
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from tars_jax.evaluation.curves import Curve, points_of, smooth
@@ -97,13 +99,19 @@ def _draw_scores(axes: Axes, settings: Mapping[str, Sequence[Run]]) -> None:
 
 
 def _draw_curve(axes: Axes, curve: Curve, settings: Mapping[str, Sequence[Run]]) -> None:
+    dashed = list[str]()
     for color, (_, group) in _colored(settings):
-        for run in group:
-            x, y = points_of(run.metrics, curve.series[0])
+        for run, number in itertools.product(group, range(curve.compared)):
+            x, y = points_of(run.metrics, curve.series[number])
             if not x.size:  # of this run alone: others have rows for it
                 continue
-            axes.plot(x, y, color=color, linewidth=0.6, alpha=0.3)
-            axes.plot(x, smooth(y, 2 * (len(y) // 20) + 1), color=color, linewidth=1.4)
+            style, label = ("--", curve.series[number].label) if number else ("-", "")
+            dashed += [label] if number and label not in dashed else []
+            axes.plot(x, y, color=color, linewidth=0.6, alpha=0.3, linestyle=style)
+            axes.plot(x, smooth(y, 2 * (len(y) // 20) + 1), color=color, linewidth=1.4, linestyle=style)
+    if dashed:
+        handles = [Line2D([], [], color="0.3", linestyle="--", label=label) for label in dashed]
+        axes.legend(handles=handles, fontsize=7, frameon=False)
     if curve.percent:
         axes.set_ylim(0, 1)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))

@@ -41,6 +41,7 @@ class Curve:
     floor: float = -math.inf  # lower values are cut off
     bound: str = ""  # a number of the run's result that is drawn as a line
     bound_label: str = ""
+    compared: int = 1  # series that a comparison of runs draws, the later ones dashed
 
 
 IMPROVEMENT, VALUE = "Improvement by PPO", "Value pretraining"
@@ -61,6 +62,7 @@ DEFAULT_CURVES = (
         (Series("ppo", "success", "as judged"), Series("ppo", "true_success", "the environment’s own verdict, hidden")),
         "episodes of the batch that were solved",
         percent=True,
+        compared=2,
     ),
     Curve(
         IMPROVEMENT,

@@ -39,6 +39,18 @@ class Confusion:
     def solved(self) -> int:
         return self.true_positives + self.false_negatives + self.unreadable_solved
 
+    def verdicts(self) -> Verdicts:
+        """What was counted, in some order."""
+        counts = {
+            (True, True): self.true_positives,
+            (True, False): self.false_positives,
+            (False, True): self.false_negatives,
+            (False, False): self.true_negatives,
+            (None, True): self.unreadable_solved,
+            (None, False): self.unreadable - self.unreadable_solved,
+        }
+        return [pair for pair, count in counts.items() for _ in range(count)]
+
     def to_json(self) -> dict[str, Any]:
         """The counts; accuracy, precision, recall and the false positive rate (the share of failures that count as
         success) with their 95% intervals; F1, the share that was solved, and the accuracy of always saying the commoner

@@ -48,6 +48,9 @@ _RULES = (
 )
 
 
+_KINDS: Mapping[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
+
+
 @dataclasses.dataclass(frozen=True)
 class EndpointModel:
     """Asks once for each method call. `model` is needed for all but our own server."""
@@ -70,7 +73,7 @@ class EndpointModel:
             names = ", ".join(field.name for field in dataclasses.fields(cls))
             raise InputError(f"judge option endpoint must have {names}; got {dict(options)!r:.200}: {error}") from error
         for field in dataclasses.fields(cls):
-            value, kinds = options.get(field.name), {"str": str, "int": int, "float": (int, float)}[str(field.type)]
+            value, kinds = options.get(field.name), _KINDS[str(field.type)]
             if field.name in options and (not isinstance(value, kinds) or isinstance(value, bool)):
                 raise InputError(f"judge option endpoint.{field.name} must be of type {field.type}; got {value!r:.100}")
         made = cls(**options)

@@ -97,7 +97,10 @@ def test_agent_reward_bench(tmp_path: Path) -> None:
 
 
 def rows_with(change: dict[str, str]) -> Callable[[Path], None]:
-    return lambda path: folder_of(path, [ROWS[0], {**ROWS[1], **change}]) and None
+    def damage(path: Path) -> None:
+        folder_of(path, [ROWS[0], {**ROWS[1], **change}])
+
+    return damage
 
 
 def annotations_as(content: bytes | None) -> Callable[[Path], None]:
@@ -157,7 +160,7 @@ def test_what_is_wrong_is_named_by_file_row_and_field(damage: Any, words: str, t
         read_agent_reward_bench(tmp_path)
 
 
-MIND2WEB = [
+MIND2WEB: list[dict[str, Any]] = [
     {"task_id": "b7", "confirmed_task": "Find a “shop”.", "Operator_human_label": "1", "SeeAct_human_label": "0"},
     {"task_id": "ad", "confirmed_task": "Compare plans.", "Operator_human_label": "2", "SeeAct_human_label": 1},
 ]
