@@ -152,3 +152,17 @@ def test_a_figure_is_the_same_bytes_again_and_names_what_it_cannot_be(tmp_path: 
         save_figure(figure, tmp_path / "figure.doc")
     with pytest.raises(InputError, match="cannot be written: No such file"):
         save_figure(figure, tmp_path / "nowhere" / "figure.svg")
+
+
+def test_true_success_is_drawn_beside_what_a_judge_said(tmp_path: Path) -> None:
+    runs = [read_run(finished(tmp_path / str(seed), seed, 0.2, (0.2, 0.6))) for seed in (0, 1)]
+    success = next(curve for curve in DEFAULT_CURVES if curve.title == "Success")
+    panel = draw_comparison(runs, [success], "").axes[1]
+    assert len(panel.get_lines()) == 4 and panel.get_legend() is None  # each twice, plain and smoothed
+    for run in runs:
+        rows = [dataclasses.replace(row, values={**row.values, "true_success": 0.1}) for row in run.metrics]
+        run = dataclasses.replace(run, metrics=rows)
+        panel = draw_comparison([run], [success], "").axes[1]
+        dashed = [line for line in panel.get_lines() if line.get_linestyle() == "--"]
+        assert [line.get_ydata().tolist() for line in dashed] == [[0.1, 0.1]] * 2  # type: ignore[union-attr]
+        assert [text.get_text() for text in panel.get_legend().get_texts()] == ["the environment’s own verdict, hidden"]

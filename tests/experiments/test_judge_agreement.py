@@ -1,0 +1,67 @@
+"""A judge is measured from flags alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.__main__ import main
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.files import save_trajectory
+from tests.judges.episodes import episode, task
+from tests.judges.test_labels import folder_of
+
+
+def measure(run: Path, source: Path, *flags: str) -> int:
+    return main(["judge_agreement", f"--config.source={source}", f"--config.run={run}", *flags])
+
+
+def test_by_labels_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert measure(tmp_path / "run", folder_of(tmp_path / "bench")) == 0
+    printed = capsys.readouterr().out
+    assert "2 trajectories of 4, 2 labelled twice or more, of which 1 agree" in printed
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["baselines"]["rules"]["f1"] == 1 and result["baselines"]["always yes"]["precision"] == 0.5
+    assert result["judge"]["true_negatives"] == 1 and set(result["by_site"]) == {"webarena"}
+    assert (tmp_path / "run" / "agreement.md").read_text().count("| always yes") == 1
+    verdicts = json.loads((tmp_path / "run" / "verdicts.json").read_text())
+    assert [solved for _, solved in verdicts.values()] == [True, False]
+
+
+def recorded(folder: Path) -> Path:
+    folder.mkdir()
+    for number, success in enumerate((True, False, True)):
+        seen = "cart: pens" if success else "cart: nothing"
+        played: Trajectory = dataclasses.replace(
+            episode([("shop", "wait()")], seen, instruction="Put 'pens' into the 'cart'", success=success),
+            id=str(number),
+            task=task().to_json(),
+        )
+        save_trajectory(folder / f"{number}.trajectory", played)
+    return folder
+
+
+def test_by_what_environments_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--config.labels=recorded", '--config.judge_options={"threshold": 2}', "--config.most=3")
+    assert measure(tmp_path / "run", recorded(tmp_path / "ppo"), *flags) == 0
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["judge"]["f1"] == 1 and "rules" not in result["baselines"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--config.labels=mine",), "config.labels must be one of 'agent_reward_bench', 'recorded'"),
+        (("--config.judge=nobody",), "judge must be one of reference, webjudge, rubric, votes, orm"),
+        (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
+        ((), "annotations.csv must be a file that can be read"),
+    ],
+)
+def test_what_cannot_be_measured(
+    flags: tuple[str, ...], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert measure(tmp_path / "run", tmp_path, *flags) == 2
+    assert words in capsys.readouterr().err
