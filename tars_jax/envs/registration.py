@@ -16,7 +16,11 @@ from tars_jax.tasks.library import COLLECTIONS, playable_names
 from tars_jax.tasks.lmgame.catalog import ROM_GAMES
 
 ANY_ID = "TarsJax/Environment-v0"
-_IDS = {"computer": "TarsJax/Computer-v0", "phone": "TarsJax/Phone-v0"}  # of ours that are no pages
+_IDS = {  # of ours that are no pages
+    "computer": "TarsJax/Computer-v0",
+    "phone": "TarsJax/Phone-v0",
+    "website_app": "TarsJax/WebsiteApp-v0",
+}
 _PREFIXES = {"": "", "miniwob": "MiniWoB-", "lmgame": "LMGame-"}
 
 

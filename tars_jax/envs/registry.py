@@ -34,8 +34,12 @@ __all__ = [
 
 _PLUGINS = Plugins("environment", "tars_jax.environments")
 _GYMNASIUM = "gymnasium:"
-# Ours that are no pages, on the loop of their caller: all computers share one isolation, phones one ADB server.
-_CLASSES = {"computer": "tars_jax.envs.computer:ComputerEnvironment", "phone": "tars_jax.envs.phone:PhoneEnvironment"}
+# Ours that are no pages, on the loop of their caller: computers and sites share one isolation, phones one server.
+_CLASSES = {
+    "computer": "tars_jax.envs.computer:ComputerEnvironment",
+    "phone": "tars_jax.envs.phone:PhoneEnvironment",
+    "website_app": "tars_jax.envs.website_app:WebsiteAppEnvironment",
+}
 _MOST_NAMES = 12  # that an error lists
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 FAILURES = (
     "renderer", "browser", "driver", "timeout", "diverged", "restored", "storage", "disk", "service", "guest",
     "container", "desktop", "adb_server", "no_device", "several_devices", "offline", "unauthorized", "screen",
-    "node", "mcp",
+    "node", "mcp", "website",
 )  # fmt: skip
 
 

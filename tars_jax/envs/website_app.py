@@ -1,0 +1,185 @@
+"""A real web application as an environment: a policy acts in the browser, and success is read from the site's state.
+
+./launch/websites.sh fossil trac
+train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl"}'
+train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "task": "trac-17"}'
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from tars_jax import InputError
+from tars_jax.agent.actions import Action, CallUser, Finished, Navigate
+from tars_jax.agent.platforms import PLATFORM_ACTIONS
+from tars_jax.environment import ActionSpace, Observation, Task, Transition
+from tars_jax.envs import shared_websites
+from tars_jax.envs.computer_screen import PageScreen
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.tasks.websites.catalog import load_website
+from tars_jax.tasks.websites.installation import installed
+from tars_jax.tasks.websites.session import WebsiteSession
+from tars_jax.tasks.websites.site import Row, Website
+from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
+
+SIZE = (1280, 720)
+
+
+class WebsiteAppEnvironment:
+    """Success is what the task's checks say of the site's state, which no page shows them how to change.
+
+    A task without an answer ends as soon as it is done; one with an answer ends with `finished`, which says it.
+
+    Args:
+      tasks: a file of tasks (`tars_jax.tasks.websites.task`), or the tasks themselves as JSON objects.
+      task: the id of one of them; empty: the seed draws one.
+      size: (width, height) of the page in pixels.
+      isolation: a kind of `sandbox/computer/isolation.py`; auto: the first that works here.
+
+    Raises InputError for options that it cannot have, and where a site is not installed in its version.
+    """
+
+    time_limit = 300.0
+    action_space = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
+
+    def __init__(
+        self, tasks: str | Sequence[Mapping[str, Any]], task: str = "", size: Sequence[int] = SIZE,
+        isolation: str = "auto",
+    ) -> None:  # fmt: skip
+        known = read_tasks(tasks)
+        self._tasks = tuple(each for each in known if task in ("", each.id))
+        if not self._tasks:
+            raise InputError(f"task must be the id of one of {len(known)} tasks; got {task!r}")
+        self._sites: dict[str, Website] = {name: load_website(name) for name in {each.site for each in self._tasks}}
+        for each in self._tasks:
+            _check_task(each, self._sites[each.site])
+        for site in self._sites.values():
+            installed(site)
+        self._size, self._kind = (int(size[0]), int(size[1])), isolation
+        self._websites: shared_websites.SharedWebsites | None = None
+        self._session: WebsiteSession | None = None
+        self._screen: PageScreen | None = None
+        self._task: WebsiteTask | None = None
+        self._before: dict[str, Sequence[Row]] = {}
+        self._whole = True
+
+    @staticmethod
+    def max_steps(options: Mapping[str, Any]) -> int:
+        """The largest budget among the tasks that may come."""
+        task = options.get("task", "")
+        return max(
+            (each.max_steps for each in read_tasks(options.get("tasks", ())) if task in ("", each.id)), default=1
+        )
+
+    @property
+    def instruction(self) -> str:
+        return self._task.instruction if self._task else ""
+
+    async def reset(self, task: Task) -> Observation:
+        await self._end_episode()
+        if self._websites is None:
+            self._websites = shared_websites.acquire(self._kind)
+        websites = self._websites
+        self._task = asked = random.Random(f"website_app {task.seed}").choice(self._tasks)
+        site = self._sites[asked.site]
+        try:
+            self._session = session = await websites.take(site, asked.seed)
+            self._whole = False  # until all of the beginning has come about
+            self._before = {name: list(await session.read(name)) for name in asked.unchanged}
+            page = await session.open_page(await websites.browsers(), self._size)
+            try:
+                self._screen = await PageScreen.open(page, task.seed, site.origin + (asked.start or site.first_page))
+            except BaseException:
+                await page.close()
+                raise
+        except SandboxFailure:
+            websites.discard()
+            raise
+        wrong = await asked.wrong(session, None, self._before)
+        if not wrong:
+            raise InputError(f"task {asked.id!r} must not be done at its start; got checks that hold already")
+        self._whole = True
+        return await self._observed("", wrong)
+
+    async def step(self, actions: Sequence[Action]) -> Transition:
+        session, screen, task = self._session, self._screen, self._task
+        assert session is not None and screen is not None and task is not None  # the guard resets before it steps
+        said: list[str] = []
+        answer: str | None = None
+        ended = self._whole = False
+        for action in actions:
+            if isinstance(action, Finished | CallUser):
+                ended, answer = True, getattr(action, "content", "")
+                break
+            said.append(await self._do(screen, action, session.site))
+        wrong = await task.wrong(session, answer, self._before)
+        self._whole = True
+        success = not wrong and (ended or task.answer is None)
+        text = "\n".join(filter(None, said)) or ("finished" if ended else "")
+        return Transition(await self._observed(text, wrong), float(success), ended or success, success=success)
+
+    async def close(self) -> None:
+        await self._end_episode()
+        websites, self._websites = self._websites, None
+        if websites is not None:
+            await shared_websites.release(websites)
+
+    async def _end_episode(self) -> None:
+        screen, self._screen = self._screen, None
+        session, self._session = self._session, None
+        whole, self._whole = self._whole, True
+        try:
+            if screen is not None:
+                await screen.page.close()
+        finally:
+            if session is not None and self._websites is not None:
+                await self._websites.give_back(session, whole=whole)
+
+    async def _do(self, screen: PageScreen, action: Action, site: Website) -> str:
+        if isinstance(action, Navigate):
+            address = f"http://{action.content}" if action.content.startswith("localhost") else action.content
+            url = urljoin(screen.seen.data["url"], address)
+            if not site.is_here(url):
+                return f"navigate: an address must be one of {site.origin}; got {address!r:.200}"
+            action = Navigate(url)
+        return await screen.act(action)
+
+    async def _observed(self, text: str, wrong: str) -> Observation:
+        assert self._screen is not None and self._task is not None
+        png, pixels, more = await self._screen.shown()
+        info = {"task": self._task.id, "site": self._task.site, "wrong": wrong, "url": self._screen.seen.data["url"]}
+        return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), {"state": info})
+
+
+def read_tasks(tasks: str | Sequence[Mapping[str, Any]]) -> tuple[WebsiteTask, ...]:
+    """Those of an option `tasks`. Raises InputError."""
+    if isinstance(tasks, str):
+        path = Path(tasks)
+        changed = path.stat().st_mtime_ns if path.is_file() else 0
+        return _read_file(os.fspath(path), changed)
+    if not isinstance(tasks, list | tuple):
+        raise InputError(f"tasks must be a file or a list of tasks; got {type(tasks).__name__}")
+    return tuple(
+        each if isinstance(each, WebsiteTask) else WebsiteTask.from_json(each, f"tasks[{n}].")
+        for n, each in enumerate(tasks)
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _read_file(path: str, changed: int) -> tuple[WebsiteTask, ...]:
+    return read_website_tasks(Path(path))
+
+
+def _check_task(task: WebsiteTask, site: Website) -> None:
+    if task.version and task.version != site.version:
+        raise InputError(f"task {task.id!r} must be for {site.name} {site.version}; got {task.version}")
+    for reader in (*(check.read for check in task.checks if check.read), *task.unchanged):
+        if reader not in site.readers:
+            known = ", ".join(site.readers)
+            raise InputError(f"task {task.id!r}: a reader of {site.name} must be one of {known}; got {reader!r}")

@@ -1,0 +1,69 @@
+"""Fossil: a project with tickets and a wiki in one SQLite file. Who comes from this computer is its administrator."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Command, Content, Sql, Website
+
+_FOSSIL = ("{root}/run", "usr/bin/fossil")
+_TICKETS = "SELECT title, type, status, subsystem, priority, severity, resolution, foundin, comment FROM ticket"
+_WIKI = """.mode json
+SELECT substr(tagname, 6) AS name, content((SELECT uuid FROM blob WHERE rid = x.rid)) AS text
+FROM tag JOIN tagxref x USING (tagid) WHERE tagname GLOB 'wiki-*' AND x.mtime =
+  (SELECT max(mtime) FROM tagxref y WHERE y.tagid = x.tagid) ORDER BY name;
+"""
+
+
+def _content(rng: random.Random) -> Content:
+    things = words.pick(rng, words.THINGS, 8)
+    return {
+        "project": f"{rng.choice(words.SHOPS)} office",
+        "tickets": [
+            {
+                "title": words.trouble(rng, thing),
+                "type": rng.choice(("Code_Defect", "Feature_Request", "Documentation", "Incident")),
+                "status": rng.choice(("Open", "Open", "Verified", "Review", "Closed")),
+                "priority": rng.choice(("Immediate", "High", "Medium", "Low", "Zero")),
+                "severity": rng.choice(("Critical", "Severe", "Important", "Minor", "Cosmetic")),
+                "foundin": f"{rng.randint(1, 4)}.{rng.randint(0, 9)}",
+                "comment": words.paragraph(rng, 2),
+            }
+            for thing in things
+        ],
+        "wiki": [{"name": name, "text": words.paragraph(rng, 4)} for name in words.pick(rng, words.TOPICS, 5)],
+    }
+
+
+def _pages(answer: Any) -> list[dict[str, str]]:
+    """The text of a page lies in an artifact of cards, after the one that says how many bytes it has."""
+    pages = []
+    for row in answer:
+        rest = row["text"].partition("\nW ")[2]
+        size, _, text = rest.partition("\n")
+        kept = text.encode()[: int(size)].decode(errors="replace") if size else ""
+        pages.append({"name": row["name"], "text": kept.strip()})
+    return pages
+
+
+SITE = Website(
+    "fossil",
+    version="2.21",
+    license="BSD-2-Clause",
+    package="debian:fossil",
+    title="Fossil",
+    port=8001,
+    prepare=("{python}", "{programs}/fossil_prepare.py", *_FOSSIL),
+    serve=(*_FOSSIL, "server", "site.fossil", "--port", "{port}", "--localhost", "--localauth"),
+    environment={"USER": "admin"},
+    content=_content,
+    first_page="/home",
+    health="/home",
+    readers={
+        "tickets": Sql("site.fossil", _TICKETS),
+        "wiki": Command((*_FOSSIL, "sql", "-R", "site.fossil"), _WIKI, _pages),
+    },
+    database="site.fossil",
+)  # fmt: skip

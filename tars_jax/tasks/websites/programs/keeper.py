@@ -1,0 +1,327 @@
+"""Keeps the state of a site, inside its computer: saves it, puts it back, and reads it for verifiers.
+
+    python3 -I -S keeper.py SOCKET STATE SAVED PORT TRANSIENT     (a JSON list of patterns)
+
+One JSON object a line comes in over the unix socket, {"call": NAME, ...}, and one goes out, {"ok": ...} or
+{"error": TEXT}. SQLite files are put back by SQLite's own backup, page by page under its locks: programs that have them
+open see the change.
+"""
+
+import fnmatch
+import hashlib
+import html.parser
+import http.client
+import http.cookiejar
+import json
+import os
+import pathlib
+import shutil
+import socket
+import sqlite3
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+MAGIC = b"SQLite format 3\0"
+ASIDE = ("-journal", "-wal", "-shm")  # of SQLite: they come and go
+# Of a SQLite file's header what every transaction counts up; the rest of the file is its content.
+COUNTERS = ((18, 20), (24, 28), (40, 44), (92, 100))
+WAIT_S, LARGEST, MOST_ROWS = 10.0, 8 << 20, 5000
+
+
+class Wrong(Exception):
+    """Said to the host."""
+
+
+class Form(html.parser.HTMLParser):
+    """The first form of a page that has a field of each wanted name, with what its fields hold."""
+
+    def __init__(self, wanted):
+        super().__init__()
+        self.wanted, self.found, self.form, self.text, self.select = set(wanted), None, None, None, None
+
+    def handle_starttag(self, tag, attributes):
+        values = {name: value or "" for name, value in attributes}
+        name, fields = values.get("name"), self.form and self.form["fields"]
+        if tag == "form":
+            self.end()
+            self.form = {"action": values.get("action", ""), "fields": {}, "names": set()}
+        elif self.form is None:
+            return
+        elif tag == "option" and self.select:
+            value = values.get("value", "")
+            if "selected" in values or self.select not in fields:
+                fields[self.select] = value
+        elif name and tag in ("input", "textarea", "select", "button"):
+            self.form["names"].add(name)
+            kind = values.get("type", "submit" if tag == "button" else "text").lower()
+            if tag == "select":
+                self.select = name
+            elif tag == "textarea":
+                self.text = name
+                fields[name] = ""
+            elif kind not in ("checkbox", "radio", "submit", "button", "image", "file", "reset") or "checked" in values:
+                fields[name] = values.get("value", "on" if kind == "checkbox" else "")
+
+    def handle_data(self, data):
+        if self.text:
+            self.form["fields"][self.text] += data
+
+    def handle_endtag(self, tag):
+        if tag == "form":
+            self.end()
+        elif tag == "textarea":
+            self.text = None
+        elif tag == "select":
+            self.select = None
+
+    def end(self):
+        form, self.form, self.text, self.select = self.form, None, None, None
+        if form is not None and self.found is None and self.wanted <= form["names"]:
+            self.found = form
+
+    def close(self):
+        super().close()
+        self.end()
+
+
+class Keeper:
+    def __init__(self, state, saved, port, transient):
+        self.state, self.saved, self.port, self.transient = state, saved, port, transient
+        self.digests = {}
+        self.cookies = http.cookiejar.CookieJar()
+        self.browser = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(self.cookies)
+        )
+        if (saved / "digests.json").exists():
+            self.digests = json.loads((saved / "digests.json").read_text())
+
+    # ---- saving and putting back
+
+    def names(self, folder):
+        """Of all files, links and folders of the state, sorted; folders end with a slash."""
+        found = []
+        for place, folders, files in os.walk(folder):
+            below = os.path.relpath(place, folder)
+            prefix = "" if below == "." else below + "/"
+            folders[:] = [name for name in folders if not self.passes(prefix + name)]
+            found += [f"{prefix}{name}/" for name in folders if not os.path.islink(f"{place}/{name}")]
+            found += [prefix + name for name in folders if os.path.islink(f"{place}/{name}")]
+            found += [prefix + name for name in files if not self.passes(prefix + name)]
+        return sorted(found)
+
+    def passes(self, path):
+        """Whether it is no state."""
+        return path.endswith(ASIDE) or any(fnmatch.fnmatchcase(path, each) for each in self.transient)
+
+    def digest(self, path):
+        if path.endswith("/"):
+            return "folder"
+        file = self.state / path
+        if file.is_symlink():
+            return "link " + os.readlink(file)
+        if not file.is_file():
+            return "other"
+        if is_database(file):
+            return database_digest(file)
+        return hashlib.sha256(file.read_bytes()).hexdigest() + " " + oct(file.stat().st_mode & 0o777)
+
+    def all_digests(self):
+        return {path: self.digest(path) for path in self.names(self.state)}
+
+    def save(self):
+        """Keeps the state as it is now; what `reset` comes back to."""
+        copy = self.saved / "state"
+        shutil.rmtree(self.saved, ignore_errors=True)
+        copy.mkdir(parents=True)
+        self.digests = self.all_digests()
+        for path in self.digests:
+            source, target = self.state / path, copy / path
+            if path.endswith("/"):
+                target.mkdir()
+                shutil.copystat(source, target)
+            elif source.is_symlink():
+                target.symlink_to(os.readlink(source))
+            elif is_database(source):
+                with opened(target) as other, opened(source) as one:
+                    one.backup(other)
+                other.close(), one.close()
+                shutil.copystat(source, target)
+            elif source.is_file():
+                shutil.copy2(source, target)
+        (self.saved / "digests.json").write_text(json.dumps(self.digests))
+        return {"files": len(self.digests), "bytes": sum(f.stat().st_size for f in copy.rglob("*") if f.is_file())}
+
+    def reset(self):
+        """Puts the saved state back, and checks that all of it is there and nothing else."""
+        begun = time.perf_counter()
+        copy, now = self.saved / "state", self.all_digests()
+        changed = [path for path in {*now, *self.digests} if now.get(path) != self.digests.get(path)]
+        for path in sorted(changed, reverse=True):  # what is in a folder before it
+            if path not in self.digests or (path in now and is_other_kind(now[path], self.digests[path])):
+                remove(self.state / path)
+        for path in sorted(path for path in changed if path in self.digests):
+            source, target = copy / path, self.state / path
+            if path.endswith("/"):
+                target.mkdir(exist_ok=True)
+            elif source.is_symlink():
+                remove(target)
+                target.symlink_to(os.readlink(source))
+            elif is_database(source) and target.exists() and is_database(target):
+                restore_database(source, target)
+            else:
+                shutil.copy2(source, target)
+        after = self.all_digests() if changed else now
+        wrong = sorted(path for path in {*after, *self.digests} if after.get(path) != self.digests.get(path))
+        if wrong:
+            raise Wrong(f"the state was not put back: {', '.join(wrong[:5])}")
+        return {"changed": sorted(changed)[:50], "ms": 1000 * (time.perf_counter() - begun)}
+
+    def differs(self):
+        now = self.all_digests()
+        return sorted(path for path in {*now, *self.digests} if now.get(path) != self.digests.get(path))
+
+    # ---- reading
+
+    def sql(self, file, statement, parameters):
+        path = (self.state / file).resolve()
+        if not path.is_relative_to(self.state.resolve()) or not path.is_file():
+            raise Wrong(f"there is no database {file}")
+        connection = opened(path)
+        try:
+            connection.execute("PRAGMA query_only = 1")
+            connection.row_factory = sqlite3.Row
+            last = time.monotonic() + WAIT_S
+            connection.set_progress_handler(lambda: time.monotonic() > last, 10000)
+            rows = connection.execute(statement, parameters).fetchmany(MOST_ROWS + 1)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise Wrong(f"sql: {error}") from error
+        finally:
+            connection.close()
+        if len(rows) > MOST_ROWS:
+            raise Wrong(f"sql gave more than {MOST_ROWS} rows")
+        return [{key: plain(row[key]) for key in row.keys()} for row in rows]  # noqa: SIM118
+
+    def files(self, pattern):
+        found, left = {}, LARGEST
+        for path in sorted(self.state.glob(pattern)):
+            name = str(path.relative_to(self.state))
+            if path.is_file() and not path.is_symlink() and not self.passes(name):
+                data = path.read_bytes()
+                if (left := left - len(data)) < 0:
+                    raise Wrong(f"files hold more than {LARGEST} bytes")
+                found[name] = data.decode(errors="replace")
+        return found
+
+    def http(self, method, path, body, kind, answer_s):
+        url = f"http://127.0.0.1:{self.port}{urllib.parse.quote(path, safe='/?&=%:+,;@!$()*~[]#')}"
+        headers = {"Host": f"localhost:{self.port}", "Content-Type": kind or "application/json", "Accept": "*/*"}
+        request = urllib.request.Request(url, body.encode() if body else None, headers, method=method)
+        try:
+            with self.browser.open(request, timeout=answer_s) as answer:
+                return [answer.status, answer.read(LARGEST).decode(errors="replace")]
+        except urllib.error.HTTPError as error:
+            return [error.code, error.read(LARGEST).decode(errors="replace")]
+        except (OSError, http.client.HTTPException) as error:
+            raise Wrong(f"{method} {path}: {error}") from error
+
+    def submit(self, path, fields, action, anew):
+        """Sends the form of a page that has these fields, with what else it holds; status, text, cookies after it.
+
+        A name that ends with ! need not be in the form: a button, for instance. `anew`: without the cookies so far.
+        """
+        if anew:
+            self.cookies.clear()
+        status, page = self.http("GET", path, "", "", WAIT_S)
+        form = Form(name for name in fields if not name.endswith("!"))
+        form.feed(page)
+        form.close()
+        if form.found is None:
+            raise Wrong(f"{path} has no form with {', '.join(fields)} (status {status})")
+        sent = {**form.found["fields"], **{name.removesuffix("!"): value for name, value in fields.items()}}
+        parts = urllib.parse.urlsplit(urllib.parse.urljoin(path, action or form.found["action"] or path))
+        where = parts.path + (f"?{parts.query}" if parts.query else "")
+        status, page = self.http(
+            "POST", where, urllib.parse.urlencode(sent), "application/x-www-form-urlencoded", WAIT_S
+        )
+        cookies = [{"name": each.name, "value": each.value or "", "path": each.path} for each in self.cookies]
+        return {"status": status, "text": page, "cookies": cookies}
+
+
+def is_database(file):
+    with open(file, "rb") as opened_file:
+        return opened_file.read(16) == MAGIC
+
+
+def opened(file):
+    return sqlite3.connect(file, timeout=WAIT_S, isolation_level=None)
+
+
+def database_digest(file):
+    connection = opened(file)
+    try:
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("BEGIN IMMEDIATE")  # nobody writes while it is read
+        data = bytearray(file.read_bytes())
+        connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        raise Wrong(f"{file.name} cannot be read: {error}") from error
+    finally:
+        connection.close()
+    for begin, end in COUNTERS:
+        data[begin:end] = bytes(end - begin)
+    return "sqlite " + hashlib.sha256(data).hexdigest()
+
+
+def restore_database(source, target):
+    one, other = opened(source), opened(target)
+    try:
+        one.backup(other)
+    except sqlite3.Error as error:
+        raise Wrong(f"{target.name} cannot be put back: {error}") from error
+    finally:
+        one.close()
+        other.close()
+
+
+def is_other_kind(one, other):
+    return {one, other} & {"folder", "other"} or one.startswith("link") != other.startswith("link")
+
+
+def remove(path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def plain(value):
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def main():
+    where, state, saved, port, transient = sys.argv[1:]
+    keeper = Keeper(pathlib.Path(state), pathlib.Path(saved), int(port), json.loads(transient))
+    pathlib.Path(where).unlink(missing_ok=True)
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(where)
+    server.listen(8)
+    while True:
+        connection, _ = server.accept()
+        with connection, connection.makefile("rwb") as stream:
+            for line in stream:
+                told = json.loads(line)
+                name = told.pop("call")
+                try:
+                    answer = {"ok": getattr(keeper, name)(**told)}
+                except (Wrong, OSError, sqlite3.Error) as error:
+                    answer = {"error": str(error) or type(error).__name__}
+                stream.write(json.dumps(answer).encode() + b"\n")
+                stream.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""What a website is: an application of others, how it is installed and served, what it begins with, how it is read.
+
+SITE = Website("fossil", version="2.21", ...)      # a file of this folder, or of anybody's
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from tars_jax import InputError
+
+Row: TypeAlias = Mapping[str, Any]  # of what a reader finds; values are JSON
+Content: TypeAlias = Mapping[str, Any]  # JSON: what a site is filled with
+MANAGERS = ("pypi", "debian", "npm")
+# In the computer: what is installed, the programs that fill and serve it, the keeper of its state.
+ROOT, PROGRAMS, KEEPER = "/opt/website", "/opt/website_programs", "/opt/website_keeper.py"
+MOST_ROWS = 5000
+
+
+class Inside(Protocol):
+    """What readers ask of a running site. All raise SandboxFailure("website") for an answer that there is not."""
+
+    async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]: ...
+
+    async def files(self, pattern: str) -> dict[str, str]:
+        """The texts of files below the state's folder, by their paths there."""
+        ...
+
+    async def http(self, method: str, path: str, body: str = "", kind: str = "") -> tuple[int, str]:
+        """Status and text, asked as the user who is logged in."""
+        ...
+
+    async def run(self, argv: Sequence[str], stdin: str = "") -> str:
+        """What a program prints, in the state's folder."""
+        ...
+
+
+class Reader(Protocol):
+    """Finds out one part of a site's state, for verifiers; never for the policy."""
+
+    async def rows(self, site: Inside) -> Sequence[Row]: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Sql:
+    """Rows of a SQLite file of the state. The statement cannot change it."""
+
+    file: str
+    statement: str
+
+    async def rows(self, site: Inside) -> Sequence[Row]:
+        return await site.sql(self.file, self.statement)
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """A row {path, text} of each file of the state that a pattern like **/*.md finds; or what `parse` makes of it."""
+
+    pattern: str
+    parse: Callable[[str, str], Sequence[Row]] = lambda path, text: [{"path": path, "text": text}]
+
+    async def rows(self, site: Inside) -> Sequence[Row]:
+        found = await site.files(self.pattern)
+        return [row for path in sorted(found) for row in self.parse(path, found[path])]
+
+
+@dataclasses.dataclass(frozen=True)
+class Rest:
+    """What the site answers to a GET, as JSON, made into rows."""
+
+    path: str
+    parse: Callable[[Any], Sequence[Row]] = lambda answer: answer
+
+    async def rows(self, site: Inside) -> Sequence[Row]:
+        status, text = await site.http("GET", self.path)
+        return parsed(text if status < 400 else "", self.path, self.parse)
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """What a program of the site prints, as JSON, made into rows."""
+
+    argv: tuple[str, ...]  # as `Website.serve`
+    stdin: str = ""
+    parse: Callable[[Any], Sequence[Row]] = lambda answer: answer
+
+    async def rows(self, site: Inside) -> Sequence[Row]:
+        said = await site.run(self.argv, self.stdin)
+        return parsed(said or "[]", self.argv[0], self.parse)
+
+
+def parsed(text: str, asked: str, parse: Callable[[Any], Sequence[Row]]) -> Sequence[Row]:
+    from tars_jax.sandbox.failures import SandboxFailure
+
+    try:
+        return parse(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise SandboxFailure("website", f"{asked} did not answer as it should: {text[:200]!r} ({error})") from error
+
+
+@dataclasses.dataclass(frozen=True)
+class Login:
+    """A form that is sent before the first screenshot. Its hidden fields, such as tokens, go with it."""
+
+    path: str  # of the page with the form
+    fields: Mapping[str, str]
+    action: str = ""  # where it is sent; empty: where the form says
+
+
+@dataclasses.dataclass(frozen=True)
+class Website:
+    """A web application, as its files here declare it.
+
+    Programs are argument lists in which {python}, {root}, {state}, {programs} and {port} stand for the computer's
+    Python, the installed tree, the state's folder, the folder `programs/` and the port. Raises InputError for what
+    cannot be.
+    """
+
+    name: str
+    version: str  # that is installed; another is refused
+    license: str
+    package: str  # MANAGER:NAME, such as pypi:Trac
+    port: int
+    prepare: tuple[str, ...]  # fills the empty state's folder from the content, which it reads as JSON from stdin
+    serve: tuple[str, ...]  # serves it on loopback until it is ended
+    content: Callable[[random.Random], Content]
+    readers: Mapping[str, Reader]
+    first_page: str = "/"
+    health: str = "/"  # a GET of this answers below 400 when the site is up
+    environment: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    login: Login | None = None
+    transient: tuple[str, ...] = ()  # patterns of files that are no state: logs, sessions, caches
+    restarts: bool = False  # it keeps state in memory: a reset starts it anew
+    reload: tuple[tuple[str, str, str], ...] = ()  # (method, path, body): makes it read what a reset has put back
+    database: str = ""  # the SQLite file that queries with `sql` are asked of; empty: none
+    start_s: float = 60.0
+    memory_mib: int = 1024
+    title: str = ""
+    programs: str = ""  # a folder of the user's own that is shown as {programs}; empty: ours
+
+    def __post_init__(self) -> None:
+        if not self.name.isidentifier():
+            raise InputError(f"name of a website must be letters, digits and _; got {self.name!r}")
+        if self.package.partition(":")[0] not in MANAGERS:
+            raise InputError(
+                f"package of {self.name} must begin with one of {', '.join(MANAGERS)}; got {self.package!r}"
+            )
+        if not 1024 <= self.port <= 65535:
+            raise InputError(f"port of {self.name} must be from 1024 to 65535; got {self.port}")
+        if not self.readers:
+            raise InputError(f"readers of {self.name} must be at least one; got none")
+
+    @property
+    def origin(self) -> str:
+        return f"http://localhost:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """Of the first page."""
+        return self.origin + self.first_page
+
+    def content_for(self, seed: int) -> Content:
+        """The same for the same seed, in every process."""
+        return self.content(random.Random(f"{self.name} {seed}"))
+
+    def is_here(self, address: str) -> bool:
+        """Whether an address is one of the site's own pages."""
+        return address == self.origin or address.startswith((f"{self.origin}/", f"{self.origin}?"))

@@ -1,0 +1,124 @@
+"""A verified task over a website, as plain data, and files of them: one JSON object a line, or a JSON array."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.json_fields import Fields, read_json, shown
+from tars_jax.tasks.websites.checks import Check, ReadsState
+from tars_jax.tasks.websites.site import Row
+
+DEFAULT_MAX_STEPS = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class WebsiteTask:
+    """What is asked for on which site, and how one tells that it was done.
+
+    Success is that every check holds, that what `unchanged` readers say is what it was, and, where there is an
+    `answer`, that `finished` has said it. Raises InputError for a task that nothing could fail.
+    """
+
+    id: str
+    site: str  # a name that `load_website` takes
+    instruction: str
+    checks: tuple[Check, ...] = ()
+    answer: str | None = None  # compared without regard to case, white space and a period at the end
+    unchanged: tuple[str, ...] = ()  # readers whose rows stay
+    seed: int = 0  # of the site's content
+    version: str = ""  # of the site that it was made for; another is refused; empty: any
+    start: str = ""  # a path of the site that is shown first; empty: its first page
+    max_steps: int = DEFAULT_MAX_STEPS
+    about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # where it comes from; no policy sees it
+
+    def __post_init__(self) -> None:
+        if not self.instruction.strip():
+            raise InputError(f"instruction of task {self.id!r} must say something; got {self.instruction!r}")
+        if not self.checks and self.answer is None:
+            raise InputError(f"checks of task {self.id!r} must be at least one, or answer be given; got neither")
+        if self.start and not self.start.startswith("/"):
+            raise InputError(f"start of task {self.id!r} must be a path of the site; got {self.start!r}")
+
+    async def wrong(
+        self, session: ReadsState, answer: str | None, before: Mapping[str, Sequence[Row]] | None = None
+    ) -> str:
+        """What is still wrong; empty: it is done.
+
+        `answer`: what `finished` said; None: nothing yet. `before`: what the readers of `unchanged` said at first.
+        Raises InputError for a reader that the site has not, SandboxFailure where the site does not answer.
+        """
+        for check in self.checks:
+            if said := await check.wrong(session):
+                return said
+        if self.answer is not None and (answer is None or plain_answer(answer) != plain_answer(self.answer)):
+            return "the answer is not the expected one" if answer is not None else "there is no answer yet"
+        for name in self.unchanged if before is not None else ():
+            if list(await session.read(name)) != list(before[name]):
+                return f"{name} has changed"
+        return ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **dataclasses.asdict(self), "checks": [check.to_json() for check in self.checks],
+            "unchanged": list(self.unchanged), "about": dict(self.about),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: Any, prefix: str = "task.") -> WebsiteTask:
+        """Inverse of `to_json`. Raises InputError that names the field."""
+        if not isinstance(value, Mapping):
+            raise InputError(f"{prefix.rstrip('.')} must be an object; got {shown(value)}")
+        fields = Fields(value, prefix)
+        about = fields.value("about") or {}
+        if not isinstance(about, Mapping):
+            raise fields.error("about", "an object")
+        checks = [Check.from_json(each, f"{prefix}checks[{n}].") for n, each in enumerate(fields.array("checks"))]
+        task = cls(
+            fields.text("id"), fields.text("site"), fields.text("instruction"), tuple(checks),
+            fields.optional_text("answer"), tuple(map(str, fields.array("unchanged"))),
+            fields.integer("seed", 0, 0, 2**53 - 1) or 0, fields.text("version", ""), fields.text("start", ""),
+            fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, dict(about),
+        )  # fmt: skip
+        if unread := fields.unread():
+            known = ", ".join(field.name for field in dataclasses.fields(cls))
+            raise InputError(f"{prefix}{unread[0]} must not be there; fields are {known}")
+        return task
+
+
+def read_website_tasks(path: Path) -> tuple[WebsiteTask, ...]:
+    """The tasks of a file: a JSON array, or an object a line (.jsonl). Raises InputError that names file and field."""
+    if path.suffix == ".jsonl":
+        try:
+            lines = path.read_text("utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} must be a file of tasks; got {error}") from error
+        values = []
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    values.append((f"{path}: line {number}: ", json.loads(line)))
+                except ValueError as error:
+                    raise InputError(f"{path}: line {number} must be a JSON object; got {error}") from error
+    else:
+        read = read_json(path)
+        if not isinstance(read, list):
+            raise InputError(f"{path} must hold a JSON array of tasks; got {type(read).__name__}")
+        values = [(f"{path}: [{number}].", each) for number, each in enumerate(read)]
+    tasks = tuple(WebsiteTask.from_json(value, prefix) for prefix, value in values)
+    names = [task.id for task in tasks]
+    if not tasks:
+        raise InputError(f"{path} must hold at least one task; got none")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"{path}: ids of tasks must differ; got {twice[0]!r} twice")
+    return tasks
+
+
+def plain_answer(text: str) -> str:
+    """In the one form that answers are compared in."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".").strip()

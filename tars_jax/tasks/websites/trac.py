@@ -1,0 +1,71 @@
+"""Trac: tickets, milestones and a wiki in SQLite. Its user anna is logged in by the program that serves it."""
+
+from __future__ import annotations
+
+import random
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Content, Sql, Website
+
+_DATABASE = "env/db/trac.db"
+_TICKETS = """SELECT id, summary, type, status, resolution, priority, component, milestone, owner, reporter, keywords,
+  description FROM ticket ORDER BY id"""
+_COMMENTS = """SELECT ticket, author, newvalue AS text FROM ticket_change WHERE field = 'comment' AND newvalue != ''
+  ORDER BY ticket, time"""
+_WIKI = """SELECT name, text FROM wiki w WHERE version = (SELECT max(version) FROM wiki v WHERE v.name = w.name)
+  AND author != 'trac' ORDER BY name"""
+_MILESTONES = "SELECT name, description, completed > 0 AS completed FROM milestone ORDER BY name"
+
+
+def _content(rng: random.Random) -> Content:
+    people = [words.login_of(person) for person in words.PEOPLE]
+    components = words.pick(rng, ("frontend", "backend", "network", "printing", "database", "mobile"), 3)
+    milestones = [f"Sprint {number}" for number in sorted(rng.sample(range(10, 60), 3))]
+    return {
+        "project": f"{rng.choice(words.SHOPS)} desk",
+        "components": components,
+        "milestones": milestones,
+        "tickets": [
+            {
+                "summary": words.trouble(rng, thing),
+                "type": rng.choice(("defect", "enhancement", "task")),
+                "priority": rng.choice(("blocker", "critical", "major", "minor", "trivial")),
+                "component": rng.choice(components),
+                "milestone": rng.choice(milestones),
+                "owner": rng.choice(people),
+                "reporter": rng.choice(people),
+                "keywords": rng.choice(("", "urgent", "later", "customer")),
+                "description": words.paragraph(rng, 2),
+                "closed": rng.random() < 0.25,
+            }
+            for thing in words.pick(rng, words.THINGS, 9)
+        ],
+        "wiki": [
+            {"name": name.replace(" ", ""), "text": f"= {name} =\n\n{words.paragraph(rng, 4)}"}
+            for name in words.pick(rng, words.TOPICS, 5)
+        ],
+    }
+
+
+SITE = Website(
+    "trac",
+    version="1.6",
+    license="BSD-3-Clause",
+    package="pypi:Trac",
+    title="Trac",
+    port=8002,
+    prepare=("{python}", "-W", "ignore", "{programs}/trac_prepare.py"),
+    serve=("{python}", "-W", "ignore", "{programs}/trac_serve.py", "{port}"),
+    content=_content,
+    first_page="/wiki",
+    health="/about",
+    readers={
+        "tickets": Sql(_DATABASE, _TICKETS),
+        "comments": Sql(_DATABASE, _COMMENTS),
+        "wiki": Sql(_DATABASE, _WIKI),
+        "milestones": Sql(_DATABASE, _MILESTONES),
+        "components": Sql(_DATABASE, "SELECT name, owner, description FROM component ORDER BY name"),
+    },
+    transient=("env/log/*",),
+    database=_DATABASE,
+)
