@@ -19,6 +19,7 @@ import tars_jax
 from tars_jax import InputError
 from tars_jax.evaluation.curves import DEFAULT_CURVES, Curve, curve_sections
 from tars_jax.evaluation.replays import replays_html
+from tars_jax.evaluation.report_tables import Table
 from tars_jax.evaluation.scores import RETURN, SUCCESS, Score, percent, scores_html
 from tars_jax.evaluation.statistics import Estimate
 from tars_jax.files import write_atomic
@@ -61,6 +62,7 @@ class ReportData:
     command: str = ""  # repeats the run
     scores: Sequence[Score] = ()  # where the result has parts, such as games
     counted: Counted = Counted()
+    tables: Sequence[Table] = ()
 
     def __post_init__(self) -> None:
         for name in REQUIRED:
@@ -104,6 +106,7 @@ def render_report(data: ReportData) -> str:
 {_headline_html(data)}
 {scores_html(data.scores)}
 {"".join(curves[:1])}
+{"".join(table.to_html() for table in data.tables)}
 {_replays_section(data)}
 {"".join(curves[1:])}
 {_details_html(data)}

@@ -1,0 +1,86 @@
+"""The data flywheel: each model makes the data of the next one (UI-TARS-2, 2.3).
+
+Command:  ./launch/local.sh flywheel --config.cycles=3 [--config.seed=SEED]
+
+Mazes of 1 to 4 moves in a real Chromium: a cold start of demonstrations that wander in half of their moves, then cycles
+of rejection sampling on fresh mazes, routing by verdict, CT every second cycle, SFT, value pretraining and PPO.
+Controls: --config.control=first_cycle (what later cycles generate is measured, and not trained on), and
+--config.control=no_routing (everything into both sets, whatever its verdict).
+
+Expected result: RUN/report.html with the share of V = 1 by cycle, the sizes of the data sets, scores by stage and the
+lineage of models; RUN/store, which `store` lists, samples and exports; RUN/cycles/N/model.
+"""
+
+import ml_collections
+
+from configs import quickstart, train
+
+
+def get_config() -> ml_collections.ConfigDict:
+    base = train.get_config()
+    config = ml_collections.ConfigDict()
+    config.seed = 0  # of weights, tasks and sampling
+    config.run = ""  # run directory; empty: a new one under runs/
+    config.cycles = 3  # after the cold start; a finished run goes on when it is resumed with more
+    config.control = "none"  # first_cycle: data of the cold start and cycle 1 alone; no_routing: all into both sets
+    config.environment = "maze_path_of_light"  # which one is to be learned, or which ones, separated by commas
+    # Its options as JSON; a list is several kinds of tasks.
+    config.environment_options = (
+        '[{"distance": [1, 1]}, {"distance": [2, 2]}, {"distance": [3, 3]}, {"distance": [4, 4]}]'
+    )
+    # Where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, or package.module:attribute.
+    config.tasks = ""
+    for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
+        config[section] = base[section]
+    config.agent.constrained = False
+    config.agent.list_actions = False
+    config.agent.max_observation_tokens = 0
+    config.engine.max_new_tokens = 24
+    config.task.max_steps = 5
+    config.task.evaluation_episodes = 80  # held out: the same after each stage of each cycle
+    config.demonstrations = base.demonstrations  # of the cold start
+    config.demonstrations.episodes = 300
+    config.demonstrations.skill = 0.5
+    # Episodes that people have corrected or judged, by name as `demonstrations.datasets`. A name with {cycle} in it is
+    # taken in by the cycle of that number, once it is there; others by the cold start.
+    config.annotation = ml_collections.ConfigDict({"datasets": ()})
+    config.text = ml_collections.ConfigDict(
+        {
+            "datasets": (),  # text-only chat and reasoning, such as tars_jax.data.texts:sums
+            "ct_weight": 0.5,  # its share of CT's episodes, where there is any
+            "sft_weight": 0.1,  # of SFT's
+        }
+    )
+    config.sampling = ml_collections.ConfigDict(
+        {
+            "tasks": 96,  # fresh ones of each cycle
+            "samples": 2,  # attempts at each task
+            "at_most": 2,  # solutions imitated of each task: verified, well-formed, with different actions
+            "prefer": "shortest",  # or first, as they were sampled
+        }
+    )
+    stage = quickstart.get_config().supervised
+    stage.episodes = 0  # drawn for one training; 0: as many as the set holds, and text beside them
+    config.ct = stage.copy_and_resolve_references()
+    config.ct.every = 2  # cycles; 0: never
+    config.ct.updates = 60
+    config.sft = stage.copy_and_resolve_references()
+    config.sft.updates = 150
+    config.value = base.value
+    config.value.episodes = 160
+    config.value.max_updates = 60
+    config.ppo = base.ppo
+    config.ppo.updates = 4  # of each cycle; 0: no RL
+    config.ppo.min_batch = 96
+    config.ppo.minibatch_rows = 64
+    config.evaluate_ct = True  # play the held-out tasks after CT, too
+    config.keep = ml_collections.ConfigDict(
+        {
+            # Which model goes on: latest; better, the new one or the one before, by tasks that are held out besides; or
+            # merged, their merge being the third.
+            "by": "latest",
+            "episodes": 40,  # of these tasks
+            "weight": 0.5,  # of the new one in the merge
+        }
+    )
+    return config

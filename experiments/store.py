@@ -1,0 +1,129 @@
+"""A store of trajectories is asked, filled, exported, judged, checked and mended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.data.datasets import read_dataset
+from tars_jax.data.exporters import STYLES, write_jsonl, write_parquet
+from tars_jax.data.store import Origin, Store, Verdict
+from tars_jax.data.store.checking import DAMAGED, check, repair, summary
+from tars_jax.data.store.feeding import write_array_record
+from tars_jax.rules import at_least, one_of
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.files import save_trajectory
+
+POSITIONAL = "store"
+ACTIONS = ("summary", "count", "list", "sample", "export", "import", "judge", "check", "repair")
+FORMATS = ("jsonl", "parquet", "array_record", "trajectories")
+RULES = {
+    "action": one_of(*ACTIONS),
+    "format": one_of(*FORMATS),
+    "style": one_of(*STYLES),
+    "limit": at_least(1),
+    "verdict": one_of(-1, 0, 1),
+    "seed": at_least(0),
+}
+AT_A_TIME = 64  # episodes of an import that are in memory together
+
+
+def run(config: Any, run_directory: RunDirectory) -> int:
+    if not config.store:
+        raise InputError("config.store must be the folder of a store, such as RUN/store of a flywheel; got nothing.")
+    path = Path(config.store)
+    if config.action in ("check", "repair"):
+        return _check(path, config.action)
+    with Store(path, create=config.action == "import") as store:
+        if config.action == "summary":
+            print(summary(store))
+        elif config.action == "count":
+            print(store.count(config.where))
+        elif config.action == "list":
+            _print(store.rows(config.where, config.limit))
+        elif config.action == "sample":
+            chosen = store.sample(config.where, config.limit, config.seed)
+            rows = {row["id"]: row for row in store.rows(config.where)}
+            _print([rows[id] for id in chosen])
+        elif config.action == "export":
+            _export(store, config, Path(config.output) if config.output else run_directory.path)
+        elif config.action == "import":
+            _import(store, config)
+        else:
+            _judge(store, config)
+    return 0
+
+
+def _check(path: Path, action: str) -> int:
+    """1 where something was found that is not mended."""
+    found = repair(path) if action == "repair" else check(path)
+    for problem in found:
+        print(problem)
+    lost = len({problem.episode for problem in found if problem.episode})
+    if not found:
+        print(f"{path}: whole")
+    elif action == "repair":
+        print(f"{path}: {len(found)} mended; {lost} episodes are lost, what is left of them lies in {path / DAMAGED}")
+    else:
+        print(f"{path}: {len(found)} found, {lost} episodes are lost; --config.action=repair mends it")
+    return int(bool(found) and action == "check")
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        print(json.dumps({name: value for name, value in row.items() if name not in ("images", "start")}))
+
+
+def _export(store: Store, config: Any, folder: Path) -> None:
+    ids = store.ids(config.where)
+    found = store.load_all(ids)
+    if config.format == "parquet":
+        written, count = folder / "trajectories.parquet", write_parquet(folder / "trajectories.parquet", found)
+    elif config.format == "array_record":
+        written = folder / "trajectories.array_record"
+        count = write_array_record(written, found)
+    elif config.format == "trajectories":
+        written = folder / "trajectories"
+        written.mkdir(parents=True, exist_ok=True)
+        count = 0
+        for count, (id, trajectory) in enumerate(zip(ids, found, strict=True), 1):  # noqa: B007 - the last one counts
+            save_trajectory(written / f"{id[:32]}.trajectory", trajectory)
+    else:
+        written, count = folder / "messages.jsonl", write_jsonl(folder, found, config.style)
+    print(f"{written}: {count} of {store.count()} episodes")
+
+
+def _import(store: Store, config: Any) -> None:
+    if not config.datasets:
+        raise InputError("config.datasets must name what is to be imported; got nothing.")
+    for name in config.datasets:
+        before, count = store.count(), 0
+        for batch in _batches(read_dataset(name)):
+            count += len(store.add(batch, Origin("imported", run=name)))
+        print(f"{name}: {count} episodes, {store.count() - before} of them new")
+
+
+def _batches(trajectories: Iterator[Trajectory]) -> Iterator[list[Trajectory]]:
+    batch: list[Trajectory] = []
+    for trajectory in trajectories:
+        batch.append(trajectory)
+        if len(batch) == AT_A_TIME:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _judge(store: Store, config: Any) -> None:
+    if config.verdict < 0 or not config.annotator:
+        raise InputError(
+            f"config.verdict must be 0 or 1 and config.annotator a name; got {config.verdict} and {config.annotator!r}"
+        )
+    ids = store.ids(config.where)
+    said = Verdict(bool(config.verdict), "annotator", config.annotator, note=config.note)
+    store.judge(dict.fromkeys(ids, said))
+    print(f"{len(ids)} episodes judged by {config.annotator}; {store.count('contradictory=1')} are contradictory")

@@ -1,0 +1,253 @@
+"""The store of trajectories: every episode that a flywheel has seen, with what is said of it and where it comes from.
+
+    with Store("runs/store", create=True) as store:
+        ids = store.add(trajectories, Origin(weights=lineage(policy).id, cycle=2))
+        store.judge({ids[0]: Verdict(True, "annotator", "ada")})
+        store.assign("sft", "cycle-2", store.ids("cycle=2 and verdict=1"))
+        episodes = [store.load(id) for id in store.sample("set=sft", 100, seed=0)]
+
+What lies in the folder is files; the index is made from them and may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from tars_jax import InputError
+from tars_jax.data.store.index import Index
+from tars_jax.data.store.journal import FILE as JOURNAL
+from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.query import parse
+from tars_jax.data.store.records import (
+    Origin,
+    Record,
+    episode_file,
+    image_file,
+    read_record,
+    record_of,
+    row_of,
+    start_key,
+    task_key,
+    write_new,
+)
+from tars_jax.data.store.verdicts import Verdict, own_verdict
+from tars_jax.environment import Task
+from tars_jax.trajectory import Trajectory
+
+__all__ = ["Origin", "Store", "Verdict", "is_store"]
+
+_UNKNOWN = Origin()
+AT_A_TIME = 256  # episodes that are written before their events are
+
+
+def is_store(path: Path) -> bool:
+    return (path / JOURNAL).is_file()
+
+
+class Store:
+    """A store's folder. Any number of them may be open at once, in any number of processes of a machine."""
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
+        """Raises InputError where there is no store and `create` is False, and for a damaged one."""
+        self.path = Path(path)
+        if not is_store(self.path):
+            if not create:
+                raise InputError(f"store must be the folder of one, with a {JOURNAL}; got {str(path)!r}")
+            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+                raise InputError(f"store must be a new folder or an empty one; got {str(path)!r}, which holds others")
+            self.path.mkdir(parents=True, exist_ok=True)
+        self.journal = Journal(self.path)
+        if not is_store(self.path):
+            with self.journal.locked():
+                pass
+        self.index = Index(self.path, self.journal)
+        self._refresh()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.index.close()
+
+    # ---- writing
+
+    def add(
+        self,
+        trajectories: Iterable[Trajectory],
+        origin: Origin = _UNKNOWN,
+        verdicts: Mapping[str, Sequence[Verdict]] | None = None,
+    ) -> list[str]:
+        """Keeps episodes, each once however often it is added; returns their ids in the order of `trajectories`.
+
+        Each has its own verdict, of its environment or judge; `verdicts` are further ones, by the trajectory's id.
+        Raises InputError for a trajectory that contradicts itself; those before it are kept.
+        """
+        ids: list[str] = []
+        batch: list[Record] = []
+        for trajectory in trajectories:
+            batch.append(record_of(trajectory, origin))
+            if len(batch) == AT_A_TIME:
+                ids += self._add(batch, origin, verdicts or {})
+                batch = []
+        return ids + (self._add(batch, origin, verdicts or {}) if batch else [])
+
+    def judge(self, verdicts: Mapping[str, Verdict | Sequence[Verdict]]) -> None:
+        """Says more of stored episodes. A verdict that its speaker has given already is not given again."""
+        with self._writing():
+            events = []
+            for id, said in verdicts.items():
+                self._require(id)
+                newest = {(each.kind, each.name): each for each in self.index.verdicts(id)}
+                for verdict in [said] if isinstance(said, Verdict) else said:
+                    if newest.get((verdict.kind, verdict.name)) != verdict:
+                        events.append({"verdict": verdict.to_json(), "episode": id})
+            self.journal.append(events)
+
+    def hold_out(self, tasks: Iterable[Task | Mapping[str, Any] | Trajectory]) -> None:
+        """No episode of these tasks can be assigned to a set from now on."""
+        wanted: dict[str, str] = {}
+        for task in tasks:
+            if isinstance(task, Trajectory):
+                wanted[task_key(task.task)] = start_key(task)
+            else:
+                wanted.setdefault(task_key(task.to_json() if isinstance(task, Task) else task), "")
+        with self._writing():
+            known = {row["task"]: row["start"] for row in self.index.rows("SELECT task, start FROM held_out")}
+            new = [(task, start) for task, start in wanted.items() if task not in known or start > known[task] == ""]
+            taken = self.index.rows("SELECT DISTINCT task FROM episodes JOIN members ON members.episode = episodes.id")
+            if both := {row["task"] for row in taken} & {task for task, _ in new}:
+                raise InputError(
+                    f"tasks to hold out must be of no training set; got {len(both)} whose episodes are in one"
+                )
+            self.journal.append([{"hold_out": new}] if new else [])
+
+    def assign(self, name: str, batch: str, ids: Sequence[str]) -> list[str]:
+        """Puts episodes into the set `name`, once: a batch of that name which is there already stays as it is.
+
+        Returns the episodes of the batch. One that is in the set already, by another batch, is left out. Raises
+        InputError for an episode of a held-out task or of an evaluation: nothing is assigned then.
+        """
+        with self._writing():
+            if not self.index.rows("SELECT 1 FROM batches WHERE name = ? AND batch = ?", (name, batch)):
+                for id in ids:
+                    self._require_trainable(self._require(id), name)
+                there = {row["episode"] for row in self.index.rows("SELECT episode FROM members WHERE name=?", (name,))}
+                new = [id for id in dict.fromkeys(ids) if id not in there]
+                self.journal.append([{"assign": new, "set": name, "batch": batch}])
+        return self.members(name, batch)
+
+    # ---- reading
+
+    def count(self, where: str = "") -> int:
+        condition = parse(where)
+        return int(self._rows(f"SELECT COUNT(*) FROM episodes WHERE {condition.sql}", condition.values)[0][0])
+
+    def rows(self, where: str = "", limit: int | None = None, order: str = "rowid") -> list[dict[str, Any]]:
+        """What the index says of episodes, in the order in which they were added."""
+        condition = parse(where)
+        sql = f"SELECT * FROM episodes WHERE {condition.sql} ORDER BY {order}"
+        found = self._rows(sql if limit is None else f"{sql} LIMIT {int(limit)}", condition.values)
+        return [dict(row) for row in found]
+
+    def ids(self, where: str = "") -> list[str]:
+        """In the order in which they were added."""
+        condition = parse(where)
+        found = self._rows(f"SELECT id FROM episodes WHERE {condition.sql} ORDER BY rowid", condition.values)
+        return [row["id"] for row in found]
+
+    def sample(self, where: str, count: int, seed: int) -> list[str]:
+        """`count` different ones, or all where there are fewer: the same for the same episodes and seed, whoever added
+        them in which order."""
+        found = sorted(self.ids(where))
+        chosen = np.random.default_rng((seed, 0x5704E)).permutation(len(found))[: max(0, count)]
+        return [found[number] for number in chosen]
+
+    def members(self, name: str, batch: str | None = None) -> list[str]:
+        """The episodes of a set, batch by batch in the order in which these were assigned."""
+        only, values = ("", (name,)) if batch is None else (" AND batch = ?", (name, batch))
+        found = self._rows(
+            "SELECT members.episode FROM members JOIN episodes ON episodes.id = members.episode "
+            f"WHERE name = ?{only} ORDER BY episodes.cycle, batch, place",
+            values,
+        )
+        return [row["episode"] for row in found]
+
+    def has_batch(self, name: str, batch: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM batches WHERE name = ? AND batch = ?", (name, batch)))
+
+    def verdicts(self, id: str) -> list[Verdict]:
+        """All that was said, the oldest first."""
+        self._refresh()
+        return self.index.verdicts(id)
+
+    def load(self, id: str) -> Trajectory:
+        """Raises InputError that names the file which is missing or damaged."""
+        return read_record(self.path, id)
+
+    def load_all(self, ids: Iterable[str]) -> Iterator[Trajectory]:
+        return map(self.load, ids)
+
+    def leaked(self) -> list[str]:
+        """Members of training sets that are of a held-out task, or begin exactly as one that was played: told the same,
+        and shown the same screen and text. A flywheel's page says how many; there should be none."""
+        found = self._rows(
+            "SELECT DISTINCT episodes.id FROM episodes JOIN members ON members.episode = episodes.id WHERE "
+            "purpose != 'training' OR episodes.task IN (SELECT task FROM held_out) "
+            "OR episodes.start IN (SELECT start FROM held_out WHERE start != '')"
+        )
+        return [row["id"] for row in found]
+
+    # ---- inside
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self.journal.locked():
+            self.index.catch_up()
+            yield
+            self.index.catch_up()
+
+    def _refresh(self) -> None:
+        if self.index.is_behind():
+            with self.journal.locked():
+                self.index.catch_up()
+
+    def _rows(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
+        self._refresh()
+        return self.index.rows(sql, values)
+
+    def _add(self, batch: Sequence[Record], origin: Origin, more: Mapping[str, Sequence[Verdict]]) -> list[str]:
+        images = ((image_file(self.path, name), png) for record in batch for name, png in record.images.items())
+        write_new(images)
+        write_new((episode_file(self.path, record.id), record.content) for record in batch)
+        with self._writing():
+            events = []
+            for record in {record.id: record for record in batch}.values():
+                if self._row(record.id) is None:
+                    said = [*own_verdict(record.trajectory), *more.get(record.trajectory.id, ())]
+                    events.append({"add": row_of(record, origin, [verdict.to_json() for verdict in said])})
+            self.journal.append(events)
+        return [record.id for record in batch]
+
+    def _row(self, id: str) -> Any:
+        found = self.index.rows("SELECT * FROM episodes WHERE id = ?", (id,))
+        return found[0] if found else None
+
+    def _require(self, id: str) -> Any:
+        if (row := self._row(id)) is None:
+            raise InputError(f"{self.path}: an episode must be one of the store; got {id!r}")
+        return row
+
+    def _require_trainable(self, row: Any, name: str) -> None:
+        held_out = self.index.rows("SELECT 1 FROM held_out WHERE task = ?", (row["task"],))
+        if held_out or row["purpose"] != "training":
+            why = "whose task is held out" if held_out else f"which is for {row['purpose']}"
+            raise InputError(f"set {name} must hold episodes for training only; got {row['id'][:12]}, {why}")

@@ -1,0 +1,163 @@
+"""The index of a store: SQLite tables that hold what the journal's events come to, and can be made again from them.
+
+It is read without a lock (WAL) by any number of processes, and written by whoever holds the journal's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.data.store.journal import Journal
+from tars_jax.data.store.verdicts import Verdict, counted
+
+FILE = "index.sqlite"
+WAIT_S = 60.0  # for another process that writes
+COLUMNS = (
+    "id", "task", "start", "environment", "seed", "source", "weights", "cycle", "parent", "run", "purpose", "outcome",
+    "reward", "steps", "tokens", "time", "images",
+)  # fmt: skip
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS episodes (
+    id TEXT PRIMARY KEY, task TEXT, start TEXT, environment TEXT, seed INTEGER, source TEXT, weights TEXT,
+    cycle INTEGER, parent TEXT, run TEXT, purpose TEXT, outcome TEXT, reward REAL, steps INTEGER, tokens INTEGER,
+    time REAL, images TEXT, verdict INTEGER, judged_by TEXT DEFAULT '', contradictory INTEGER DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS by_cycle ON episodes (cycle, verdict);
+CREATE INDEX IF NOT EXISTS by_task ON episodes (task);
+CREATE TABLE IF NOT EXISTS verdicts (episode TEXT, number INTEGER, said TEXT, PRIMARY KEY (episode, number));
+CREATE TABLE IF NOT EXISTS members (
+    name TEXT, episode TEXT, batch TEXT, place INTEGER, PRIMARY KEY (name, episode)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_episode ON members (episode);
+CREATE TABLE IF NOT EXISTS batches (name TEXT, batch TEXT, PRIMARY KEY (name, batch)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS held_out (task TEXT PRIMARY KEY, start TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS applied (one INTEGER PRIMARY KEY CHECK (one = 0), bytes INTEGER);
+INSERT OR IGNORE INTO applied VALUES (0, 0);
+"""
+_TABLES = ("episodes", "verdicts", "members", "batches", "held_out")
+_ADD = f"INSERT OR IGNORE INTO episodes ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + name for name in COLUMNS)})"
+
+
+class Index:
+    """Opens the index of a store's folder and brings it up to the journal."""
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        self.file, self._journal = folder / FILE, journal
+        try:
+            self.connection = sqlite3.connect(self.file, WAIT_S, isolation_level=None, check_same_thread=False)
+            self.connection.row_factory = sqlite3.Row
+            self.connection.execute("PRAGMA journal_mode=WAL")
+            self.connection.execute("PRAGMA synchronous=NORMAL")  # what a power cut takes is made again
+            self.connection.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{self.file}: must be a store's index; got {error}; ./launch/local.sh store --config.action=repair "
+                "makes it anew from the journal"
+            ) from error
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def is_behind(self) -> bool:
+        return self.applied() != self._journal.size()
+
+    def applied(self) -> int:
+        """Bytes of the journal that the tables hold."""
+        return int(self.connection.execute("SELECT bytes FROM applied").fetchone()[0])
+
+    def catch_up(self) -> None:
+        """Applies the journal's new lines; its lock must be held. Raises InputError for a damaged line."""
+        if not self.is_behind():
+            return
+        start = self.applied()
+        if start > self._journal.size():  # it was cut or replaced
+            self.clear()
+            start = 0
+        with self._transaction():
+            end, touched = start, dict[str, None]()
+            for event, after in self._journal.events(start):
+                touched |= dict.fromkeys(self._apply(event))
+                end = after
+            self._count_verdicts(touched)
+            self.connection.execute("UPDATE applied SET bytes = ?", (end,))
+
+    def clear(self) -> None:
+        with self._transaction():
+            for table in _TABLES:
+                self.connection.execute(f"DELETE FROM {table}")
+            self.connection.execute("UPDATE applied SET bytes = 0")
+
+    def rows(self, sql: str, values: Iterable[Any] = ()) -> list[sqlite3.Row]:
+        """Raises InputError where the file is damaged."""
+        try:
+            return self.connection.execute(sql, tuple(values)).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{self.file}: damaged: {error}; ./launch/local.sh store --config.action=repair makes it anew"
+            ) from error
+
+    def verdicts(self, episode: str) -> list[Verdict]:
+        """The oldest first."""
+        found = self.rows("SELECT said FROM verdicts WHERE episode = ? ORDER BY number", (episode,))
+        return [Verdict.from_json(json.loads(row["said"])) for row in found]
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("ROLLBACK")
+            raise
+        self.connection.execute("COMMIT")
+
+    def _apply(self, event: Mapping[str, Any]) -> list[str]:
+        """Returns the episodes whose verdict is to be counted anew."""
+        match event:
+            case {"add": row}:
+                fresh = self.connection.execute(_ADD, {**row, "images": json.dumps(row["images"])}).rowcount
+                for said in row["verdicts"] if fresh else ():
+                    self._say(row["id"], said)
+                return [row["id"]] if fresh else []
+            case {"verdict": said, "episode": id}:
+                self._say(id, said)
+                return [id]
+            case {"assign": ids, "set": name, "batch": batch}:
+                self.connection.execute("INSERT OR IGNORE INTO batches VALUES (?, ?)", (name, batch))
+                self.connection.executemany(
+                    "INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?)",
+                    [(name, id, batch, place) for place, id in enumerate(ids)],
+                )
+            case {"hold_out": tasks}:
+                self.connection.executemany(
+                    "INSERT INTO held_out VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET start = excluded.start "
+                    "WHERE excluded.start != ''",
+                    [(task, start) for task, start in tasks],
+                )
+            case {"drop": id}:
+                for table, column in (("episodes", "id"), ("verdicts", "episode"), ("members", "episode")):
+                    self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (id,))
+            case _:
+                raise InputError(f"{self._journal.file}: an event must be one that is known; got {list(event)}")
+        return []
+
+    def _say(self, episode: str, said: Mapping[str, Any]) -> None:
+        self.connection.execute(
+            "INSERT INTO verdicts SELECT ?, COUNT(*), ? FROM verdicts WHERE episode = ?",
+            (episode, json.dumps(said), episode),
+        )
+
+    def _count_verdicts(self, episodes: Iterable[str]) -> None:
+        values = []
+        for episode in episodes:
+            value, by, contradictory = counted(self.verdicts(episode))
+            values.append((None if value is None else int(value), by, int(contradictory), episode))
+        self.connection.executemany(
+            "UPDATE episodes SET verdict = ?, judged_by = ?, contradictory = ? WHERE id = ?", values
+        )

@@ -1,0 +1,224 @@
+"""An episode as the store keeps it: a trajectory file without pixels, and each screenshot once, under its checksum.
+
+    STORE/episodes/3f/3f09....episode     the trajectory; where a screenshot was stands its checksum
+    STORE/images/a1/a1c4....png
+
+Names are SHA-256 of the content, so the same episode is the same file, and whoever reads one knows whether it is whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.files import decode_trajectory, encode_trajectory
+
+SOURCES = ("policy", "demonstration", "annotation", "imported")
+PURPOSES = ("training", "evaluation")
+ORIGIN = "origin"  # of a stored trajectory's metadata
+FLUSHED_ONE_BY_ONE = 8
+_MARK = b"sha256:"
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """Where an episode comes from."""
+
+    source: str = "policy"  # one of SOURCES
+    weights: str = ""  # id of the checkpoint that played it (`tars_jax.training.checkpoint.Lineage`)
+    cycle: int = 0  # of the flywheel; 0 is its cold start
+    parent: str = ""  # id of the stored episode that this one corrects or goes on from
+    run: str = ""  # the run directory
+    purpose: str = "training"  # or evaluation: no training set takes it
+
+    def __post_init__(self) -> None:
+        if self.source not in SOURCES:
+            raise InputError(f"source must be one of {', '.join(SOURCES)}; got {self.source!r}")
+        if self.purpose not in PURPOSES:
+            raise InputError(f"purpose must be one of {', '.join(PURPOSES)}; got {self.purpose!r}")
+        if self.cycle < 0:
+            raise InputError(f"cycle must be 0 or more; got {self.cycle}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A trajectory in the store's form."""
+
+    id: str  # SHA-256 of `content`
+    content: bytes
+    images: Mapping[str, bytes]  # by checksum
+    trajectory: Trajectory  # with its origin
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def record_of(trajectory: Trajectory, origin: Origin) -> Record:
+    """Raises InputError for a trajectory that contradicts itself."""
+    images: dict[str, bytes] = {}
+
+    def kept(png: bytes) -> bytes:
+        if not png:
+            return b""
+        images[name := digest(png)] = png
+        return _MARK + name.encode()
+
+    whole = dataclasses.replace(trajectory, metadata={**trajectory.metadata, ORIGIN: dataclasses.asdict(origin)})
+    steps = tuple(dataclasses.replace(step, screenshot=kept(step.screenshot)) for step in trajectory.steps)
+    stored = dataclasses.replace(whole, steps=steps, final_screenshot=kept(trajectory.final_screenshot))
+    content = encode_trajectory(stored, f"trajectory {trajectory.id}")
+    return Record(digest(content), content, images, whole)
+
+
+def read_record(folder: Path, id: str) -> Trajectory:
+    """The episode with its screenshots. Raises InputError that names the file which is missing or damaged."""
+    stored = decode_record(read_checked(episode_file(folder, id), id), str(episode_file(folder, id)))
+    pictures: dict[bytes, bytes] = {b"": b""}
+    for mark in marks_of(stored):
+        name = mark.removeprefix(_MARK).decode()
+        pictures[mark] = read_checked(image_file(folder, name), name)
+    steps = tuple(dataclasses.replace(step, screenshot=pictures[step.screenshot]) for step in stored.steps)
+    return dataclasses.replace(stored, steps=steps, final_screenshot=pictures[stored.final_screenshot])
+
+
+def decode_record(content: bytes, source: str) -> Trajectory:
+    """With checksums in the place of screenshots. Raises InputError for what is no record."""
+    stored = decode_trajectory(content, source)
+    for mark in marks_of(stored):
+        if not mark.startswith(_MARK) or len(mark) != len(_MARK) + 64:
+            raise InputError(f"{source}: a screenshot must be the checksum of an image; got {mark!r:.40}")
+    origin_of(stored, source)
+    return stored
+
+
+def origin_of(stored: Trajectory, source: str) -> Origin:
+    given: Any = stored.metadata.get(ORIGIN)
+    try:
+        return Origin(**given)
+    except TypeError as error:
+        raise InputError(f"{source}: field metadata.{ORIGIN} must be an episode's origin; got {given!r:.80}") from error
+
+
+def image_names(stored: Trajectory) -> list[str]:
+    """Checksums of the images of a decoded record."""
+    return [mark.removeprefix(_MARK).decode() for mark in marks_of(stored)]
+
+
+def marks_of(stored: Trajectory) -> list[bytes]:
+    shown = [*(step.screenshot for step in stored.steps), stored.final_screenshot]
+    return list(dict.fromkeys(mark for mark in shown if mark))
+
+
+def task_key(task: Mapping[str, Any]) -> str:
+    """Of what makes a task another one: environment, seed and options; of recorded ones their id."""
+    parts = [task.get("environment"), task.get("seed"), task.get("options")]
+    if task.get("environment") == "recorded":
+        parts.append(task.get("id"))
+    return digest(json.dumps(parts, sort_keys=True).encode())[:32]
+
+
+def start_key(trajectory: Trajectory) -> str:
+    """Of what the agent saw first, and was told: two tasks that begin alike may be the same level."""
+    if not trajectory.steps:
+        return ""
+    first = trajectory.steps[0]
+    told = trajectory.metadata.get("instruction") or trajectory.task.get("instruction") or ""
+    # A screenshot counts by its checksum, which is what a decoded record has in its place.
+    seen = first.screenshot if first.screenshot.startswith(_MARK) else _MARK + digest(first.screenshot).encode()
+    parts = [trajectory.task.get("environment"), told, first.text, seen.decode()]
+    return digest(json.dumps(parts).encode())[:32]
+
+
+def row_of(record: Record, origin: Origin, verdicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the journal says of a new episode; `verdicts` as `Verdict.to_json` writes them."""
+    trajectory = record.trajectory
+    seed = trajectory.task.get("seed")
+    return {
+        "id": record.id,
+        "task": task_key(trajectory.task),
+        "start": start_key(trajectory),
+        "environment": str(trajectory.task.get("environment", "")),
+        "seed": seed if type(seed) is int else None,
+        "source": origin.source,
+        "weights": origin.weights,
+        "cycle": origin.cycle,
+        "parent": origin.parent,
+        "run": origin.run,
+        "purpose": origin.purpose,
+        "outcome": trajectory.outcome.value,
+        "reward": float(trajectory.reward),
+        "steps": len(trajectory.steps),
+        "tokens": trajectory.num_action_tokens,
+        "time": round(time.time(), 3),
+        "images": list(record.images),
+        "verdicts": list(verdicts),
+    }
+
+
+def episode_file(folder: Path, id: str) -> Path:
+    return folder / "episodes" / id[:2] / f"{id}.episode"
+
+
+def image_file(folder: Path, name: str) -> Path:
+    return folder / "images" / name[:2] / f"{name}.png"
+
+
+def read_checked(file: Path, name: str) -> bytes:
+    """The file's content. Raises InputError where it is missing, or not what its name says."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{file}: cannot be read: {error.strerror}; ./launch/local.sh store check says more."
+        ) from error
+    if digest(content) != name:
+        raise InputError(
+            f"{file}: damaged: its content must have the checksum of its name; got {digest(content)[:16]}..."
+        )
+    return content
+
+
+def write_new(files: Iterable[tuple[Path, bytes]]) -> None:
+    """Writes those that are not there, each whole or not at all; on the disk when this returns.
+
+    Like `tars_jax.files.write_atomic`, but many files are flushed by one `sync` of the file systems: asked for each
+    file by itself, a disk takes as long for every one.
+    """
+    new = {file: content for file, content in files if not file.exists()}
+    partials = {file: file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}.partial") for file in new}
+    try:
+        for folder in {file.parent for file in new}:
+            folder.mkdir(parents=True, exist_ok=True)
+        for file, partial in partials.items():
+            partial.write_bytes(new[file])
+        _flush(partials.values())
+        for file, partial in partials.items():
+            os.replace(partial, file)
+        _flush({folder for file in new for folder in (file.parent, file.parent.parent)})
+    except BaseException:
+        for partial in partials.values():
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def _flush(paths: Collection[Path]) -> None:
+    """Of files or folders."""
+    if len(paths) > FLUSHED_ONE_BY_ONE:
+        os.sync()
+        return
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

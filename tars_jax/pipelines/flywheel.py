@@ -1,0 +1,292 @@
+"""The data flywheel (UI-TARS-2, 2.3): the model makes the data of the next model.
+
+Cycle 0, the cold start: demonstrations and recorded data, CT, SFT. Each cycle t after it:
+
+1. generate: the latest model attempts fresh tasks several times each; corrected episodes of annotation join them;
+2. judge: each episode has the verdict of its environment or judge, V in {0, 1};
+3. route: V = 1 to the SFT data, V = 0 to the CT data (`tars_jax/data/store/routing.py`);
+4. train: CT every few cycles, SFT, value model and PPO, each from the weights of the one before;
+5. evaluate: after each stage on the same held-out tasks;
+6. keep: the new model, the one before or their merge, by other held-out tasks.
+
+A cycle is a run directory of its own, RUN/cycles/0001, so its stages go on where a killed run stopped; what it has made
+goes into the store, where everything is taken in once, however often it is added.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.data.rejection_sampling import KeepRule, by_task, keep
+from tars_jax.data.store import Origin, Store
+from tars_jax.data.store.feeding import Feed, Source, StoredEpisodes
+from tars_jax.data.store.routing import CT, SFT, Routed, batch_of, changed, route
+from tars_jax.data.store.verdicts import Verdict
+from tars_jax.pipelines.cycle_tasks import CycleTasks
+from tars_jax.pipelines.datasets import recorded_for
+from tars_jax.pipelines.rules import ppo_config
+from tars_jax.pipelines.run_context import RunContext, RunSpec
+from tars_jax.pipelines.stages import collect, evaluate, improve, pretrain, supervise
+from tars_jax.pipelines.starts import start_from
+from tars_jax.pipelines.task_sources import load_task_source
+from tars_jax.pipelines.windows import holding
+from tars_jax.training.checkpoint import copy_export, lineage
+from tars_jax.training.merge_checkpoints import merge_checkpoints
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.files import load_trajectory
+
+CONTROLS = ("none", "first_cycle", "no_routing")
+KEEP = ("latest", "better", "merged")
+STORE, MODEL = "store", "model"
+CYCLE = "{cycle}"  # in the name of a dataset: the number of the cycle that it belongs to
+
+
+@dataclasses.dataclass(frozen=True)
+class Cycle:
+    """What one cycle came to, as JSON can hold it."""
+
+    number: int
+    routed: dict[str, int]  # as `Routed`
+    datasets: dict[str, int]  # episodes of the sets after it
+    scores: dict[str, tuple[int, int]]  # stage -> solved, played of the reported held-out tasks
+    kept: str  # new, previous or merged
+    weights: str  # id of the model that it leaves
+    ancestors: tuple[str, ...]
+    shown: str  # the stage whose episodes are those of that model
+    seconds: float
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Cycle:
+        scores = {name: tuple(score) for name, score in record["scores"].items()}
+        return cls(**{**record, "scores": scores, "ancestors": tuple(record["ancestors"])})
+
+    @property
+    def generated(self) -> tuple[int, int]:
+        """Episodes with V = 1, and those with a verdict."""
+        return self.routed["solved"], self.routed["solved"] + self.routed["failed"]
+
+
+@dataclasses.dataclass(frozen=True)
+class FlywheelResult:
+    """All cycles, and the held-out episodes of the first and the last model."""
+
+    config: Any  # as it ran
+    cycles: list[Cycle]
+    before: list[Trajectory]
+    after: list[Trajectory]
+    leaked: int  # training episodes of a held-out task, or that begin like one
+    changed: int  # routed episodes whose verdict became another one afterwards
+
+
+def turn(config: Any, run: RunDirectory) -> FlywheelResult:
+    """The cold start and `config.cycles` cycles; RUN/cycles/N/model is the model after cycle N."""
+    spec = RunSpec(config)
+    source = load_task_source(config.tasks, spec.config)
+    held_out = source.held_out(config.task.evaluation_episodes + config.keep.episodes)
+    texts = recorded_for(spec, config.text.datasets)
+    config = holding(config, spec.writer, spec.shapes, texts)
+    cycles: list[Cycle] = []
+    with Store(run.path / STORE, create=True) as store:
+        store.hold_out(held_out)
+        for number in range(config.cycles + 1):
+            if (done := run.finished(batch_of(number))) is None:
+                sub = RunDirectory.create(cycle_folder(run.path, number), _cycle_config(config), "flywheel")
+                with sub, RunContext(config, sub, shapes=spec.shapes) as context:
+                    tasks = CycleTasks(source, number, held_out, config.task.evaluation_episodes)
+                    done = dataclasses.asdict(_Cycle(context, tasks, store, number, run.path, texts, spec).run())
+                run.finish(batch_of(number), done)
+            cycles.append(Cycle.from_json(done))
+        before, after = (_shown(run.path, cycle) for cycle in (cycles[0], cycles[-1]))
+        return FlywheelResult(config, cycles, before, after, len(store.leaked()), len(changed(store)))
+
+
+def _shown(run: Path, cycle: Cycle) -> list[Trajectory]:
+    """The held-out episodes of the model that a cycle left."""
+    folder = cycle_folder(run, cycle.number) / "trajectories" / cycle.shown
+    return [load_trajectory(file) for file in sorted(folder.glob("*.trajectory"))]
+
+
+def cycle_folder(run: Path, number: int) -> Path:
+    return run / "cycles" / f"{number:04d}"
+
+
+def _cycle_config(config: Any) -> Mapping[str, Any]:
+    """Of a cycle's run directory: how many there are to be is no part of it."""
+    found: dict[str, Any] = config.to_dict()
+    return {**found, "cycles": 0}
+
+
+class _Cycle:
+    """One cycle, in its own run directory."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        tasks: CycleTasks,
+        store: Store,
+        number: int,
+        run: Path,
+        texts: Sequence[Trajectory],
+        spec: RunSpec,
+    ) -> None:
+        self._context, self._config, self._tasks = context, context.config, tasks
+        self._store, self._number, self._run, self._texts, self._spec = store, number, run, texts, spec
+        self._scores: dict[str, tuple[int, int]] = {}
+
+    def run(self) -> Cycle:
+        start = cycle_folder(self._run, self._number - 1) / MODEL if self._number else self._context.parent
+        self._generate(start)
+        routed = self._route()
+        ahead = self._continue_pretraining(start)
+        ahead, played = self._fine_tune(ahead, start)
+        if self._number and self._config.ppo.updates:
+            ahead, played = self._reinforce(ahead)
+        model = self._context.path / MODEL
+        if (kept := self._keep(ahead, start if self._number else None)) != "new":
+            played = self._evaluate("kept", model)
+        self._store.hold_out(played)
+        self._store.add(played, self._origin("policy", model, "evaluation"))
+        own = lineage(model)
+        sets = {name: len(self._members(name)) for name in (SFT, CT)}
+        seconds = sum(stage["seconds"] for stage in self._context.run.results().values())
+        routes = dataclasses.asdict(routed)
+        shown = f"after_{list(self._scores)[-1]}"
+        return Cycle(self._number, routes, sets, self._scores, kept, own.id, own.ancestors, shown, seconds)
+
+    # ---- data
+
+    def _generate(self, start: Path | None) -> None:
+        """Takes the cycle's episodes into the store."""
+        if self._number == 0:
+            if self._tasks.has_reference and self._config.demonstrations.episodes:
+                self._store.add(collect(self._context, self._tasks), self._origin("demonstration"))
+            self._take_in("imported", self._config.demonstrations.datasets)
+        else:
+            assert start is not None
+            sampling = self._config.sampling
+            self._context.sync_weights(start_from(start, self._context.parameters), 0)
+            player = self._context.policy_player()
+            attempts = self._context.play("attempts", self._tasks.practice(sampling.tasks), player, sampling.samples)
+            self._store.add(attempts, self._origin("policy", start))
+            solved = sum(each.succeeded for each in attempts)
+            self._context.record("attempts", {"episodes": len(attempts), "solved": solved})
+            print(f"cycle {self._number}: {solved} of {len(attempts)} attempts at fresh tasks have V = 1")
+        self._take_in("annotation", self._config.annotation.datasets)
+
+    def _take_in(self, source: str, names: Sequence[str]) -> None:
+        """Recorded episodes of this cycle: names with {cycle} are of the cycle they say, others of the cold start."""
+        own = [name.replace(CYCLE, str(self._number)) for name in names if CYCLE in name or self._number == 0]
+        found = [name for name in own if ":" in name or Path(name).exists() or name in names]
+        for name in found:
+            for trajectory in recorded_for(self._spec, [name]):
+                origin = dataclasses.replace(self._origin(source), parent=str(trajectory.metadata.get("corrects", "")))
+                said = [] if trajectory.success is None else [Verdict(trajectory.success, "annotator", name)]
+                self._store.add([trajectory], origin, {trajectory.id: said} if source == "annotation" else None)
+
+    def _origin(self, source: str, weights: Path | None = None, purpose: str = "training") -> Origin:
+        played_by = "" if weights is None else lineage(weights).id
+        return Origin(source, played_by, self._number, run=self._run.name, purpose=purpose)
+
+    def _route(self) -> Routed:
+        """The control "first_cycle" measures what a cycle has generated, and trains on the first one's alone."""
+        by = "everything" if self._config.control == "no_routing" else "verdict"
+        if self._config.control == "first_cycle" and self._number > 1:
+            for name in (SFT, CT):
+                self._store.assign(name, batch_of(self._number), ())
+        return route(self._store, self._number, by)
+
+    def _members(self, name: str) -> list[str]:
+        """Of the sets as they were in this cycle, also where a later one has gone on already."""
+        return [id for number in range(self._number + 1) for id in self._store.members(name, batch_of(number))]
+
+    def _drawn(self, name: str, config: Any, weight: float) -> list[Trajectory]:
+        """A stage's training episodes: of the set, shuffled, with text-only data mixed in."""
+        episodes: Sequence[Trajectory] = StoredEpisodes(self._store, self._members(name))
+        if name == SFT and self._config.control != "no_routing":
+            rule = KeepRule(self._config.sampling.at_most, self._config.sampling.prefer)
+            episodes = [each for group in by_task(list(episodes)) for each in keep(group, rule)]
+        if not episodes:
+            return []
+        sources = [Source(name, episodes, 1 - weight)]
+        sources += [Source("text", self._texts, weight)] if self._texts and weight else []
+        count = config.episodes or round(len(episodes) / sources[0].weight)
+        return Feed(sources, seed=self._config.seed + self._number).take(count)
+
+    # ---- training
+
+    def _continue_pretraining(self, start: Path | None) -> Path | None:
+        """Rarely: at the cold start, and every `ct.every` cycles."""
+        config = self._config.ct
+        if not config.every or self._number % config.every:
+            return start
+        drawn = self._drawn(CT, config, self._config.text.ct_weight)
+        if not drawn:
+            print(f"cycle {self._number}: no episode has V = 0, so there is no continual pre-training")
+            return start
+        output = self._context.path / "ct"
+        supervise(self._context, "ct", drawn, config, start, loss_on="text", output=output)
+        if self._config.evaluate_ct:
+            self._evaluate("ct", output)
+        return output
+
+    def _fine_tune(self, ahead: Path | None, start: Path | None) -> tuple[Path, list[Trajectory]]:
+        drawn = self._drawn(SFT, self._config.sft, self._config.text.sft_weight)
+        if not drawn:
+            raise InputError(
+                f"cycle {self._number} must have an episode with V = 1 to fine-tune on; got none of "
+                f"{self._store.count()}; more demonstrations.episodes or sampling.samples may."
+            )
+        output = self._context.path / "sft"
+        supervise(self._context, "sft", drawn, self._config.sft, ahead or start, output=output)
+        return output, self._evaluate("sft", output)
+
+    def _reinforce(self, start_at: Path) -> tuple[Path, list[Trajectory]]:
+        value = None
+        if ppo_config(self._config.ppo).uses_values:
+            pretrain(self._context, self._tasks, start_at)
+            value = self._context.path / "value"
+        output = self._context.path / "policy"
+        improve(self._context, self._tasks, start_at, value)
+        return output, self._evaluate("rl", output)
+
+    def _evaluate(self, stage: str, weights: Path) -> list[Trajectory]:
+        played = evaluate(self._context, self._tasks, f"after_{stage}", weights)
+        self._scores[stage] = sum(each.succeeded for each in played), len(played)
+        return played
+
+    # ---- which model goes on
+
+    def _keep(self, new: Path, start: Path | None) -> str:
+        """RUN/cycles/N/model becomes what the next cycle begins with: "new", "previous" or "merged"."""
+        if (done := self._context.run.finished("keep")) is None:
+            candidates = {"new": new} if start is None else self._candidates(new, start)
+            solved: dict[str, int] = {}
+            if len(candidates) > 1:
+                validating = self._tasks.validating()
+                for name, weights in candidates.items():
+                    played = evaluate(self._context, validating, f"validate_{name}", weights)
+                    solved[name] = sum(each.succeeded for each in played)
+            done = {"kept": max(candidates, key=lambda name: solved.get(name, 0)), "validated": solved}
+            model = self._context.path / MODEL
+            if not model.exists():
+                copy_export(candidates[done["kept"]], model)
+            self._context.record("keep", done)
+        return str(done["kept"])
+
+    def _candidates(self, new: Path, start: Path) -> dict[str, Path]:
+        """The first of equally good ones is kept."""
+        by = self._config.keep.by
+        found = {"new": new}
+        if by != "latest":
+            found["previous"] = start
+        if by == "merged":
+            found["merged"] = self._context.path / "merged"
+            weight = self._config.keep.weight
+            if not found["merged"].exists():
+                merge_checkpoints([start, new], found["merged"], [1 - weight, weight])
+        return found
