@@ -1,9 +1,9 @@
 """An outcome reward model in the agent's own words: a whole trajectory as one question, the verdict as its answer.
 
 The question is the task, the full history of thoughts, actions and what the environment said in text, and the last
-screenshots; the answer is a call of the agent's grammar, finished(content='1') or finished(content='0'), with whatever thought goes before it (UI-TARS-2,
-2.5.2: "the full text history together with the last five screenshots"). So whoever acts can judge, and learns it by the
-same learner: a judged trajectory is an episode of a single turn.
+screenshots; the answer is a call of the agent's grammar, finished(content='1') or finished(content='0'), with whatever
+thought goes before it (UI-TARS-2, 2.5.2: "the full text history together with the last five screenshots"). So whoever
+acts can judge, and learns it by the same learner: a judged trajectory is an episode of a single turn.
 
 Axes: T tokens of the window, S screenshots of the question.
 """

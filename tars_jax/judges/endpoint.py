@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tars_jax import InputError
+from tars_jax.agent.observations import bounded
 from tars_jax.environment import Observation
 from tars_jax.inference.chat_template import Message, Part
 from tars_jax.inference.client import open_client
@@ -63,6 +64,7 @@ class EndpointModel:
     seed: int = 0
     max_tokens: int = 1024  # of an answer, reasoning included
     patience: float = 120.0  # seconds for one answer
+    max_characters: int = 8000  # of an observation's text; what is cut is marked in its middle
 
     @classmethod
     def with_options(cls, options: Mapping[str, Any]) -> Self:
@@ -91,7 +93,7 @@ class EndpointModel:
     async def score(self, evidence: Evidence, points: Sequence[str], number: int) -> Scored:
         text = await self._ask(
             f"Task: {evidence.instruction}\nRequirements:\n{_numbered(points)}\n\nObservation {number}:",
-            *_shown(evidence.observations[number - 1]),
+            *self._shown(evidence.observations[number - 1]),
             "Say what it shows about the requirements. Your last line is how much that is for the verdict, from 1, "
             f"nothing, to 5, decisive: {SCORE_FORM}.",
         )
@@ -102,7 +104,7 @@ class EndpointModel:
             f"Task: {evidence.instruction}\nRequirements:\n{_numbered(points)}\n\nActions:\n{evidence.numbered_actions}"
         ]
         for each in kept:
-            parts += [f"\nObservation {each.number} ({each.reason}):", *_shown(each.observation)]
+            parts += [f"\nObservation {each.number} ({each.reason}):", *self._shown(each.observation)]
         parts.append(
             f"{_claimed(evidence)}\nGo through the requirements one by one. Your last line is the verdict: "
             f"{VERDICT_FORM}."
@@ -112,7 +114,7 @@ class EndpointModel:
     async def fact(self, evidence: Evidence, fact: str) -> int | None:
         parts: list[Part] = [f"Task: {evidence.instruction}\n\nActions:\n{evidence.numbered_actions}"]
         for number, observation in enumerate(evidence.observations, 1):
-            parts += [f"\nObservation {number}:", *_shown(observation)]
+            parts += [f"\nObservation {number}:", *self._shown(observation)]
         parts.append(f"{_claimed(evidence)}\nDoes this hold: {fact}\nGive the evidence. Your last line: {FACT_FORM}.")
         return read_fact(await self._ask(*parts), len(evidence.observations))
 
@@ -126,15 +128,14 @@ class EndpointModel:
         except (PolicyUnavailable, Declined) as error:
             raise JudgeUnavailable(str(error)) from error
 
-
-def _shown(observation: Observation) -> list[Part]:
-    parts: list[Part] = []
-    if observation.text:
-        plain = observation.text.replace("<screen>", "< screen>").replace("</screen>", "< /screen>")
-        parts.append(f"<screen>\n{plain}\n</screen>")
-    if observation.pixels is not None:
-        parts.append(observation.pixels)
-    return parts
+    def _shown(self, observation: Observation) -> list[Part]:
+        parts: list[Part] = []
+        if text := bounded(observation.text, self.max_characters, len):
+            plain = text.replace("<screen>", "< screen>").replace("</screen>", "< /screen>")
+            parts.append(f"<screen>\n{plain}\n</screen>")
+        if observation.pixels is not None:
+            parts.append(observation.pixels)
+        return parts
 
 
 def _claimed(evidence: Evidence) -> str:

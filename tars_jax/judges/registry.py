@@ -9,15 +9,31 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, Judge
+from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, Judge, Judgement, JudgeUnavailable
 from tars_jax.judges.reference import reference_answer
 from tars_jax.judges.rubric import RubricJudge
 from tars_jax.judges.votes import voting
 from tars_jax.judges.webjudge import WebJudge
 from tars_jax.plugins import Plugins
+from tars_jax.trajectory import Trajectory
 
 _PLUGINS = Plugins("judge", "tars_jax.judges")
-_OURS: Mapping[str, Any] = {"reference": reference_answer, "webjudge": WebJudge, "rubric": RubricJudge}
+
+
+def environment_verdict(trajectory: Trajectory, task: Task) -> Judgement:
+    """The environment's own verdict as the whole reward: the control that a reward model is held against. Raises
+    JudgeUnavailable where it says nothing."""
+    if trajectory.success is None:
+        raise JudgeUnavailable(f"{task.environment} says nothing of success")
+    return Judgement(float(trajectory.success), bool(trajectory.success))
+
+
+_OURS: Mapping[str, Any] = {
+    "environment": environment_verdict,
+    "reference": reference_answer,
+    "webjudge": WebJudge,
+    "rubric": RubricJudge,
+}
 
 
 def load_judge(name: str, options: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None) -> Judge:

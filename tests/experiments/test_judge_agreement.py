@@ -55,7 +55,7 @@ def test_by_what_environments_said(tmp_path: Path, capsys: pytest.CaptureFixture
     ("flags", "words"),
     [
         (("--config.labels=mine",), "config.labels must be one of 'agent_reward_bench', 'recorded'"),
-        (("--config.judge=nobody",), "judge must be one of reference, webjudge, rubric, votes, orm"),
+        (("--config.judge=nobody",), "judge must be one of environment, reference, webjudge, rubric, votes, orm"),
         (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
         ((), "annotations.csv must be a file that can be read"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -18,9 +19,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tars_jax import InputError
-from tars_jax.inference.server import ServerConfig, serving
+from tars_jax.inference import Engine
+from tars_jax.inference.chat_template import TurnFormat
+from tars_jax.inference.data_urls import exact
+from tars_jax.inference.server import Served, ServerConfig, make_app, serving
 from tars_jax.judges import JudgeUnavailable, UnreadableVerdict, load_judge
+from tars_jax.model.config import ModelConfig
+from tars_jax.model.policy import Parameters
 from tars_jax.trajectory import Trajectory
+from tests.inference.server.conftest import CODEC, ENGINE, IMAGE, SERVER
 from tests.judges.episodes import episode, task
 
 pytestmark = pytest.mark.multiprocess
@@ -139,3 +146,29 @@ def test_nobody_at_the_address() -> None:
         judged("webjudge", "http://127.0.0.1:9")
     with pytest.raises(InputError, match="api_key_file must be a file with the key; got '/no/key'"):
         judged("webjudge", "http://127.0.0.1:9", endpoint={"api_key_file": "/no/key"})
+
+
+def test_a_long_screen_is_cut_in_its_middle() -> None:
+    asked: Asked = []
+    long = episode([("\n".join(f"line {number}" for number in range(2000)), "wait()")], instruction="Buy two pens")
+    with model(sensible, asked) as address:
+        endpoint = {"address": address, "model": "theirs", "max_characters": 200}
+        judge = load_judge("webjudge", {"endpoint": endpoint})
+        assert asyncio.run(judge.judgement(long, task())) == (0.0, False)
+    shown = text_of(asked[1])
+    assert "line 0\n" in shown and "lines left out]" in shown and "line 1999\n" in shown and len(shown) < 800
+
+
+@pytest.mark.slow
+def test_our_own_server_as_the_model(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
+    """Whose policy is too small to say anything: unreadable, and no 0."""
+    turns = TurnFormat(CODEC, lambda height, width: (height // 8) * (width // 8))
+    config = dataclasses.replace(ENGINE, length_buckets=(1024,))
+    with Engine(tiny_model, tiny_parameters, config, image=IMAGE, stop=IMAGE, seed=0) as engine:
+        served = Served(
+            "tiny", engine, CODEC, turns, exact, IMAGE, tiny_parameters, lambda path: tiny_parameters, {}, (8, 8)
+        )
+        with serving(make_app(served, SERVER), SERVER) as address:
+            judge = load_judge("rubric", {"endpoint": {"address": address, "max_tokens": 4}, "facts": ["two pens"]})
+            with pytest.raises(UnreadableVerdict, match="last line must be FACT: YES n"):
+                asyncio.run(judge.function(bought(), task()))  # type: ignore[arg-type]

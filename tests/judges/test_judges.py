@@ -105,6 +105,18 @@ def test_tasks_of_a_run_have_what_the_environment_says() -> None:
     assert bounded[0].verification == dataclasses.replace(known(bounded[0].seed), threshold=0.5)
 
 
+def test_the_environments_own_verdict_is_the_control_of_a_reward_model(tmp_path: Path) -> None:
+    judge = load_judge("environment")
+    solved, failed = task_of(0), task_of(1)
+    (first,) = play([solved], tmp_path / "a", judge, skill=1.0)
+    assert (first.reward, first.success, first.metadata["environment_reward"]) == (1.0, True, 2.0)
+    assert [step.reward for step in first.steps] == [0.0, 1.0]
+    silent = dataclasses.replace(judge, pause=0.0)
+    assert play([dataclasses.replace(failed, environment=QUESTIONS)], tmp_path / "b", silent) == []
+    (lost,) = [load_trajectory(file) for file in (tmp_path / "b").glob("*.trajectory")]
+    assert "says nothing of success" in lost.metadata["infrastructure_failures"][0]
+
+
 def test_a_judge_that_is_away_is_no_reward_of_zero(tmp_path: Path) -> None:
     judge = dataclasses.replace(load_judge(f"{HERE}away"), pause=0.0)
     assert play([task_of(0)], tmp_path, judge) == []
@@ -119,7 +131,10 @@ def test_a_judge_that_is_away_is_no_reward_of_zero(tmp_path: Path) -> None:
     [
         (f"{HERE}NO_JUDGE", "must be a function or a class; got an object of type int"),
         (f"{HERE}hallf", "'hallf' must be an attribute of .*; it has 'half'"),
-        ("refrence", "judge must be one of reference, .*package.module:attribute.*; got 'refrence'.*mean 'reference'"),
+        (
+            "refrence",
+            "judge must be one of environment, .*package.module:attribute.*; got 'refrence'.*mean 'reference'",
+        ),
     ],
 )
 def test_names_that_are_no_judge(name: str, words: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import pickle
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -86,7 +87,7 @@ def test_it_is_the_only_reward_and_the_truth_stays_beside_it(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judges, "Engine", Telling)
-    judge = named_judge("orm", options(trained), "config.task")
+    judge = pickle.loads(pickle.dumps(named_judge("orm", options(trained), "config.task")))  # as it goes to other hosts
     tasks = [Task(f"t{seed}", ECHO, seed, {}, 4) for seed in range(6)]
     with Rollouts(None, WRITER, AgentConfig(), 2, judge=judge) as rollouts:
         played = rollouts.play(tasks, reference_player(WRITER, "text", 0.3), tmp_path)

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# A reward model in the loop: an agent's traces, a reward model of them, then PPO whose only reward it is, beside PPO on
+# the environment's own verdict; one figure over all seeds. docs/reward_models.md says what came of it.
+#   ./launch/reward_hacking.sh FOLDER [SEED ...]                     # five seeds unless told otherwise
+#   VERDICTS=300 ./launch/reward_hacking.sh FOLDER                   # a better reward model; 30 is the report's F1
+# What is there already is not made again: the same command goes on where it was stopped.
+set -euo pipefail
+root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+folder=${1:?"a folder for the runs must be given"}
+shift
+seeds=("$@")
+[ $# -gt 0 ] || seeds=(0 1 2 3 4)
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+verdicts=${VERDICTS:-30}
+orm=$folder/orm-$verdicts
+
+run() { # experiment, run directory, flags
+    local experiment=$1 into=$2
+    shift 2
+    [ -f "$into/result.json" ] || "$root/launch/local.sh" "$experiment" --config.run="$into" "$@"
+}
+train() {
+    run train "$@" --config.environment=tests.environments.text_echo:TextEcho --config.ppo.min_batch=192 \
+        --config.ppo.minibatch_rows=64 --config.ppo.learning_rate=1e-3 --config.value.episodes=100 \
+        --config.value.max_updates=20 --config.agent.list_actions=False --config.agent.thought=never \
+        --config.agent.max_observation_tokens=8 --config.engine.max_new_tokens=20 --config.browser.pages=16
+}
+
+train "$folder/traces" --config.demonstrations.episodes=0 --config.ppo.updates=6
+run reward_model "$orm" --config.model.preset="$folder/traces/policy" \
+    --config.trajectories="$folder/traces/trajectories/ppo," --config.annotated.verdicts="$verdicts" \
+    --config.annotated.updates=40 --config.ppo.updates=2 --config.ppo.min_batch=64 --config.ppo.minibatch_rows=64 \
+    --config.packing.row_length=80 --config.packing.images_per_row=1 --config.engine.max_length=80 \
+    --config.engine.length_buckets=80, --config.browser.pages=16
+
+loop=(--config.demonstrations.episodes=300 --config.demonstrations.skill=0.2 --config.supervised.updates=60
+    --config.ppo.updates=16 --config.ppo.entropy_bonus=0.01)
+runs=()
+for seed in "${seeds[@]}"; do
+    train "$folder/orm-$verdicts-reward-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=orm \
+        --config.task.judge_options="{\"checkpoint\": \"$orm/policy\"}"
+    train "$folder/own-reward-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=environment
+    runs+=("$folder/orm-$verdicts-reward-$seed" "$folder/own-reward-$seed")
+done
+list=$(IFS=, && echo "${runs[*]}")
+exec "$root/launch/local.sh" compare --config.runs="$list" --config.output="$folder/reward_hacking-$verdicts.svg"
