@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # A reward model in the loop: an agent's traces, a reward model of them, then PPO whose only reward it is, beside PPO on
 # the environment's own verdict; one figure over all seeds. docs/reward_models.md says what came of it.
-#   ./launch/reward_hacking.sh FOLDER [SEED ...]                     # five seeds unless told otherwise
-#   VERDICTS=300 ./launch/reward_hacking.sh FOLDER                   # a better reward model; 30 is the report's F1
+#   ./launch/reward_hacking.sh [FOLDER [SEED ...]]                   # five seeds unless told otherwise
+#   VERDICTS=300 ./launch/reward_hacking.sh                          # a better reward model; 30 is the report's F1
 # What is there already is not made again: the same command goes on where it was stopped.
 set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-folder=${1:?"a folder for the runs must be given"}
-shift
+folder=${1:-$root/runs/reward_hacking}
+[ $# -eq 0 ] || shift
 seeds=("$@")
 [ $# -gt 0 ] || seeds=(0 1 2 3 4)
 mkdir -p "$folder"

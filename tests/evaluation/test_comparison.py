@@ -165,4 +165,7 @@ def test_true_success_is_drawn_beside_what_a_judge_said(tmp_path: Path) -> None:
         panel = draw_comparison([run], [success], "").axes[1]
         dashed = [line for line in panel.get_lines() if line.get_linestyle() == "--"]
         assert [line.get_ydata().tolist() for line in dashed] == [[0.1, 0.1]] * 2  # type: ignore[union-attr]
-        assert [text.get_text() for text in panel.get_legend().get_texts()] == ["the environment’s own verdict, hidden"]
+        legend = panel.get_legend()
+        assert legend is not None and [text.get_text() for text in legend.get_texts()] == [
+            "the environment’s own verdict, hidden"
+        ]
