@@ -77,7 +77,7 @@ def test_a_question_takes_the_answer_of_finished_and_a_dead_site_is_no_verdict(m
         await broken.reset(task)
         session = broken._session
         assert session is not None
-        await session.computer.machine.run(["pkill", "-f", "trac_serve|website_keeper"])
+        await session.computer.machine.run(["pkill", "-f", "wsgi_serve|website_keeper"])
         checked = load_environment("website_app", {"tasks": [MILESTONE]}).checked(EnvironmentResources())
         await checked.close()
         with pytest.raises(Exception, match="website") as failure:

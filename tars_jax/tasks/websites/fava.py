@@ -1,0 +1,74 @@
+"""Fava: accounts over one text file, a Beancount ledger. Nobody logs in."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Content, Files, Row, Website
+
+_EXPENSES = ("Food", "Rent", "Travel", "Books", "Health", "Gifts")
+_HEAD = re.compile(r'^(\d{4}-\d{2}-\d{2})\s+([*!])\s+(?:"([^"]*)"\s+)?"([^"]*)"(.*)$')
+_POSTING = re.compile(r"^\s+([A-Z][\w:-]+)(?:\s+(-?[\d,]+(?:\.\d+)?)\s+([A-Z]{3}))?")
+_OPEN = re.compile(r"^(\d{4}-\d{2}-\d{2})\s+(open|close)\s+(\S+)")
+
+
+def _content(rng: random.Random) -> Content:
+    entries = []
+    for month in range(1, 7):
+        entries.append({"date": f"2025-{month:02}-01", "payee": "Harbor Cafe", "narration": "Salary",
+                        "postings": [["Assets:Bank", "2400.00"], ["Income:Salary", "-2400.00"]]})  # fmt: skip
+        for day in sorted(rng.sample(range(2, 28), 4)):
+            cents = rng.randint(300, 29900)
+            amount = f"{cents // 100}.{cents % 100:02}"
+            source = rng.choice(("Assets:Bank", "Assets:Cash"))
+            entries.append({"date": f"2025-{month:02}-{day:02}", "payee": rng.choice(words.SHOPS),
+                            "narration": rng.choice(("Weekly things", "For the office", "A present", "Tickets", "Repair")),
+                            "postings": [[f"Expenses:{rng.choice(_EXPENSES)}", amount], [source, f"-{amount}"]]})  # fmt: skip
+    return {"title": "Ledger", "entries": entries}
+
+
+def _transactions(path: str, text: str) -> list[Row]:
+    """A row a posting: date, flag, payee, narration, account, amount, currency."""
+    rows: list[Row] = []
+    head: dict[str, str] | None = None
+    for line in text.splitlines():
+        if match := _HEAD.match(line):
+            date, flag, payee, narration, _ = match.groups()
+            head = {"date": date, "flag": flag, "payee": payee or "", "narration": narration}
+        elif head is not None and (match := _POSTING.match(line)):
+            account, amount, currency = match.groups()
+            rows.append({**head, "account": account, "amount": (amount or "").replace(",", ""), "currency": currency or ""})
+        elif not line.startswith((" ", "\t")):
+            head = None
+    return rows
+
+
+def _accounts(path: str, text: str) -> list[Row]:
+    return [
+        {"account": match[3], "date": match[1], "directive": match[2]}
+        for match in map(_OPEN.match, text.splitlines())
+        if match
+    ]
+
+
+SITE = Website(
+    "fava",
+    version="1.30.16",
+    license="MIT",
+    package="pypi:fava",
+    title="Fava",
+    port=8004,
+    prepare=("{python}", "{programs}/fava_prepare.py"),
+    serve=("{python}", "{programs}/wsgi_serve.py", "{port}", "{programs}/fava_application.py"),
+    content=_content,
+    first_page="/ledger/income_statement/",
+    health="/ledger/api/changed",
+    readers={
+        "postings": Files("ledger.beancount", _transactions),
+        "accounts": Files("ledger.beancount", _accounts),
+        "ledger": Files("ledger.beancount"),
+    },
+    transient=("*.picklecache", ".*.picklecache"),
+)

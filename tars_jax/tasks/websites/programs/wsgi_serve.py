@@ -1,0 +1,27 @@
+"""Serves a WSGI application on loopback: wsgi_serve.py PORT FILE
+
+FILE is Python that defines `application`. It is run in the state's folder.
+"""
+
+import runpy
+import socketserver
+import sys
+import wsgiref.simple_server
+
+
+class Server(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+
+class Quiet(wsgiref.simple_server.WSGIRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+    def address_string(self):
+        return self.client_address[0]
+
+
+port, file = sys.argv[1:]
+application = runpy.run_path(file)["application"]
+wsgiref.simple_server.make_server("127.0.0.1", int(port), application, Server, Quiet).serve_forever()

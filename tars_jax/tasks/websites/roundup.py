@@ -1,0 +1,63 @@
+"""Roundup: an issue tracker over SQLite. Its user anna is logged in by its form."""
+
+from __future__ import annotations
+
+import random
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Content, Login, Sql, Website
+
+_DATABASE = "tracker/db/db"
+_ISSUES = """SELECT i.id, i._title AS title, s._name AS status, p._name AS priority, u._username AS assignedto,
+  (SELECT group_concat(k._name, ' ') FROM issue_keyword ik JOIN _keyword k ON k.id = ik.linkid WHERE ik.nodeid = i.id)
+  AS keywords FROM _issue i LEFT JOIN _status s ON s.id = i._status LEFT JOIN _priority p ON p.id = i._priority
+  LEFT JOIN _user u ON u.id = i._assignedto WHERE i.__retired__ = 0 ORDER BY i.id"""
+_MESSAGES = """SELECT im.nodeid AS issue, u._username AS author, m._summary AS summary FROM issue_messages im
+  JOIN _msg m ON m.id = im.linkid LEFT JOIN _user u ON u.id = m._author WHERE m.__retired__ = 0 ORDER BY m.id"""
+
+
+def _content(rng: random.Random) -> Content:
+    people = [person for person in words.PEOPLE if words.login_of(person) != "anna"]
+    users = rng.sample(people, 4)
+    keywords = words.pick(rng, ("network", "printing", "night shift", "warranty", "customer", "safety"), 3)
+    return {
+        "users": [{"username": words.login_of(person), "realname": person} for person in users],
+        "keywords": keywords,
+        "issues": [
+            {
+                "title": words.trouble(rng, thing),
+                "priority": rng.choice(("critical", "urgent", "bug", "feature", "wish")),
+                "status": rng.choice(("unread", "deferred", "chatting", "in-progress", "testing", "resolved")),
+                "assignedto": words.login_of(rng.choice(users)),
+                "keyword": rng.choice(keywords),
+                "message": words.paragraph(rng, 2),
+            }
+            for thing in words.pick(rng, words.THINGS, 9)
+        ],
+    }
+
+
+SITE = Website(
+    "roundup",
+    version="2.6.0",
+    license="MIT and ZPL-2.0",
+    package="pypi:roundup",
+    title="Roundup",
+    port=8003,
+    prepare=("{python}", "{programs}/roundup_prepare.py", "{root}"),
+    serve=("{python}", "{programs}/wsgi_serve.py", "{port}", "{programs}/roundup_application.py"),
+    content=_content,
+    first_page="/issue?@template=index&@sort=-activity&@columns=title,id,status,priority,assignedto",
+    health="/",
+    login=Login("/", {"__login_name": "anna", "__login_password": "anna"}),
+    readers={
+        "issues": Sql(_DATABASE, _ISSUES),
+        "messages": Sql(_DATABASE, _MESSAGES),
+        "users": Sql(
+            _DATABASE, "SELECT _username AS username, _realname AS realname, _phone AS phone FROM _user WHERE __retired__ = 0"
+        ),
+        "keywords": Sql(_DATABASE, "SELECT _name AS name FROM _keyword WHERE __retired__ = 0 ORDER BY _name"),
+    },
+    transient=("tracker/db/otks*", "tracker/db/sessions*", "*.lock", "*/lock"),
+    database=_DATABASE,
+)
