@@ -10,7 +10,7 @@ from tars_jax.tasks.websites.site import Website
 _PLUGINS = Plugins("website", "tars_jax.websites")
 _HERE = "tars_jax.tasks.websites"
 # The attribute of each module is `SITE`.
-OURS = ("fossil", "trac", "roundup", "fava", "otterwiki", "ihatemoney")
+OURS = ("fossil", "trac", "roundup", "fava", "otterwiki", "ihatemoney", "sqlite_web")
 
 
 def website_names() -> tuple[str, ...]:

@@ -17,15 +17,18 @@ _OPEN = re.compile(r"^(\d{4}-\d{2}-\d{2})\s+(open|close)\s+(\S+)")
 def _content(rng: random.Random) -> Content:
     entries = []
     for month in range(1, 7):
-        entries.append({"date": f"2025-{month:02}-01", "payee": "Harbor Cafe", "narration": "Salary",
-                        "postings": [["Assets:Bank", "2400.00"], ["Income:Salary", "-2400.00"]]})  # fmt: skip
+        salary = [["Assets:Bank", "2400.00"], ["Income:Salary", "-2400.00"]]
+        entries.append(
+            {"date": f"2025-{month:02}-01", "payee": "Harbor Cafe", "narration": "Salary", "postings": salary}
+        )
         for day in sorted(rng.sample(range(2, 28), 4)):
             cents = rng.randint(300, 29900)
             amount = f"{cents // 100}.{cents % 100:02}"
             source = rng.choice(("Assets:Bank", "Assets:Cash"))
-            entries.append({"date": f"2025-{month:02}-{day:02}", "payee": rng.choice(words.SHOPS),
-                            "narration": rng.choice(("Weekly things", "For the office", "A present", "Tickets", "Repair")),
-                            "postings": [[f"Expenses:{rng.choice(_EXPENSES)}", amount], [source, f"-{amount}"]]})  # fmt: skip
+            what = rng.choice(("Weekly things", "For the office", "A present", "Tickets", "Repair"))
+            postings = [[f"Expenses:{rng.choice(_EXPENSES)}", amount], [source, f"-{amount}"]]
+            date = f"2025-{month:02}-{day:02}"
+            entries.append({"date": date, "payee": rng.choice(words.SHOPS), "narration": what, "postings": postings})
     return {"title": "Ledger", "entries": entries}
 
 
@@ -39,7 +42,9 @@ def _transactions(path: str, text: str) -> list[Row]:
             head = {"date": date, "flag": flag, "payee": payee or "", "narration": narration}
         elif head is not None and (match := _POSTING.match(line)):
             account, amount, currency = match.groups()
-            rows.append({**head, "account": account, "amount": (amount or "").replace(",", ""), "currency": currency or ""})
+            rows.append(
+                {**head, "account": account, "amount": (amount or "").replace(",", ""), "currency": currency or ""}
+            )
         elif not line.startswith((" ", "\t")):
             head = None
     return rows

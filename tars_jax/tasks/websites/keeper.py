@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -90,6 +91,8 @@ class Keeper:
         streams, self._streams = self._streams, None
         if streams is not None:
             streams[1].close()
+            with contextlib.suppress(OSError, TimeoutError):
+                await asyncio.wait_for(streams[1].wait_closed(), 5)
 
     async def _connected(self) -> Streams:
         if self._streams is None:

@@ -54,7 +54,8 @@ SITE = Website(
         "issues": Sql(_DATABASE, _ISSUES),
         "messages": Sql(_DATABASE, _MESSAGES),
         "users": Sql(
-            _DATABASE, "SELECT _username AS username, _realname AS realname, _phone AS phone FROM _user WHERE __retired__ = 0"
+            _DATABASE,
+            "SELECT _username AS username, _realname AS realname, _phone AS phone FROM _user WHERE __retired__ = 0",
         ),
         "keywords": Sql(_DATABASE, "SELECT _name AS name FROM _keyword WHERE __retired__ = 0 ORDER BY _name"),
     },

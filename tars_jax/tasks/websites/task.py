@@ -50,7 +50,7 @@ class WebsiteTask:
     ) -> str:
         """What is still wrong; empty: it is done.
 
-        `answer`: what `finished` said; None: nothing yet. `before`: what the readers of `unchanged` said at first.
+        `answer`: what `finished` said; None: nothing yet. `before`: what `unchanged` readers said at first, by name.
         Raises InputError for a reader that the site has not, SandboxFailure where the site does not answer.
         """
         for check in self.checks:
@@ -58,8 +58,8 @@ class WebsiteTask:
                 return said
         if self.answer is not None and (answer is None or plain_answer(answer) != plain_answer(self.answer)):
             return "the answer is not the expected one" if answer is not None else "there is no answer yet"
-        for name in self.unchanged if before is not None else ():
-            if list(await session.read(name)) != list(before[name]):
+        for name, rows in (before or {}).items():
+            if list(await session.read(name)) != list(rows):
                 return f"{name} has changed"
         return ""
 

@@ -26,17 +26,25 @@ db = tracker.open("admin")
 for each in [*content["users"], {"username": "anna", "realname": "Anna Lindqvist"}]:
     roles = "Admin,User" if each["username"] == "anna" else "User"
     db.user.create(
-        **each, roles=roles, address=f"{each['username']}@localhost",
+        **each,
+        roles=roles,
+        address=f"{each['username']}@localhost",
         password=password.Password(each["username"], config=config),
     )
 for name in content["keywords"]:
     db.keyword.create(name=name)
 db.commit()
 for each in content["issues"]:
-    message = db.msg.create(author=db.user.lookup("anna"), summary=each["message"].split(".")[0], content=each["message"])
+    message = db.msg.create(
+        author=db.user.lookup("anna"), summary=each["message"].split(".")[0], content=each["message"]
+    )
     db.issue.create(
-        title=each["title"], priority=db.priority.lookup(each["priority"]), status=db.status.lookup(each["status"]),
-        assignedto=db.user.lookup(each["assignedto"]), keyword=[db.keyword.lookup(each["keyword"])], messages=[message],
+        title=each["title"],
+        priority=db.priority.lookup(each["priority"]),
+        status=db.status.lookup(each["status"]),
+        assignedto=db.user.lookup(each["assignedto"]),
+        keyword=[db.keyword.lookup(each["keyword"])],
+        messages=[message],
     )
 db.commit()
 db.close()

@@ -1,0 +1,39 @@
+"""An Otter Wiki: pages of Markdown in a git repository. Everybody may read and write; it needs the system's git."""
+
+from __future__ import annotations
+
+import random
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Content, Files, Row, Website
+
+
+def _content(rng: random.Random) -> Content:
+    pages = {
+        name: f"# {name}\n\n{words.paragraph(rng, 3)}\n\n" + "".join(f"- {words.sentence(rng)}\n" for _ in range(3))
+        for name in words.pick(rng, words.TOPICS, 6)
+    }
+    links = "".join(f"- [[{name}]]\n" for name in pages)
+    home = f"# {rng.choice(words.SHOPS)}\n\n{words.paragraph(rng, 2)}\n\n{links}"
+    return {"pages": {"Home": home, **pages}}
+
+
+def _page(path: str, text: str) -> list[Row]:
+    return [{"page": path.removeprefix("wiki/").removesuffix(".md"), "text": text.strip()}]
+
+
+SITE = Website(
+    "otterwiki",
+    version="2.26.1",
+    license="MIT",
+    package="pypi:otterwiki",
+    title="An Otter Wiki",
+    port=8005,
+    prepare=("{python}", "{programs}/otterwiki_prepare.py"),
+    serve=("{python}", "{programs}/wsgi_serve.py", "{port}", "{programs}/otterwiki_application.py"),
+    content=_content,
+    environment={"OTTERWIKI_SETTINGS": "{state}/settings.cfg"},
+    health="/-/about",
+    readers={"pages": Files("wiki/**/*.md", _page)},
+    transient=("wiki/.git/index",),
+)

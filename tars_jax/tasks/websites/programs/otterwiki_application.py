@@ -1,0 +1,3 @@
+"""An Otter Wiki, whose settings OTTERWIKI_SETTINGS names."""
+
+from otterwiki.server import app as application

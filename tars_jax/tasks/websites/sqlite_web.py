@@ -1,0 +1,48 @@
+"""sqlite-web: the tables of a shop's SQLite file, to be looked at and edited. Nobody logs in."""
+
+from __future__ import annotations
+
+import random
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Content, Sql, Website
+
+_DATABASE = "shop.db"
+_SERVE = "from sqlite_web.sqlite_web import main; main()"
+
+
+def _content(rng: random.Random) -> Content:
+    things = words.pick(rng, words.THINGS, 10)
+    people = words.pick(rng, words.PEOPLE, 6)
+    return {
+        "products": [[n, thing.capitalize(), rng.randint(500, 90000) / 100, rng.randint(0, 40)]
+                     for n, thing in enumerate(things, 1)],
+        "customers": [[n, person, f"{words.login_of(person)}@example.org", rng.choice(words.SHOPS)]
+                      for n, person in enumerate(people, 1)],
+        "orders": [[n, rng.randint(1, 6), rng.randint(1, 10), rng.randint(1, 9),
+                    rng.choice(("open", "sent", "paid", "returned"))] for n in range(1, 16)],
+    }  # fmt: skip
+
+
+SITE = Website(
+    "sqlite_web",
+    version="0.8.2",
+    license="MIT",
+    package="pypi:sqlite-web",
+    title="sqlite-web",
+    port=8007,
+    prepare=("{python}", "{programs}/sqlite_web_prepare.py"),
+    serve=("{python}", "-c", _SERVE, "--no-browser", "-H", "127.0.0.1", "-p", "{port}", "shop.db"),
+    content=_content,
+    readers={
+        "products": Sql(_DATABASE, "SELECT id, name, price, stock FROM product ORDER BY id"),
+        "customers": Sql(_DATABASE, "SELECT id, name, email, company FROM customer ORDER BY id"),
+        "orders": Sql(
+            _DATABASE,
+            'SELECT o.id, c.name AS customer, p.name AS product, o.quantity, o.status FROM "order" o '
+            "LEFT JOIN customer c ON c.id = o.customer_id LEFT JOIN product p ON p.id = o.product_id ORDER BY o.id",
+        ),
+        "tables": Sql(_DATABASE, "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"),
+    },
+    database=_DATABASE,
+)
