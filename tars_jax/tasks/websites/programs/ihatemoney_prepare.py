@@ -9,7 +9,8 @@ import sys
 content = json.load(sys.stdin)
 pathlib.Path("settings.cfg").write_text(
     f"SQLALCHEMY_DATABASE_URI = 'sqlite:///{os.getcwd()}/ihatemoney.db'\nSECRET_KEY = 'one computer, one user'\n"
-    "SESSION_COOKIE_SECURE = False\nACTIVATE_DEMO_PROJECT = False\nMAIL_SUPPRESS_SEND = True\nRATELIMIT_ENABLED = False\n"
+    "SESSION_COOKIE_SECURE = False\nACTIVATE_DEMO_PROJECT = False\n"
+    "MAIL_SUPPRESS_SEND = True\nRATELIMIT_ENABLED = False\n"
 )
 from ihatemoney.run import create_app  # noqa: E402  it reads the settings
 

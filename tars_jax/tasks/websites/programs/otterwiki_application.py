@@ -1,3 +1,5 @@
 """An Otter Wiki, whose settings OTTERWIKI_SETTINGS names."""
 
-from otterwiki.server import app as application
+from otterwiki.server import app
+
+application = app
