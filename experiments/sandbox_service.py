@@ -62,7 +62,18 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 
 def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> Pages:
-    browser = BrowserConfig(
+    limits = SessionsConfig(
+        max_sessions=config.sessions.max_sessions,
+        per_owner=config.sessions.per_owner,
+        lease_s=config.sessions.lease_seconds,
+        max_lease_s=config.sessions.max_lease_seconds,
+        download_mb=config.sessions.download_megabytes,
+    )
+    return Pages(Sessions(BrowserManager(_browser(config)), limits, folder / "sessions", room), service)
+
+
+def _browser(config: Any) -> BrowserConfig:
+    return BrowserConfig(
         browsers=config.browser.browsers,
         max_browsers=config.browser.max_browsers,
         pages_per_browser=config.browser.pages_per_browser,
@@ -73,14 +84,6 @@ def _pages(config: Any, service: ServiceConfig, folder: Path, room: Room) -> Pag
         browser_memory_mb=config.browser.browser_megabytes,
         call_timeout_s=config.browser.call_seconds,
     )
-    limits = SessionsConfig(
-        max_sessions=config.sessions.max_sessions,
-        per_owner=config.sessions.per_owner,
-        lease_s=config.sessions.lease_seconds,
-        max_lease_s=config.sessions.max_lease_seconds,
-        download_mb=config.sessions.download_megabytes,
-    )
-    return Pages(Sessions(BrowserManager(browser), limits, folder / "sessions", room), service)
 
 
 def _computers(config: Any, service: ServiceConfig, folder: Path, room: Room) -> ComputersKind:
@@ -90,6 +93,7 @@ def _computers(config: Any, service: ServiceConfig, folder: Path, room: Room) ->
         room,
         lease_s=config.sessions.lease_seconds,
         max_lease_s=config.sessions.max_lease_seconds,
+        browsers=_browser(config),
     )
     return ComputersKind(sessions)
 

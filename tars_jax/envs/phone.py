@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import threading
 from collections.abc import Mapping, Sequence
 
 from PIL import Image
@@ -33,44 +32,15 @@ from tars_jax.agent.actions import (
 )
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
-from tars_jax.sandbox.phone import AdbServer, Phone, PhoneConfig
+from tars_jax.sandbox.phone import Phone, PhoneConfig
 from tars_jax.sandbox.phone.adb import load_adbutils
 from tars_jax.sandbox.phone.adb_server import find_adb
+from tars_jax.sandbox.phone.shared_server import SHARED_SERVER
 from tars_jax.sandbox.phone.stand_in.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tars_jax.tasks.phone import catalog
 
 DENSITY = 160  # dots to an inch of a phone 360 pixels wide; others show the same, smaller or larger
-
-
-class SharedServer:
-    """The ADB server of this process's environments: the first starts it, the last ends it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._server: AdbServer | None = None
-        self._users = 0
-
-    def acquire(self) -> int:
-        """Its port. Raises InputError without adb, SandboxFailure where it does not start."""
-        with self._lock:
-            if self._server is not None and not self._server.alive:
-                self._server.close()
-                self._server = None
-            if self._server is None:
-                self._server = AdbServer()
-            self._users += 1
-            return self._server.port
-
-    def release(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if not self._users and self._server is not None:
-                self._server.close()
-                self._server = None
-
-
-_SERVER = SharedServer()
 
 
 class PhoneEnvironment:
@@ -108,7 +78,7 @@ class PhoneEnvironment:
         await self.close()
         self._stand_in = StandIn(Device(*self._size, self._density, seed=task.seed))
         try:
-            port = await asyncio.to_thread(_SERVER.acquire)
+            port = await asyncio.to_thread(SHARED_SERVER.acquire)
             self._phone = await Phone(PhoneConfig(serial=self._stand_in.serial, adb_port=port)).start()
         except BaseException:
             await self.close()
@@ -142,7 +112,7 @@ class PhoneEnvironment:
         if stand_in is not None:
             await asyncio.to_thread(stand_in.close)
         if phone is not None:
-            await asyncio.to_thread(_SERVER.release)
+            await asyncio.to_thread(SHARED_SERVER.release)
 
     async def _do(self, phone: Phone, action: Action) -> None:
         def place(point: Point | None) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.forks import Saved
 from tars_jax.sandbox.failures import SandboxFailure
@@ -41,7 +42,7 @@ class SharedComputers:
         self._computers = Computers(kind, forks)
         self._starting = asyncio.Lock()
         self._started = False
-        self._browsers: BrowserManager | None = None
+        self._browsers = OnDemandBrowsers(BROWSERS)
         self._groups: OrderedDict[str, _Group] = OrderedDict()
         self.users = 0
         self.prepared = 0  # computers that were prepared for groups
@@ -53,12 +54,7 @@ class SharedComputers:
 
     async def browsers(self) -> BrowserManager:
         """Raises InputError where there is no Chromium."""
-        async with self._starting:
-            if self._browsers is None:
-                manager = BrowserManager(BROWSERS)
-                await manager.start()
-                self._browsers = manager
-            return self._browsers
+        return await self._browsers.started()
 
     async def open_in_group(self, key: str, size: int, prepare: _Prepare) -> Computer:
         """A computer as `prepare` makes it, once for `size` that ask with the same key. Raises SandboxFailure, too."""
@@ -111,8 +107,7 @@ class SharedComputers:
             with contextlib.suppress(Exception):
                 await self._forget(key, group)
         await self._computers.__aexit__()
-        if self._browsers is not None:
-            await self._browsers.close()
+        await self._browsers.close()
 
 
 _Loop = asyncio.AbstractEventLoop

@@ -25,8 +25,7 @@ from tars_jax.sandbox.browser.network import Hosts
 from tars_jax.sandbox.browser.page import Page
 from tars_jax.sandbox.browser.screenshots import Observation
 from tars_jax.sandbox.browser.site import PageSpec, Site
-from tars_jax.sandbox.computer.computer import Computer
-from tars_jax.sandbox.computer.guest_client import GuestError, Streams
+from tars_jax.sandbox.computer.guest_client import GuestError, GuestMachine, Streams
 from tars_jax.sandbox.tools.files import Files
 
 log = logging.getLogger(__name__)
@@ -41,28 +40,28 @@ READ = "({title: document.title, url: location.href, dialog: __clock.controls.fi
 class ComputerPage:
     """Until `close`. Calls raise as those of `Page`, and SandboxFailure where the computer is gone."""
 
-    def __init__(self, computer: Computer, folder: tempfile.TemporaryDirectory[str]) -> None:
-        self._files, self._folder = Files(computer.machine), folder
-        self._home = computer.machine.home
+    def __init__(self, machine: GuestMachine, folder: tempfile.TemporaryDirectory[str]) -> None:
+        self._files, self._folder = Files(machine), folder
+        self._home = machine.home
         self._downloads = Downloads(Path(folder.name, "downloads"), MOST_BYTES)
         self._brought: dict[int, str] = {}  # the path in the computer of each download; empty: it took none
         self._page: Page | None = None
 
     @classmethod
     async def open(
-        cls, browsers: BrowserManager, computer: Computer, size: tuple[int, int] = (1280, 720)
+        cls, browsers: BrowserManager, machine: GuestMachine, size: tuple[int, int] = (1280, 720)
     ) -> ComputerPage:
         """An empty page of `size` pixels. Raises SandboxFailure."""
 
         async def to_port(port: int) -> Streams:
             try:
-                return await computer.machine.connect(port)
+                return await machine.connect(port)
             except GuestError as error:
                 raise ConnectionRefusedError(str(error)) from error
 
         folder = tempfile.TemporaryDirectory(prefix="tars_jax-page-", ignore_cleanup_errors=True)
         try:
-            shown = cls(computer, folder)
+            shown = cls(machine, folder)
             shown._page = await browsers.open(
                 PageSpec(BLANK, *size), lambda kind, said: None, downloads=shown._downloads, loopback=to_port
             )

@@ -18,18 +18,21 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.page import ComputerPage
+from tars_jax.sandbox.computer.phone import ComputerPhone
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.desktop import Desktop, DesktopConfig
 from tars_jax.sandbox.desktop.server import INSTALL
+from tars_jax.sandbox.phone import PhoneConfig
 from tars_jax.sandbox.tools.forms import Toolbox
 
 PARTS: Mapping[str, str] = {
     "shell": "the functions that `tools` names, over shells, files and kernels",
     "desktop": "an X server, a window manager and applications",
     "browser": "a Chromium among the applications of the desktop; without one, a page of the sandbox's browser",
+    "phone": "a phone attached by ADB: the stand-in, or the device that `phone` names",
 }
 # Of memory in MiB, and of processes and threads, besides what a computer has anyway.
-_TAKES = {"shell": (0, 0), "desktop": (512, 128), "browser": (1536, 512)}
+_TAKES = {"shell": (0, 0), "desktop": (512, 128), "browser": (1536, 512), "phone": (0, 0)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,9 @@ class ComputerSpec:
     container: ContainerSpec | None = None  # None: one in which the parts have room
     binds: Mapping[str, Path] = dataclasses.field(default_factory=dict)  # besides those of the container
     desktop: DesktopConfig = dataclasses.field(default_factory=DesktopConfig)  # its size is that of a page, too
+    phone: PhoneConfig | None = None  # a device that ADB knows; None: a new stand-in
+    phone_size: tuple[int, int] = (360, 640)  # of the stand-in, pixels
+    seed: int = 0  # of the stand-in's contacts and notes
 
     def __post_init__(self) -> None:
         check_parts(self.parts)
@@ -75,6 +81,7 @@ class EquippedComputer:
     desktop: Desktop | None  # None: it has no such part
     toolbox: Toolbox
     page: ComputerPage | None = None
+    phone: ComputerPhone | None = None
 
     @classmethod
     async def open(
@@ -88,7 +95,7 @@ class EquippedComputer:
         if spec.has_page and browsers is None:
             raise InputError("parts must have desktop where they have browser and no page is opened; got browser alone")
         computer = computer or await computers.open(spec.room)
-        desktop = page = None
+        desktop = page = phone = None
         try:
             if "desktop" in spec.parts:
                 folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
@@ -96,29 +103,33 @@ class EquippedComputer:
                 if "browser" in spec.parts and "browser" not in desktop.applications:
                     raise InputError(f"browser must be a Chromium, and none is installed; {INSTALL} with --browser")
             if spec.has_page and browsers is not None:
-                page = await ComputerPage.open(browsers, computer, (spec.desktop.width, spec.desktop.height))
+                page = await ComputerPage.open(browsers, computer.machine, (spec.desktop.width, spec.desktop.height))
+            if "phone" in spec.parts:
+                phone = await ComputerPhone.open(computer.machine, spec.phone_size, seed=spec.seed, config=spec.phone)
             tools = spec.tools if "shell" in spec.parts else ()
             toolbox = Toolbox(computer.machine, tools, env=desktop.env if desktop else None)
         except BaseException:
-            if desktop is not None:
-                await desktop.close()
-            if page is not None:
-                await page.close()
-            await computer.close()
+            for part in (desktop, page, phone, computer):
+                if part is not None:
+                    await part.close()
             raise
-        return cls(computer, desktop, toolbox, page)
+        return cls(computer, desktop, toolbox, page, phone)
 
     async def fork(self, count: int = 1) -> list[EquippedComputer]:
         """So many live copies, each with all programs, shells and windows as they are. They share nothing.
 
-        Raises SandboxFailure, also where programs cannot be copied live.
+        Raises SandboxFailure, also where programs cannot be copied live; InputError for a part that cannot be.
         """
+        if self.page is not None:
+            raise InputError("parts must be without a page to be copied live; got browser without desktop")
         copies: list[EquippedComputer] = []
         computers = await self.computer.fork(count, "live")
         try:
             for computer in computers:
                 desktop = await self.desktop.copied(computer.machine) if self.desktop is not None else None
-                copies.append(EquippedComputer(computer, desktop, self.toolbox.copied(computer.machine)))
+                phone = await self.phone.copied(computer.machine) if self.phone is not None else None
+                toolbox = self.toolbox.copied(computer.machine)
+                copies.append(EquippedComputer(computer, desktop, toolbox, phone=phone))
         except BaseException:
             for copied in copies:
                 await copied.close()
@@ -135,4 +146,6 @@ class EquippedComputer:
                 stack.push_async_callback(self.desktop.close)
             if self.page is not None:
                 stack.push_async_callback(self.page.close)
+            if self.phone is not None:
+                stack.push_async_callback(self.phone.close)
             await self.toolbox.__aexit__()

@@ -36,7 +36,7 @@ async def opened(site: dict[str, Page]) -> AsyncIterator[tuple[Computer, Compute
     async with Computers() as computers, BrowserManager(config) as browsers:
         computer = await computers.open()
         running = await RunningSite.start(computer.machine, site)
-        shown = await ComputerPage.open(browsers, computer, (320, 240))
+        shown = await ComputerPage.open(browsers, computer.machine, (320, 240))
         await shown.start(seed=0)
         await shown.navigate("localhost:8000")
         await shown.act([], advance_ms=100)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -277,5 +278,28 @@ def test_a_desktop_outlives_a_kill(tmp_path: Path) -> None:
             await computer.call("act", events=typed, advance_ms=1000.0)
             assert await computer.screenshot() != before
             assert await computer.read("typed") == b"plum\n"
+
+    killed.use(work)
+
+
+def test_a_page_and_a_phone_are_there_after_a_kill(tmp_path: Path) -> None:
+    """The page is opened anew at its address, and says so; the phone is as it was."""
+    pytest.importorskip("adbutils")
+    if shutil.which("adb") is None:
+        pytest.skip("needs adb")
+    killed = Killed(tmp_path / "run")
+
+    async def work() -> None:
+        async with killed.client() as client:
+            computer = await client.open(parts=["shell", "browser", "phone"], width=200, height=160)
+            await computer.run("echo '<title>Here</title>' > a.html; python3 -m http.server >/dev/null 2>&1 &")
+            await computer.run("until curl -s localhost:8000 >/dev/null; do sleep 0.1; done")
+            assert (await computer.call("navigate", address="localhost:8000/a.html"))["data"]["title"] == "Here"
+            shown = await computer.call("phone_act", actions=[{"action": "open_app", "app": "Notes"}])
+            await killed.again()
+            page = await computer.call("screenshot")
+            assert page["anew"] and page["data"]["title"] == "Here"
+            phone = await computer.call("phone_screenshot")
+            assert phone["png"] == shown["png"] and not phone["anew"]
 
     killed.use(work)

@@ -50,7 +50,7 @@ class Device:
         self._apps.append(self.home)
         self._tasks: list[App] = [self.home]  # the last one is in front
         self._recents = False
-        self._keyboard = keyboard.Keyboard(self.write, lambda name: self.press("DEL" if name == "delete" else "ENTER"))
+        self._keyboard = keyboard.Keyboard(self.write, self._press_named)
 
     @staticmethod
     def check_size(width: int, height: int, density: int) -> None:
@@ -160,6 +160,10 @@ class Device:
             box = Box(index * third, bottom, (index + 1) * third, height)
             found.append(Widget("label", name, box, box, tap=self._presses(key)))
         return found
+
+    def _press_named(self, name: str) -> None:
+        """A key of the on-screen keyboard."""
+        self.press("DEL" if name == "delete" else "ENTER")
 
     def _presses(self, key: str) -> Touch:
         return lambda: self.press(key)

@@ -23,16 +23,24 @@ LONGEST_WAIT_MS = 60_000.0
 Work = Callable[[], Awaitable[Any]]
 
 
-async def start_desktop(machine: GuestMachine, width: int, height: int) -> DesktopCalls:
-    """Raises InputError where what a desktop needs is not installed, SandboxFailure for one that does not come up."""
+async def start_desktop(machine: GuestMachine, width: int, height: int, *, browser: bool = False) -> DesktopCalls:
+    """`browser`: a Chromium must be among its applications.
+
+    Raises InputError where what a desktop needs is not installed, SandboxFailure for one that does not come up.
+    """
     try:
         from tars_jax.sandbox.desktop import Desktop, DesktopConfig
+        from tars_jax.sandbox.desktop.server import INSTALL
     except ImportError as error:
         raise InputError(
             f"parts must leave desktop out without {error.name}: pip install 'tars_jax[desktop]'"
         ) from error
     folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
-    return DesktopCalls(await Desktop.start(machine, DesktopConfig(width, height), folder=folder))
+    desktop = await Desktop.start(machine, DesktopConfig(width, height), folder=folder)
+    if browser and "browser" not in desktop.applications:
+        await desktop.close()
+        raise InputError(f"browser must be a Chromium, and none is installed; {INSTALL} with --browser")
+    return DesktopCalls(desktop)
 
 
 async def resume_desktop(machine: GuestMachine, state: Mapping[str, Any]) -> DesktopCalls:
@@ -75,6 +83,10 @@ class DesktopCalls:
 
     async def close(self) -> None:
         await self.desktop.close()
+
+    async def picture(self) -> bytes:
+        shown = await self.desktop.screenshot()
+        return await asyncio.to_thread(lambda: shown.png)
 
     def _act(self, fields: Fields) -> Work:
         """{events, advance_ms?} -> {png, data: null}: as the call of a page; time is real, and goes on by itself"""

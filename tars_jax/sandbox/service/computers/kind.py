@@ -59,12 +59,11 @@ class ComputersKind:
         return await session.call(value, once=once, person=person)
 
     async def picture(self, session: ComputerSession) -> bytes | None:
-        if session.failure is None and (desktop := session.desktop) is not None:
+        if session.failure is None and not session.suspended and (screen := session.screen) is not None:
             try:
-                shown = await desktop.desktop.screenshot()
+                return await screen.picture()
             except SandboxFailure as failure:
                 return terminal_picture(str(failure))
-            return await asyncio.to_thread(lambda: shown.png)
         words = str(session.failure) if session.failure is not None else session.words()
         return await asyncio.to_thread(terminal_picture, words) if words else None
 

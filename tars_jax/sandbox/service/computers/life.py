@@ -13,14 +13,17 @@ from tars_jax.sandbox.failures import SandboxFailure, SessionEnded
 from tars_jax.sandbox.service.computers.answers import Answers
 from tars_jax.sandbox.service.computers.away import Away, checkpoint_to_json
 from tars_jax.sandbox.service.computers.desktop_calls import DesktopCalls
+from tars_jax.sandbox.service.computers.page_calls import Browsers, PageCalls
 from tars_jax.sandbox.service.computers.part import Part
 from tars_jax.sandbox.service.computers.parts import bring_up
+from tars_jax.sandbox.service.computers.phone_calls import PhoneCalls
 from tars_jax.sandbox.service.computers.recording import Recording
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, Stored
 from tars_jax.sandbox.sessions.leased import Lease, Leased
 
 LONGEST_END_S = 20.0
+OUTSIDE = ("browser", "phone")  # parts that do not run in the container, a desktop's browser aside
 SUSPENDED = "the computer is suspended: a call resumes it, or POST .../resume"
 
 
@@ -39,6 +42,7 @@ class ComputerLife(Leased):
         self.suspended = ""  # "disk" or "paused": where its programs are meanwhile
         self.recording: Recording | None = None
         self.moved: Callable[[], Awaitable[None]] = _nothing  # called when `place` is another one
+        self.browsers: Browsers | None = None  # for a page; None: there is none
         self.failure: SandboxFailure | None = None  # why the computer has gone
         self.parts: dict[str, Part] = {}
         self._computer: Computer | None = None
@@ -60,7 +64,11 @@ class ComputerLife(Leased):
 
     async def _take_parts(self, states: Mapping[str, Any] | None) -> None:
         assert self._computer is not None
-        self.parts = await bring_up(self._computer.machine, self.spec, states)
+        before, self.parts = self.parts, {}
+        for name in OUTSIDE:  # what it was before a suspension
+            if name in before:
+                await before[name].close()
+        self.parts = await bring_up(self._computer.machine, self.spec, states, self.browsers)
         for part in self.parts.values():
             part.kept = self._keep_parts
         self._keep_parts()
@@ -222,8 +230,9 @@ class ComputerLife(Leased):
         parts, self.parts = self.parts, {}
         with contextlib.suppress(SandboxFailure, TimeoutError):
             async with asyncio.timeout(LONGEST_END_S):
-                if (desktop := parts.get("desktop")) is not None:  # the others end with the container
-                    await desktop.close()
+                for name in ("desktop", *OUTSIDE):  # the others end with the container
+                    if name in parts:
+                        await parts[name].close()
         if self._computer is not None:
             await self._computer.close()
         if self._away is not None:
@@ -265,6 +274,12 @@ class ComputerLife(Leased):
     def desktop(self) -> DesktopCalls | None:
         part = self.parts.get("desktop")
         return part if isinstance(part, DesktopCalls) else None
+
+    @property
+    def screen(self) -> DesktopCalls | PageCalls | PhoneCalls | None:
+        """What the session shows: of several the first."""
+        found = (self.parts.get(name) for name in ("desktop", "browser", "phone"))
+        return next((part for part in found if isinstance(part, DesktopCalls | PageCalls | PhoneCalls)), None)
 
     def jobs(self) -> int:
         """Programs inside that are none of the parts themselves. Those of a desktop belong to it."""

@@ -5,38 +5,68 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tars_jax import InputError
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.service.computers.desktop_calls import resume_desktop, start_desktop
 from tars_jax.sandbox.service.computers.file_calls import FileCalls
 from tars_jax.sandbox.service.computers.kernels import Kernels
+from tars_jax.sandbox.service.computers.page_calls import Browsers, PageCalls
 from tars_jax.sandbox.service.computers.part import Part
+from tars_jax.sandbox.service.computers.phone_calls import start_phone
 from tars_jax.sandbox.service.computers.shells import Shells
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 
 
 async def bring_up(
-    machine: GuestMachine, spec: ComputerSpec, states: Mapping[str, Any] | None = None
+    machine: GuestMachine, spec: ComputerSpec, states: Mapping[str, Any] | None = None, browsers: Browsers | None = None
 ) -> dict[str, Part]:
     """The parts that a session is to have, by their names.
 
     Args:
         states: of the parts as another process has left them; None: all are new.
+        browsers: for a page; None: there is none.
 
-    Raises InputError where what one needs is not installed, SandboxFailure for one that does not come up or has ended,
-    KeyError, TypeError, ValueError for what are no states.
+    What was begun of them has ended where it raises: InputError where what one needs is not installed, SandboxFailure
+    for one that does not come up or has ended, KeyError, TypeError, ValueError for what are no states.
     """
     parts: dict[str, Part] = {}
+    try:
+        await _bring_up(parts, machine, spec, states, browsers)
+    except BaseException:
+        for part in parts.values():
+            await part.close()
+        raise
+    return parts
+
+
+async def _bring_up(
+    parts: dict[str, Part], machine: GuestMachine, spec: ComputerSpec, states: Mapping[str, Any] | None,
+    browsers: Browsers | None,
+) -> None:  # fmt: skip
     env: Mapping[str, str] = {}
     if "desktop" in spec.parts:
         if states is None:
-            desktop = await start_desktop(machine, spec.width, spec.height)
+            desktop = await start_desktop(machine, spec.width, spec.height, browser="browser" in spec.parts)
         else:
             desktop = await resume_desktop(machine, states["desktop"])
         parts["desktop"], env = desktop, desktop.env
+    if spec.has_page:
+        if browsers is None:
+            raise InputError(
+                "parts must have desktop where they have browser, as there are no pages here; got browser alone"
+            )
+        parts["browser"] = page = PageCalls(
+            machine, browsers, (spec.width, spec.height), None if states is None else states["browser"]
+        )
+        if states is None:
+            await page.open()
+    if "phone" in spec.parts:
+        size = spec.phone_width, spec.phone_height
+        parts["phone"] = phone = await start_phone(machine, *size, None if states is None else states["phone"])
+        phone.screen = "desktop" not in spec.parts and "browser" not in spec.parts
     if "shell" in spec.parts:
         parts["shell"] = Shells(machine, env) if states is None else Shells.resumed(machine, env, states["shell"])
     if "files" in spec.parts:
         parts["files"] = FileCalls(machine)
     if "jupyter" in spec.parts:
         parts["jupyter"] = Kernels(machine, env) if states is None else Kernels.resumed(machine, env, states["jupyter"])
-    return parts

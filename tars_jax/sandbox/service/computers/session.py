@@ -117,14 +117,16 @@ class ComputerSession(ComputerLife):
     def to_json(self) -> dict[str, Any]:
         live = self.failure is None and not self._ended
         runs = live and not self.suspended and self._computer is not None
+        width, height = self.spec.screen_size
         return {
-            **self.lease_to_json(), "parts": list(self.spec.parts), "width": self.spec.width,
-            "height": self.spec.height, "calls": self.calls, "live": live,
+            **self.lease_to_json(), "parts": list(self.spec.parts), "width": width, "height": height,
+            "calls": self.calls, "live": live,
             "failure": None if self.failure is None else {"kind": self.failure.kind, "message": str(self.failure)},
             "slack_seconds": self.spec.slack_s, "last_call": self._last, "data": None, "ports": self.ports(),
             "memory_bytes": self._computer.container.memory_bytes() if runs and self._computer is not None else None,
             "origin": self.origin, "suspended": self.suspended or None, "recorded": self.recording is not None,
-            "shown": zlib.crc32(self.words().encode(errors="replace")),  # another number where words() are others
+            # Another number where it may show something else.
+            "shown": zlib.crc32(f"{self.calls if self.screen else ''}{self.words()}".encode(errors="replace")),
         }  # fmt: skip
 
 

@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.sandbox.browser.on_demand import OnDemandBrowsers
 from tars_jax.sandbox.computer.computer import Computer, Computers
 from tars_jax.sandbox.computer.container import Snapshot
 from tars_jax.sandbox.computer.forks import FORKS
@@ -43,14 +45,18 @@ class ComputerSessions:
     def __init__(
         self, computers: OpensComputers, folder: Path | None = None, room: Room | None = None, *,
         lease_s: float = DEFAULT_LEASE_S, max_lease_s: float = MOST_LEASE_S, collect_s: float = 0.5,
-        max_sessions: int = 64,
+        max_sessions: int = 64, browsers: BrowserConfig | None = None,
     ) -> None:  # fmt: skip
-        """`room`: shared with sessions of other kinds; None: these have one of their own, of `max_sessions`."""
+        """`room`: shared with sessions of other kinds; None: these have one of their own, of `max_sessions`.
+
+        `browsers`: those of pages upon computers, which start with the first such session; None: there are no pages.
+        """
         self.lease_s, self.max_lease_s, self._collect_s = lease_s, max_lease_s, collect_s
         self.lost = self.adopted = self.collected = 0
         self.unavailable = ""  # why there can be no computers on this machine
         self.snapshots = NamedSnapshots(computers)
         self._computers, self._folder = computers, folder
+        self._browsers = None if browsers is None else OnDemandBrowsers(browsers)
         self._room = room or Room(max_sessions, max_sessions)
         self._room.holds(self)
         self._files: SessionFolders | None = None
@@ -85,6 +91,7 @@ class ComputerSessions:
         assert self._files is not None
         session = ComputerSession(stored.id, stored.lease, stored.spec, self._files.of(stored.id))
         self._sessions[stored.id], session.moved = session, partial(self._moved, session)
+        session.browsers = None if self._browsers is None else self._browsers.started
         try:
             if self._keeper is None:
                 raise SandboxFailure("container", RESTARTED)
@@ -114,6 +121,8 @@ class ComputerSessions:
             self._collecting.cancel()
         await asyncio.gather(*(session.end() for session in self._sessions.values()), return_exceptions=True)
         self._sessions.clear()
+        if self._browsers is not None:
+            await self._browsers.close()
         if not self.unavailable:
             await self._computers.__aexit__(None, None, None)
         if self._files is not None:  # the files stay: the next process says what became of these sessions
@@ -153,6 +162,7 @@ class ComputerSessions:
         id = secrets.token_hex(8)
         session = ComputerSession(id, lease, spec, None if self._files is None else self._files.of(id))
         session.moved = partial(self._moved, session)
+        session.browsers = None if self._browsers is None else self._browsers.started
         self._sessions[session.id] = session
         try:
             with session.in_use():

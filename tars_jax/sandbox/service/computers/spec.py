@@ -9,12 +9,13 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.web.protocol import Fields
 
-PARTS = ("shell", "files", "jupyter", "desktop")
+PARTS = ("shell", "files", "jupyter", "desktop", "browser", "phone")
 DEFAULT_PARTS = ("shell", "files", "jupyter")
 MOST_MIB, MOST_PROCESSES = 1 << 20, 1 << 16
 LONGEST_S = 86_400.0
 # A desktop with a window manager and some applications needs more than a shell.
 DESKTOP_MIB, DESKTOP_PROCESSES = 2048, 512
+BROWSER_MIB, BROWSER_PROCESSES = 1536, 512  # besides, of a browser on it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +24,10 @@ class ComputerSpec:
 
     container: ContainerSpec = dataclasses.field(default_factory=ContainerSpec)
     parts: tuple[str, ...] = DEFAULT_PARTS
-    width: int = 1280  # of the desktop, pixels
+    width: int = 1280  # of the desktop, or of the page, pixels
     height: int = 720
+    phone_width: int = 360  # pixels
+    phone_height: int = 640
     slack_s: float = 0.0  # behind the end of the lease, for whoever looks at what was done
     job_s: float = 3600.0  # as long as programs run in the background, the session lives on for so long
 
@@ -33,6 +36,17 @@ class ComputerSpec:
             if part not in PARTS:
                 raise InputError(f"parts must be of {', '.join(PARTS)}; got {part!r:.80}")
 
+    @property
+    def has_page(self) -> bool:
+        """Whether its browser is a page of the sandbox's, on a virtual clock, and no application of a desktop."""
+        return "browser" in self.parts and "desktop" not in self.parts
+
+    @property
+    def screen_size(self) -> tuple[int, int]:
+        """Width and height of what it shows, pixels."""
+        phone_alone = "phone" in self.parts and not {"desktop", "browser"} & set(self.parts)
+        return (self.phone_width, self.phone_height) if phone_alone else (self.width, self.height)
+
     def to_json(self) -> dict[str, Any]:
         container = {
             name: getattr(self.container, name)
@@ -40,7 +54,8 @@ class ComputerSpec:
         }
         return {
             **container, "environment": dict(self.container.environment), "parts": list(self.parts),
-            "width": self.width, "height": self.height, "slack_seconds": self.slack_s, "job_seconds": self.job_s,
+            "width": self.width, "height": self.height, "phone_width": self.phone_width,
+            "phone_height": self.phone_height, "slack_seconds": self.slack_s, "job_seconds": self.job_s,
         }  # fmt: skip
 
 
@@ -49,6 +64,7 @@ def read_spec(fields: Fields) -> ComputerSpec:
     parts = tuple(fields.array("parts")) or DEFAULT_PARTS
     usual = ContainerSpec()
     desktop = "desktop" in parts
+    browser = desktop and "browser" in parts
     environment = fields.value("environment") or {}
     if not isinstance(environment, dict) or not all(isinstance(value, str) for value in environment.values()):
         raise fields.error("environment", "an object of texts")
@@ -58,8 +74,13 @@ def read_spec(fields: Fields) -> ComputerSpec:
         return default if value is None else value
 
     container = ContainerSpec(
-        whole("memory_mib", DESKTOP_MIB if desktop else usual.memory_mib, 16, MOST_MIB),
-        whole("processes", DESKTOP_PROCESSES if desktop else usual.processes, 4, MOST_PROCESSES),
+        whole("memory_mib", DESKTOP_MIB + browser * BROWSER_MIB if desktop else usual.memory_mib, 16, MOST_MIB),
+        whole(
+            "processes",
+            DESKTOP_PROCESSES + browser * BROWSER_PROCESSES if desktop else usual.processes,
+            4,
+            MOST_PROCESSES,
+        ),
         whole("disk_mib", usual.disk_mib, 16, MOST_MIB),
         whole("shared_memory_mib", usual.shared_memory_mib, 1, MOST_MIB),
         None if fields.value("cpus") is None else fields.number("cpus", 1.0, 0.01, 1024),
@@ -68,5 +89,6 @@ def read_spec(fields: Fields) -> ComputerSpec:
     )
     return ComputerSpec(
         container, parts, whole("width", 1280, 64, 8192), whole("height", 720, 64, 8192),
+        whole("phone_width", 360, 160, 4096), whole("phone_height", 640, 160, 4096),
         fields.number("slack_seconds", 0.0, 0.0, LONGEST_S), fields.number("job_seconds", 3600.0, 0.0, LONGEST_S),
     )  # fmt: skip

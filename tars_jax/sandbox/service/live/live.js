@@ -72,9 +72,10 @@ function results(data) {
 const state = (session) => (session.person ? "person" : session.live ? "live" : "lost");
 const STATE_WORDS = { person: "a person plays", live: "live", lost: "recovering" };
 const stateWords = (session) => (isComputer(session) && !session.live ? "gone" : STATE_WORDS[state(session)]);
-// A desktop moves by itself; a page only when it is called; what shells say has a number (`shown`).
+// A desktop moves by itself; a page or a phone only when it is called; what shells say has a number (`shown`).
 const moves = (session) => isComputer(session) && session.live && session.parts.includes("desktop");
-const hasLine = (session) => isComputer(session) && session.live && !moves(session) && session.parts.includes("shell");
+const hasScreen = (session) => isComputer(session) && session.live && ["desktop", "browser", "phone"].some((part) => session.parts.includes(part));
+const hasLine = (session) => isComputer(session) && session.live && !hasScreen(session) && session.parts.includes("shell");
 const version = (session) => session.shown ?? session.calls;
 
 // ---- the grid ----
@@ -233,7 +234,7 @@ function facts(session) {
 function doors(session) {
   const form = byId("doors");
   form.hidden = !isComputer(session) || !session.live;
-  byId("hand").parentElement.hidden = isComputer(session) && !moves(session) && !hasLine(session);
+  byId("hand").parentElement.hidden = isComputer(session) && !hasScreen(session) && !hasLine(session);
   byId("runs").parentElement.hidden = isComputer(session);
   if (form.hidden) return;
   form.action = `/s/${session.id}/open`;
@@ -280,7 +281,7 @@ function log({ kind, time, data }) {
 // ---- a person's hand ----
 async function act(events, advance_ms) {
   const { session } = cards.get(open);
-  const call = { call: "act", events, advance_ms, read: session.last_call?.read ?? null };
+  const call = { call: "act", events, advance_ms, read: isComputer(session) ? null : session.last_call?.read ?? null };
   try {
     const { png } = await post(`/v1/sessions/${open}/call`, { call, person: true });
     if (held()) byId("screen").src = `data:image/png;base64,${png}`;

@@ -28,19 +28,16 @@ def make_kinds(
     kinds = list[Kind]()
     for name in names:
         room = Room(MANY, MANY)
+        browsers = BrowserConfig(
+            browsers=1, max_browsers=max(1, -(-capacity // PAGES_PER_BROWSER)), pages_per_browser=PAGES_PER_BROWSER,
+            width=SIDE, height=SIDE,
+        )  # fmt: skip
         if name == BROWSER:
-            browsers = max(1, -(-capacity // PAGES_PER_BROWSER))
-            manager = BrowserManager(
-                BrowserConfig(
-                    browsers=1, max_browsers=browsers, pages_per_browser=PAGES_PER_BROWSER, width=SIDE, height=SIDE
-                )
-            )
-            sessions = SessionsConfig(MANY, MANY, collect_s=collect_s)
-            kinds.append(Pages(Sessions(manager, sessions, None, room), service))
+            limits = SessionsConfig(MANY, MANY, collect_s=collect_s)
+            kinds.append(Pages(Sessions(BrowserManager(browsers), limits, None, room), service))
         elif name == COMPUTER:
-            kinds.append(
-                ComputersKind(ComputerSessions(ContainedComputers(isolation), None, room, collect_s=collect_s))
-            )
+            computers = ContainedComputers(isolation)
+            kinds.append(ComputersKind(ComputerSessions(computers, None, room, collect_s=collect_s, browsers=browsers)))
         else:
             raise InputError(f"kinds must be of {BROWSER}, {COMPUTER}; got {name!r:.80}")
     if not kinds or len(set(names)) < len(names):

@@ -1,0 +1,197 @@
+"""A page of the sandbox's browser in a session: its localhost and its files are the computer's, its time is virtual.
+
+It runs beside the computer. Where it has ended (a browser was killed, the session was suspended or copied, the service
+was started again), the next call opens another at the same address, and its answer says `anew`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.manager import BrowserManager
+from tars_jax.sandbox.browser.screenshots import Observation
+from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS, MAX_EVENTS, event_from_json
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.computer.page import BLANK, ComputerPage
+from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.web.protocol import Fields
+
+SHOWS_MS = 100.0  # virtual, after an address was opened
+MOST_FILES = 100  # of a dialog
+
+Work = Callable[[], Awaitable[Any]]
+Browsers = Callable[[], Awaitable[BrowserManager]]
+
+
+class PageCalls:
+    """A `Part`. Calls are carried out in turn."""
+
+    def __init__(
+        self, machine: GuestMachine, browsers: Browsers, size: tuple[int, int], state: Mapping[str, Any] | None = None
+    ) -> None:  # fmt: skip
+        """`state`: of the page that this one follows."""
+        self._machine, self._browsers, self._size = machine, browsers, size
+        self._page: ComputerPage | None = None
+        self._url = "" if state is None else str(state["url"])
+        self._anew = state is not None
+        self._turn = asyncio.Lock()
+        self._shown: Observation | None = None
+        self._closed = False
+        self.kept: Callable[[], None] = lambda: None
+        self.calls: Mapping[str, Reader] = {
+            "act": self._act, "screenshot": self._screenshot, "navigate": self._navigate, "back": self._back,
+            "choose_files": self._choose_files, "downloads": self._downloads,
+        }  # fmt: skip
+
+    def own(self) -> set[int]:
+        """None: it is no process of the computer."""
+        return set()
+
+    def words(self) -> str:
+        return ""
+
+    def state(self) -> Any:
+        return {"url": self._url}
+
+    async def open(self) -> None:
+        """Raises SandboxFailure."""
+        async with self._turn:
+            await self._opened()
+
+    async def let_go(self) -> None:
+        async with self._turn:
+            await self._end()
+
+    async def take_up(self) -> None:
+        """With the next call."""
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._end()
+
+    async def picture(self) -> bytes:
+        """PNG of what it showed last."""
+        shown = self._shown
+        if shown is None:
+            async with self._turn:
+                shown = self._shown or (await self._opened(), await self._carried_out([], 0.0))[1]
+        return await asyncio.to_thread(lambda: shown.png)
+
+    async def _opened(self) -> ComputerPage:
+        """The page, another where the last one has ended."""
+        if self._closed:
+            raise SandboxFailure("browser", "the page has ended with its session")
+        if self._page is None:
+            self._page = page = await ComputerPage.open(await self._browsers(), self._machine, self._size)
+            self._shown = await self._safely(page.start(seed=0))
+            if self._url:
+                await self._safely(page.navigate(self._url))
+                await self._carried_out([], SHOWS_MS)
+        return self._page
+
+    async def _safely(self, work: Awaitable[Any]) -> Any:
+        """What comes of it. A page that fails is another one with the next call."""
+        try:
+            return await work
+        except SandboxFailure:
+            self._anew = True
+            await self._end()
+            raise
+
+    async def _end(self) -> None:
+        page, self._page = self._page, None
+        if page is not None:
+            self._anew, self._shown = True, None
+            await page.close()
+
+    async def _carried_out(self, events: list[InputEvent], advance_ms: float) -> Observation:
+        assert self._page is not None
+        self._shown = shown = await self._safely(self._page.act(events, advance_ms=advance_ms))
+        url = "" if shown.data["url"] == BLANK.url else shown.data["url"]
+        if url != self._url:
+            self._url = url
+            self.kept()
+        return shown
+
+    async def _answer(self, shown: Observation) -> dict[str, Any]:
+        anew, self._anew = self._anew, False
+        png = await asyncio.to_thread(lambda: shown.png)
+        data = {**shown.data, "url": self._url or "about:blank"}
+        return {"png": base64.b64encode(png).decode(), "data": data, "anew": anew}
+
+    def _act(self, fields: Fields) -> Work:
+        """{events, advance_ms} -> {png, data: {title, url, dialog}, anew}: as the call of a page"""
+        given = fields.array("events")
+        if len(given) > MAX_EVENTS:
+            raise fields.error("events", f"at most {MAX_EVENTS}")
+        events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
+        advance_ms = fields.number("advance_ms", 0.0, 0.0, LONGEST_ADVANCE_MS)
+        if fields.value("read") is not None:
+            raise fields.error("read", "left out: a page of a computer tells its title and address alone")
+
+        async def work() -> Any:
+            async with self._turn:
+                await self._opened()
+                return await self._answer(await self._carried_out(events, advance_ms))
+
+        return work
+
+    def _screenshot(self, fields: Fields) -> Work:
+        async def work() -> Any:
+            async with self._turn:
+                await self._opened()
+                return await self._answer(self._shown or await self._carried_out([], 0.0))
+
+        return work
+
+    def _navigate(self, fields: Fields) -> Work:
+        """{address} -> as `act`; an address of the computer, such as http://localhost:8000/"""
+        address = fields.text("address")
+
+        async def work() -> Any:
+            async with self._turn:
+                page = await self._opened()
+                await self._safely(page.navigate(address))
+                return await self._answer(await self._carried_out([], SHOWS_MS))
+
+        return work
+
+    def _back(self, fields: Fields) -> Work:
+        async def work() -> Any:
+            async with self._turn:
+                page = await self._opened()
+                await self._safely(page.back())
+                return await self._answer(await self._carried_out([], SHOWS_MS))
+
+        return work
+
+    def _choose_files(self, fields: Fields) -> Work:
+        """{paths} -> as `act`: answers the page's dialog with files of the computer"""
+        paths = fields.array("paths", required=True)
+        if not all(isinstance(path, str) for path in paths) or not 0 < len(paths) <= MOST_FILES:
+            raise fields.error("paths", f"1 to {MOST_FILES} texts")
+
+        async def work() -> Any:
+            async with self._turn:
+                page = await self._opened()
+                if self._anew:
+                    raise InputError("a dialog must be open for files to be chosen; the page was opened anew")
+                await self._safely(page.choose_files(paths))
+                return await self._answer(await self._carried_out([], SHOWS_MS))
+
+        return work
+
+    def _downloads(self, fields: Fields) -> Work:
+        """-> {paths}: where in the computer what the page has downloaded lies"""
+
+        async def work() -> Any:
+            async with self._turn:
+                return {"paths": list((await self._opened()).downloads.values())}
+
+        return work

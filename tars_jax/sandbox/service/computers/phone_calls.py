@@ -1,0 +1,233 @@
+"""The phone of a session: what fingers do, what is seen, files to it and from it, programs on it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tars_jax import InputError
+from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseUp, Wheel
+from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.service.computers.part import Reader, as_json, seconds
+from tars_jax.web.protocol import Fields
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.computer.phone import ComputerPhone
+
+MOST_ACTIONS = 100  # of one call
+LARGEST = 8192  # pixels
+LONGEST_WAIT_MS = 60_000.0
+SLOP = 8.0  # pixels; a pointer that moves less taps
+HOLD_S = 0.4
+KEYS = {"Enter": "ENTER", "Backspace": "DEL", "Escape": "BACK", "Home": "HOME", "ArrowUp": "DPAD_UP",
+        "ArrowDown": "DPAD_DOWN", "ArrowLeft": "DPAD_LEFT", "ArrowRight": "DPAD_RIGHT", "Tab": "TAB"}  # fmt: skip
+
+Work = Callable[[], Awaitable[Any]]
+Act = Callable[[Any], Awaitable[object]]
+
+
+async def start_phone(machine: GuestMachine, width: int, height: int, state: Mapping[str, Any] | None) -> PhoneCalls:
+    """`state`: of the phone that this one follows. Raises InputError where what it needs is missing, SandboxFailure."""
+    try:
+        from tars_jax.sandbox.computer.phone import ComputerPhone
+    except ImportError as error:
+        raise InputError(f"parts must leave phone out without {error.name}: pip install 'tars_jax[phone]'") from error
+    saved = None if state is None or not state["saved"] else base64.b64decode(state["saved"])
+    phone = await ComputerPhone.open(machine, (width, height), saved=saved)
+    return PhoneCalls(phone, anew=state is not None and saved is None)
+
+
+class PhoneCalls:
+    """A `Part`. `screen`: whether `act` and `screenshot` are its own, because the session has no other screen."""
+
+    def __init__(self, phone: ComputerPhone, *, anew: bool = False) -> None:
+        self._phone, self._anew = phone, anew
+        self._turn = asyncio.Lock()
+        self._down: tuple[float, float, float] | None = None  # where a pointer went down, and when
+        self.screen = False
+        self.kept: Callable[[], None] = lambda: None
+
+    @property
+    def calls(self) -> Mapping[str, Reader]:
+        own: Mapping[str, Reader] = {
+            "phone_act": self._act, "phone_screenshot": self._screenshot, "phone_push": self._push,
+            "phone_pull": self._pull, "phone_shell": self._shell,
+        }  # fmt: skip
+        return {**own, "act": self._events, "screenshot": self._screenshot} if self.screen else own
+
+    def own(self) -> set[int]:
+        """None: it is no process of the computer."""
+        return set()
+
+    def words(self) -> str:
+        return ""
+
+    def state(self) -> Any:
+        saved = self._phone.saved()
+        return {"saved": None if saved is None else base64.b64encode(saved).decode()}
+
+    async def let_go(self) -> None:
+        """Nothing connects it to the inside."""
+
+    async def take_up(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        await self._phone.close()
+
+    async def picture(self) -> bytes:
+        return _png(await self._phone.phone.screenshot())
+
+    async def _answer(self) -> dict[str, Any]:
+        shown = await self._phone.phone.settle()
+        package, activity = await self._phone.phone.front_app()
+        self.kept()
+        anew, self._anew = self._anew, False
+        png = await asyncio.to_thread(_png, shown.image)
+        data = {"package": package, "activity": activity, "settled": shown.settled}
+        return {"png": base64.b64encode(png).decode(), "data": data, "anew": anew}
+
+    def _act(self, fields: Fields) -> Work:
+        """{actions: [{action: "click", x, y}, {action: "type", text}, ...]} -> {png, data: {package, ...}, anew}"""
+        given = fields.array("actions", required=True)
+        if not 0 < len(given) <= MOST_ACTIONS:
+            raise fields.error("actions", f"1 to {MOST_ACTIONS}")
+        actions = [_action(value, f"actions[{index}]") for index, value in enumerate(given)]
+
+        async def work() -> Any:
+            async with self._turn:
+                for act in actions:
+                    await act(self._phone.phone)
+                return await self._answer()
+
+        return work
+
+    def _events(self, fields: Fields) -> Work:
+        """{events, advance_ms?} -> as `phone_act`: a pointer that goes down and up is a finger"""
+        given = fields.array("events")
+        if len(given) > MAX_EVENTS:
+            raise fields.error("events", f"at most {MAX_EVENTS}")
+        events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
+        fields.number("advance_ms", 0.0, 0.0, LONGEST_WAIT_MS)  # it shows itself when it has come to rest
+        if fields.value("read") is not None:
+            raise fields.error("read", "left out: a phone evaluates nothing")
+
+        async def work() -> Any:
+            async with self._turn:
+                for event in events:
+                    await self._touch(event)
+                return await self._answer()
+
+        return work
+
+    async def _touch(self, event: InputEvent) -> None:
+        phone, now = self._phone.phone, asyncio.get_running_loop().time()
+        match event:
+            case MouseDown():
+                self._down = event.x, event.y, now
+            case MouseUp() if self._down is not None:
+                (x, y, since), self._down = self._down, None
+                if math.hypot(event.x - x, event.y - y) >= SLOP:
+                    await phone.drag((x, y), (event.x, event.y))
+                elif now - since >= HOLD_S:
+                    await phone.long_press(x, y)
+                else:
+                    await phone.click(x, y)
+            case Wheel():
+                await phone.scroll(event.x, event.y, "down" if event.dy >= 0 else "up")
+            case InsertText():
+                await phone.type(event.text)
+            case KeyDown() if event.key in KEYS:
+                await phone.key(KEYS[event.key])
+            case KeyDown() if len(event.key) == 1:
+                await phone.type(event.key)
+
+    def _screenshot(self, fields: Fields) -> Work:
+        async def work() -> Any:
+            async with self._turn:
+                return await self._answer()
+
+        return work
+
+    def _push(self, fields: Fields) -> Work:
+        """{path, to} -> {bytes}: a file of the computer to a path of the phone"""
+        return self._copy(fields, self._phone.push)
+
+    def _pull(self, fields: Fields) -> Work:
+        """{path, to} -> {bytes}: a file of the phone to a path of the computer"""
+        return self._copy(fields, self._phone.pull)
+
+    def _copy(self, fields: Fields, copy: Callable[[str, str], Awaitable[int]]) -> Work:
+        path, to = fields.text("path"), fields.text("to")
+
+        async def work() -> Any:
+            async with self._turn:
+                copied = {"bytes": await copy(path, to)}
+                self.kept()
+                return copied
+
+        return work
+
+    def _shell(self, fields: Fields) -> Work:
+        """{argv, timeout_s?} -> {status, stdout, stderr}: a program on the phone"""
+        argv, timeout_s = fields.array("argv", required=True), seconds(fields, 20.0)
+        if not argv or not all(isinstance(word, str) for word in argv):
+            raise fields.error("argv", "an array of texts, the program first")
+
+        async def work() -> Any:
+            async with self._turn:
+                ran = await self._phone.phone.shell(*argv, timeout_s=timeout_s or None)
+                self.kept()
+                return {"status": ran.status, **as_json("stdout", ran.stdout), **as_json("stderr", ran.stderr)}
+
+        return work
+
+
+def _action(value: Any, where: str) -> Act:
+    """What an action does, by the names of the mobile grammar; lengths in pixels. Raises RequestError."""
+    fields = Fields(value, where)
+    name = fields.text("action")
+
+    def place(x: str = "x", y: str = "y") -> tuple[float, float]:
+        for each in (x, y):
+            if fields.value(each) is None:
+                raise fields.error(each, "pixels")
+        return fields.number(x, 0, 0, LARGEST), fields.number(y, 0, 0, LARGEST)
+
+    act: Act
+    match name:
+        case "click" | "long_press":
+            at = place()
+            act = lambda phone: getattr(phone, name)(*at)  # noqa: E731
+        case "drag":
+            start, end = place(), place("to_x", "to_y")
+            act = lambda phone: phone.drag(start, end)  # noqa: E731
+        case "scroll":
+            at, direction = place(), fields.text("direction")
+            act = lambda phone: phone.scroll(*at, direction)  # noqa: E731
+        case "type":
+            text = fields.text("text")
+            act = lambda phone: phone.type(text)  # noqa: E731
+        case "open_app":
+            app = fields.text("app")
+            act = lambda phone: phone.open_app(app)  # noqa: E731
+        case "press_home" | "press_back" | "press_enter" | "press_recents":
+            act = lambda phone: getattr(phone, name)()  # noqa: E731
+        case _:
+            raise fields.error(
+                "action", "one of click, long_press, drag, scroll, type, open_app, press_home, press_back, "
+                "press_enter, press_recents",
+            )  # fmt: skip
+    fields.done()
+    return act
+
+
+def _png(image: Any) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
