@@ -219,3 +219,27 @@ def test_programs_inside_cannot_take_the_guests_socket_away(tmp_path: Path) -> N
         assert (await computer.machine.run(["echo", "there"])).stdout == b"there\n"
 
     with_computers(work, tmp_path, "files")
+
+
+def test_an_mcp_server_by_stdio_goes_on_in_live_copies(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="the extra mcp")
+    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+    from tars_jax.sandbox.tools.mcp.spec import ServerSpec
+
+    program = (Path(__file__).parents[1] / "tools" / "odd_mcp_server.py").read_text()
+    spec = ServerSpec("odd", "python3", ("-I", "-c", program, "good"), start_s=300)
+
+    async def work(computers: Computers) -> None:
+        computer = await computers.open()
+        async with ForeignTools(computer.machine, [spec]) as tools:
+            assert (await tools.call("count", {})).text == "1"
+            forks = await computer.fork(2, "live")
+            copies = [tools.copied(fork.machine) for fork in forks]
+            assert [(await copies[0].call("count", {})).text for _ in range(2)] == ["2", "3"]
+            for each in (copies[1], tools):
+                assert (await each.call("count", {})).text == "2"
+            for copied in copies:
+                await copied.__aexit__()
+            assert not [each for fork in forks for each in await fork.processes()]
+
+    with_computers(work, tmp_path, "live")

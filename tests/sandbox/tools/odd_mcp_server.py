@@ -7,6 +7,7 @@ import json
 import os
 import struct
 import sys
+import threading
 import time
 import zlib
 from typing import Any
@@ -36,7 +37,7 @@ TEXT = {"properties": {"text": {"type": "string"}}, "required": ["text"]}
 TOOLS = [
     tool("echo", **TEXT), tool("count"), tool("die"), tool("hang"), tool("picture"), tool("many"), tool("error"),
     tool("refuse"), tool("nonsense"), tool("huge"), tool("change"), tool("click"), tool("odd näme!"), tool("1st"),
-    tool("print"), tool("half"),
+    tool("print"), tool("half"), tool("later"),
 ]  # fmt: skip
 count = 0
 
@@ -64,6 +65,11 @@ def called(name: str, arguments: dict[str, Any], number: Any) -> dict[str, Any] 
             return {"content": [{"type": "text", "text": "see"}, picture, none, sound]}
         case "many":
             return {"content": [{"type": "text", "text": f"line {n}"} for n in range(5000)]}
+        case "later":  # under every number that its client might use next
+            later = threading.Timer(1.5, lambda: [say({"id": each, "result": result("late")}) for each in range(100)])
+            later.daemon = True
+            later.start()
+            return None
         case "error":
             return result("that is not there", isError=True)
         case "refuse":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -48,7 +49,7 @@ def test_names_schemas_and_results(tmp_path: Path) -> None:
     async def work(tools: ForeignTools) -> None:
         names = [function.name for function in tools.functions]
         ActionSpace("tools", ("click",), tools.functions)
-        assert names[:2] == ["echo", "count"] and len(names) == len(set(names)) == 32
+        assert names[:2] == ["echo", "count"] and len(names) == len(set(names)) == 34
         assert {"odd_click", "odd_n_me_", "_1st", "two_echo", "two_click", "two_odd_n_me_"} <= set(names)
         assert "click" not in names
         assert tools.functions[0].parameters["required"] == ["text"]
@@ -114,6 +115,54 @@ def test_a_program_that_is_taken_away_is_an_answer(tmp_path: Path) -> None:
         assert answer.failed and "does not start again" in answer.text
 
     with_tools(tmp_path, [{**odd(), "args": ["-I", str(script), "good"]}], work)
+
+
+def test_a_server_is_let_go_and_taken_up(tmp_path: Path) -> None:
+    async def work(tools: ForeignTools) -> None:
+        assert (await tools.call("count", {})).text == "1"
+        first = tools.servers[0].process
+        for number in ("2", "3"):
+            await tools.let_go()
+            await tools.let_go()
+            assert (await tools.call("count", {})).text == number and tools.servers[0].process == first
+        changing = asyncio.create_task(tools.call("change", {}))
+        await asyncio.sleep(0)
+        with pytest.raises(InputError, match="must have ended"):
+            await tools.let_go()
+        assert (await changing).text.endswith("changed")
+        assert (await asyncio.gather(*(tools.call("count", {}) for _ in range(3))))[2].text == "7"
+
+    with_tools(tmp_path, [odd()], work)
+
+
+def test_another_owner_goes_on_with_a_server(tmp_path: Path) -> None:
+    async def work(tools: ForeignTools) -> None:
+        assert (await tools.call("two_count", {})).text == "1"
+        await tools.let_go()
+        state = json.loads(json.dumps(tools.state()))
+        machine, specs = tools.servers[0]._machine, [server.spec for server in tools.servers]
+        others = ForeignTools.resumed(machine, specs, state)
+        assert others.functions == tools.functions
+        assert (await others.call("two_count", {})).text == "2"
+        await others.__aexit__()
+        gone = ForeignTools.resumed(machine, specs, state)
+        assert (await gone.call("count", {})).text == "[the server had ended: this is a new one]\n1"
+        await gone.__aexit__()
+
+    with_tools(tmp_path, [odd(), odd(name="two")], work)
+
+
+def test_a_late_answer_is_nobodys(tmp_path: Path) -> None:
+    """A request of the owner before had the number that one of this owner would have."""
+
+    async def work(tools: ForeignTools) -> None:
+        for _ in range(2):  # the answer to the first comes while the second waits
+            late = await tools.call("later", {})
+            assert late.failed and "did not answer in 1 s" in late.text
+            await tools.let_go()
+        assert (await tools.call("count", {})).text == "3"
+
+    with_tools(tmp_path, [odd(call_s=1)], work)
 
 
 def test_a_machine_that_is_gone_is_a_failure_of_the_sandbox(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import mcp
@@ -27,10 +27,16 @@ MOST_PAGES = 200  # of a list of tools
 MOST_LISTED = 20_000
 SLACK_S = 5.0
 _DEAD = (types.CONNECTION_CLOSED,)
+ANEW = "[the server had ended: this is a new one]\n"
+UNDER_WAY = "a call of an MCP server must have ended before its computer is copied or suspended; got one under way"
 
 
 class ForeignServer:
-    """`start` it, and `close` it in the end; calls may come at the same time."""
+    """`start` it, and `close` it in the end; calls may come at the same time.
+
+    Around a live copy of the machine it is let go and taken up again, with its process as it was; the copy's process is
+    taken up by `copied`.
+    """
 
     def __init__(self, machine: GuestMachine, spec: ServerSpec) -> None:
         self.spec = spec
@@ -41,6 +47,9 @@ class ForeignServer:
         self._client: mcp.Client | None = None
         self._living: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
+        self._calling = 0
+        self._left: dict[str, Any] | None = None  # how a process is taken up that runs and nothing is connected to
+        self.kept: Callable[[], None] = lambda: None  # called when `state` is another one
 
     async def start(self) -> None:
         """Raises InputError where its spec cannot be, SandboxFailure where it does not do what it should in time."""
@@ -53,18 +62,90 @@ class ForeignServer:
 
     async def close(self) -> None:
         """Twice is once."""
+        self._machine.links.remove(self)
+        left, self._left = self._left, None
+        await self._end()
+        if left is not None and left["process"] is not None:
+            with contextlib.suppress(GuestError, SandboxFailure):
+                await self._machine.kill(left["process"])
+
+    async def _end(self) -> None:
+        """The connection, and the process unless that is only left."""
         living, self._living, self._client = self._living, None, None
         if living is not None and not living.done():
             living.cancel()
         if living is not None:
             await asyncio.wait([living])
 
+    @property
+    def process(self) -> int | None:
+        """Inside, of its program; None: it does not run, or somebody else has started it."""
+        return self._left["process"] if self._left is not None else self._way.process
+
+    def state(self) -> dict[str, Any]:
+        """What `resumed` needs to go on with it, as JSON."""
+        tools = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in self.tools]
+        way = self._left if self._left is not None else self._way_left()
+        return {"tools": tools, "way": way}
+
+    @classmethod
+    def resumed(cls, machine: GuestMachine, spec: ServerSpec, state: Mapping[str, Any]) -> ForeignServer:
+        """The server that another process has left in the same computer, or a copy of it, with all that it knows.
+
+        Answers to calls of that process are nobody's. Where the server has ended, the next call begins it anew and says
+        so. Raises KeyError, TypeError, ValueError for what is no state.
+        """
+        server = cls(machine, spec)
+        server.tools = tuple(types.Tool.model_validate(each) for each in state["tools"])
+        server._left = None if state["way"] is None else dict(state["way"])
+        return server
+
+    def copied(self, machine: GuestMachine) -> ForeignServer:
+        """The same server in a copy of its computer that has its programs: the two go on by themselves."""
+        return ForeignServer.resumed(machine, self.spec, self.state())
+
+    async def let_go(self) -> None:
+        """Nothing connects host and server until the next call. Raises InputError while one is under way."""
+        if self._calling:
+            raise InputError(UNDER_WAY)
+        async with self._turn:
+            if self._client is not None and not self._way.why:
+                self._way.leaving = True
+                way = self._way_left()
+                await self._end()
+                self._machine.links.remove(self)
+                self._left = None if way is None else {**way, "rest": self._way.rest.decode("latin-1")}
+
+    async def take_up(self) -> None:
+        """With the next call."""
+
+    def _way_left(self) -> dict[str, Any] | None:
+        """How the process of a connection that goes on is taken up without it; None: there is none."""
+        if self._client is None or self._way.why:
+            return None
+        session = self._client.session
+        greeting = session.initialize_result or session.discover_result
+        return {
+            "process": self._way.process, "rest": "", "round": self._way.round,
+            "modern": session.protocol_version if session.discover_result is not None else "",
+            "greeting": greeting.model_dump(by_alias=True, mode="json", exclude_none=True) if greeting else None,
+        }  # fmt: skip
+
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
         """Raises SandboxFailure where the machine is gone, and nothing else."""
+        self._calling += 1
+        try:
+            return await self._called(tool, arguments)
+        finally:
+            self._calling -= 1
+
+    async def _called(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
         note = ""
         async with self._turn:
+            if self._left is not None and not await self._taken_up():
+                note = ANEW
             if self._client is None or self._way.why:
-                note = "[the server had ended: this is a new one]\n"
+                note = ANEW
                 try:
                     await self._begin()
                 except (_NoServer, GuestError) as error:
@@ -97,31 +178,56 @@ class ForeignServer:
         await self._machine.client.call("hello")  # raises SandboxFailure where the machine itself is gone
         return Answer(f"MCP server {self.spec.name}: {why[:2000]}", failed=True)
 
-    async def _begin(self) -> tuple[types.Tool, ...]:
-        """Its tools. The library's contexts live in a task of their own, as they must end in the one they began in."""
-        await self.close()
-        self._way = Way()
+    async def _taken_up(self) -> bool:
+        """Whether the process that was left goes on. Raises SandboxFailure where the machine is gone."""
+        left, self._left = self._left, None
+        assert left is not None
+        greeting = None if left["modern"] else types.InitializeResult.model_validate(left["greeting"])
+        way = Way(left["process"], rest=left["rest"].encode("latin-1"), round=left["round"] + 1)
+        way.greeting = None if self.spec.port else greeting
+        known = types.DiscoverResult.model_validate(left["greeting"]) if left["modern"] else None
+        with contextlib.suppress(_NoServer, GuestError):
+            await self._begin(way, left["modern"], known)
+            return True
+        return False
+
+    async def _begin(
+        self, way: Way | None = None, revision: str = "", known: types.DiscoverResult | None = None
+    ) -> tuple[types.Tool, ...]:
+        """Its tools. The library's contexts live in a task of their own, as they must end in the one they began in.
+
+        `way`: to a process that runs, whose tools are known; `revision`, `known`: what it once said of itself.
+        """
+        await self._end()
+        self._way = way or Way()
         ready: asyncio.Future[tuple[mcp.Client, tuple[types.Tool, ...]]] = asyncio.get_running_loop().create_future()
-        self._living = asyncio.create_task(self._live(self._way, ready))
+        mode = "legacy" if self._way.greeting is not None else revision or "auto"
+        self._living = asyncio.create_task(self._live(self._way, ready, mode, known))
         try:
             self._client, tools = await ready
         except BaseException:
-            await self.close()
+            await self._end()
             raise
+        self._machine.links.add(self)
+        self.kept()
         return tools
 
-    async def _live(self, way: Way, ready: asyncio.Future[tuple[mcp.Client, tuple[types.Tool, ...]]]) -> None:
+    async def _live(
+        self, way: Way, ready: asyncio.Future[tuple[mcp.Client, tuple[types.Tool, ...]]], mode: str,
+        known: types.DiscoverResult | None,
+    ) -> None:  # fmt: skip
         open_way = by_port if self.spec.port else by_program
+        again = way.process is not None  # its tools are known
         try:
             async with contextlib.AsyncExitStack() as stack:
                 async with asyncio.timeout(self.spec.start_s):
                     client = await stack.enter_async_context(
                         mcp.Client(
                             open_way(self._machine, self.spec, way), read_timeout_seconds=self.spec.start_s, cache=None,
-                            message_handler=self._heard,
+                            message_handler=self._heard, mode=mode, prior_discover=known,
                         )
                     )  # fmt: skip
-                    tools = await self._listed(client)
+                    tools = self.tools if again else await self._listed(client)
                 ready.set_result((client, tools))
                 await asyncio.Event().wait()  # until `close`
         except asyncio.CancelledError:

@@ -55,6 +55,34 @@ class ForeignTools:
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(server.close() for server in self.servers))
 
+    def state(self) -> list[Any]:
+        """What `resumed` needs to go on with the servers, as JSON."""
+        return [server.state() for server in self.servers]
+
+    @classmethod
+    def resumed(
+        cls, machine: GuestMachine, specs: Sequence[ServerSpec], state: Sequence[Any], taken: Iterable[str] = ()
+    ) -> Self:
+        """The servers as another process has left them in the same computer, or a copy of it; begun already.
+
+        Raises KeyError, TypeError, ValueError for what is no state.
+        """
+        tools = cls(machine, (), taken)
+        tools.servers = tuple(
+            ForeignServer.resumed(machine, spec, each) for spec, each in zip(specs, state, strict=True)
+        )
+        tools.functions = tools._functions()
+        return tools
+
+    def copied(self, machine: GuestMachine) -> Self:
+        """The same functions in a copy of the computer that has its programs."""
+        return self.resumed(machine, [server.spec for server in self.servers], self.state(), self._taken)
+
+    async def let_go(self) -> None:
+        """Before the computer is copied or suspended. Raises InputError while a call is under way."""
+        for server in self.servers:
+            await server.let_go()
+
     def __contains__(self, name: str) -> bool:
         return name in self._calls
 

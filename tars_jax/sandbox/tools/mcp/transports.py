@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import anyio
@@ -22,6 +22,8 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.mcp.spec import ServerSpec
 
 LONGEST_MESSAGE = 8 << 20  # bytes
+ROUND = 1 << 32  # ids of requests of one owner of a connection; the next one has others
+LEAVES_IN_S = 10.0  # until a server's stream has ended that was let go
 MOST_NONSENSE = 100  # lines that are no messages, as of programs that print what they do
 POLL_S = 0.2
 
@@ -30,16 +32,26 @@ POLL_S = 0.2
 class Way:
     """What became of the connection of a server."""
 
-    process: int | None = None
+    process: int | None = None  # that serves; given at the beginning: one that runs is gone on with
     why: str = ""  # why it is over; empty: it goes on
+    leaving: bool = False  # whether the process is to stay at the end
+    rest: bytes = b""  # of a message, that came before
+    round: int = 0  # how often the process was taken up: late answers to those before are nobody's
+    greeting: types.InitializeResult | None = None  # of a server that need not be greeted again
 
 
 @contextlib.asynccontextmanager
 async def by_program(machine: GuestMachine, spec: ServerSpec, way: Way) -> AsyncGenerator[TransportStreams, None]:
-    """Starts the program; it is killed at the end. Raises GuestError where there is none."""
-    way.process, (reader, writer) = await machine.pipe(
-        [spec.command, *spec.args], env=spec.env, cwd=spec.cwd or None, longest_line=LONGEST_MESSAGE
-    )
+    """Starts the program, or goes on with the one of `way`; it is killed at the end, unless that is only left.
+
+    Raises GuestError where there is none.
+    """
+    if way.process is not None:
+        reader, writer = await machine.attach(way.process, longest_line=LONGEST_MESSAGE)
+    else:
+        way.process, (reader, writer) = await machine.pipe(
+            [spec.command, *spec.args], env=spec.env, cwd=spec.cwd or None, longest_line=LONGEST_MESSAGE, kept=True
+        )
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -54,9 +66,13 @@ async def by_program(machine: GuestMachine, spec: ServerSpec, way: Way) -> Async
                     return
                 except OSError:
                     line = b""
+                if way.leaving and not line.endswith(b"\n"):
+                    way.rest += line
+                    return
                 if not line:
                     way.why = way.why or "it has ended"
                     return
+                line, way.rest = way.rest + line, b""
                 if not line.strip():
                     continue
                 message = _parsed(line)
@@ -65,15 +81,23 @@ async def by_program(machine: GuestMachine, spec: ServerSpec, way: Way) -> Async
                         way.why = f"it wrote {MOST_NONSENSE} lines that are no messages"
                         return
                     continue
+                if (own := _renumbered(message.message, -way.round * ROUND)) is None:
+                    continue
                 try:
-                    await received.send(message)
+                    await received.send(SessionMessage(own))
                 except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                    return
+                    if not way.leaving:
+                        return
 
     async def write() -> None:
         async with sent:
             async for message in sent:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                if (answer := _greeted(message.message, way.greeting)) is not None:
+                    for each in answer:
+                        await received.send(each)
+                    continue
+                told = _renumbered(message.message, way.round * ROUND) or message.message
+                text = told.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     writer.write(text.encode() + b"\n")
                     await writer.drain()
@@ -82,24 +106,34 @@ async def by_program(machine: GuestMachine, spec: ServerSpec, way: Way) -> Async
 
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(read)
+            heard = anyio.Event()
+            group.start_soon(_then, read, heard)
             group.start_soon(write)
             try:
                 yield incoming, outgoing
             finally:
+                if way.leaving and not way.why:
+                    incoming.close()  # nobody hears what still comes, up to half a message
+                    with anyio.CancelScope(shield=True), anyio.move_on_after(LEAVES_IN_S), contextlib.suppress(OSError):
+                        writer.write_eof()
+                        await heard.wait()
                 way.why = way.why or "it was closed"
                 group.cancel_scope.cancel()
     finally:
         incoming.close()
         outgoing.close()
         writer.close()
-        await _kill(machine, way.process)
+        if not way.leaving:
+            await _kill(machine, way.process)
 
 
 @contextlib.asynccontextmanager
 async def by_port(machine: GuestMachine, spec: ServerSpec, way: Way) -> AsyncGenerator[TransportStreams, None]:
-    """To a port inside, once something answers there; a command is started for it, and killed at the end."""
-    if spec.command:
+    """To a port inside, once something answers there; a command is started for it, unless `way` has its process.
+
+    That is killed at the end, unless it is only left.
+    """
+    if spec.command and way.process is None:
         way.process = await machine.start([spec.command, *spec.args], env=spec.env, cwd=spec.cwd or None)
     try:
         await _until_it_answers(machine, spec, way)
@@ -112,8 +146,41 @@ async def by_port(machine: GuestMachine, spec: ServerSpec, way: Way) -> AsyncGen
             yield streams
     finally:
         way.why = way.why or "it was closed"
-        if way.process is not None:
+        if way.process is not None and not way.leaving:
             await _kill(machine, way.process)
+
+
+async def _then(work: Callable[[], Awaitable[None]], done: anyio.Event) -> None:
+    try:
+        await work()
+    finally:
+        done.set()
+
+
+def _greeted(message: types.JSONRPCMessage, greeting: types.InitializeResult | None) -> Sequence[SessionMessage] | None:
+    """What a server that was greeted before would answer to a greeting; None: the message is for the server."""
+    if greeting is None:
+        return None
+    if isinstance(message, types.JSONRPCRequest) and message.method == "initialize":
+        result = greeting.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return [SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=message.id, result=result))]
+    if isinstance(message, types.JSONRPCNotification) and message.method == "notifications/initialized":
+        return []
+    return None
+
+
+def _renumbered(message: types.JSONRPCMessage, by: int) -> types.JSONRPCMessage | None:
+    """Requests of ours, what takes them back, and answers to them with other ids; None: an answer to another's."""
+    if isinstance(message, types.JSONRPCRequest) and by >= 0 and isinstance(message.id, int):
+        return message.model_copy(update={"id": message.id + by})
+    if isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and by <= 0 and isinstance(message.id, int):
+        own = message.id + by
+        return message.model_copy(update={"id": own}) if 0 <= own < ROUND else None
+    if isinstance(message, types.JSONRPCNotification) and by > 0 and message.method == "notifications/cancelled":
+        params = dict(message.params or {})
+        if isinstance(params.get("requestId"), int):
+            return message.model_copy(update={"params": {**params, "requestId": params["requestId"] + by}})
+    return message
 
 
 async def _until_it_answers(machine: GuestMachine, spec: ServerSpec, way: Way) -> None:
