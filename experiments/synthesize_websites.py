@@ -1,0 +1,171 @@
+"""New tasks on real websites: explored, composed, solved and verified, then filtered.
+
+Each site of `config.sites` is started with its content, its tasks are made, and RUN/sites/NAME.json is written; a
+killed run goes on with the sites that have none. At the end RUN/tasks.jsonl has the tasks, RUN/report.html and
+RUN/table.md the yield and the reasons. A list of addresses is only sorted into what can be used and what not, unless
+its sites may be changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.data.website_synthesis.addresses import AddressSite
+from tars_jax.data.website_synthesis.exploration import ExplorationConfig
+from tars_jax.data.website_synthesis.models import ModelHelper
+from tars_jax.data.website_synthesis.report import markdown, page
+from tars_jax.data.website_synthesis.site import LiveSite
+from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, shuffled, synthesize
+from tars_jax.data.website_synthesis.task import SPLITS
+from tars_jax.data.website_synthesis.url_lists import Verdict, curate, read_url_list
+from tars_jax.files import write_atomic
+from tars_jax.json_fields import read_json
+from tars_jax.pipelines.serving import read_key
+from tars_jax.rules import Rule, at_least
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure
+from tars_jax.tasks.websites.catalog import installed_websites, load_website
+from tars_jax.tasks.websites.websites import Websites
+from tars_jax.training.run_directory import RunDirectory, write_json
+
+RULES = {
+    "helper": Rule(
+        lambda name: name == "embedded" or name.startswith(("http://", "https://")),
+        "'embedded' or the address of an OpenAI-compatible endpoint",
+    ),
+    "content_seed": at_least(0),
+    "seed": at_least(0),
+    "tasks": at_least(1),
+    "each": at_least(1),
+    "merged": at_least(0),
+    "rows": at_least(0),
+    "questions": at_least(0),
+    "random.episodes": at_least(0),
+    "random.actions": at_least(1),
+    "exploration.pages": at_least(1),
+    "exploration.alike": at_least(1),
+    "exploration.depth": at_least(1),
+    "exploration.presses": at_least(0),
+    "page_s": at_least(1),
+}
+FAILED_MARK = "failed"
+
+
+def run(config: Any, run_directory: RunDirectory) -> int:
+    held_out = _names(config.held_out)
+    sites = list(installed_websites()) if config.sites == "installed" else _names(config.sites)
+    if not (sites or config.addresses):
+        raise InputError(f"sites must be installed websites, by ./launch/websites.sh; got {config.sites!r}")
+    for name in sites:
+        load_website(name)  # one that there is not is told before any work
+    addresses = read_url_list(Path(config.addresses)) if config.addresses else []
+    asyncio.run(_all(config, run_directory, sites, addresses, held_out))
+    files = sorted((run_directory.path / "sites").glob("*.json"))
+    records = {file.stem: read_json(file) for file in files}
+    failures = {name: record[FAILED_MARK] for name, record in records.items() if FAILED_MARK in record}
+    reports = [SiteReport.from_json(record) for name, record in records.items() if name not in failures]
+    verdicts = (
+        [Verdict(**each) for each in run_directory.finished("addresses").get("verdicts", ())] if addresses else []
+    )
+    _write(run_directory.path, reports, failures, verdicts, config.seed)
+    return 0 if any(each.tasks for each in reports) or verdicts else 1
+
+
+async def _all(
+    config: Any, run_directory: RunDirectory, sites: list[str], addresses: list[str], held_out: tuple[str, ...]
+) -> None:
+    settings = SynthesisConfig(
+        tasks=config.tasks, each=config.each, merged=config.merged, rows=config.rows, questions=config.questions,
+        random_episodes=config.random.episodes, random_actions=config.random.actions, seed=config.seed,
+        held_out=held_out, exploration=ExplorationConfig(**config.exploration.to_dict()),
+    )  # fmt: skip
+    width, height = 1024, 768
+    browser = BrowserConfig(
+        browsers=1, pages_per_browser=2, width=width, height=height, call_timeout_s=float(config.page_s)
+    )
+    async with BrowserManager(browser) as manager:
+        if sites:
+            async with Websites() as websites:
+                for name in sites:
+                    if not _file(run_directory, name).exists():
+                        await _one(config, run_directory, websites, manager, settings, name)
+        if addresses and run_directory.finished("addresses") is None:
+            verdicts = await curate(manager, addresses)
+            run_directory.finish("addresses", {"verdicts": [vars(each) for each in verdicts]})
+        if addresses and config.may_change:
+            for each in run_directory.finished("addresses")["verdicts"]:
+                if not each["reason"]:
+                    name = AddressSite(each["url"]).network[0].replace(":", "_")
+                    if not _file(run_directory, name).exists():
+                        await _made(config, run_directory, manager, settings, AddressSite(each["url"]), name)
+
+
+async def _one(
+    config: Any, run_directory: RunDirectory, websites: Websites, manager: BrowserManager, settings: SynthesisConfig,
+    name: str,
+) -> None:  # fmt: skip
+    try:
+        session = await websites.open(load_website(name), config.content_seed)
+    except SandboxFailure as failure:
+        _note_failure(run_directory, name, failure)
+        return
+    try:
+        await _made(config, run_directory, manager, settings, session, name)
+    finally:
+        await session.close()
+
+
+async def _made(
+    config: Any, run_directory: RunDirectory, manager: BrowserManager, settings: SynthesisConfig, site: LiveSite,
+    name: str,
+) -> None:  # fmt: skip
+    helper = None
+    if config.helper != "embedded":
+        helper = ModelHelper(config.helper, config.model, read_key(config.api_key_file), config.max_tokens)
+    try:
+        report = await synthesize(
+            manager, site, name, settings, rewriter=helper, extractor=helper, say=lambda line: print(line, flush=True)
+        )
+    except (SandboxFailure, PageError) as failure:
+        _note_failure(run_directory, name, failure)
+        return
+    write_json(_file(run_directory, name), report.to_json())
+    print(f"{name}: {len(report.tasks)} tasks of {report.tried} candidates", flush=True)
+
+
+def _note_failure(run_directory: RunDirectory, name: str, failure: Exception) -> None:
+    """A site that fails costs that site alone; delete the file, and a resumed run tries it again."""
+    print(f"{name} failed: {failure}", flush=True)
+    write_json(_file(run_directory, name), {FAILED_MARK: str(failure)[:2000]})
+
+
+def _file(run_directory: RunDirectory, name: str) -> Path:
+    folder = run_directory.path / "sites"
+    folder.mkdir(exist_ok=True)
+    return folder / f"{name}.json"
+
+
+def _write(path: Path, reports: list[SiteReport], failures: dict[str, str], verdicts: list[Verdict], seed: int) -> None:
+    steps = Counter(task.steps for each in reports for task in each.tasks)
+    tasks = shuffled((task for each in reports for task in each.tasks), seed)
+    lines = "".join(json.dumps(task.to_json(), ensure_ascii=False) + "\n" for task in tasks)
+    write_atomic(path / "tasks.jsonl", lines.encode())
+    write_atomic(path / "report.html", page(reports, failures, verdicts).encode())
+    write_atomic(path / "table.md", (markdown(reports) + "\n").encode())
+    splits = Counter(task.split for task in tasks)
+    result = {
+        "tasks": len(tasks), **{split: splits[split] for split in SPLITS}, "sites": len(reports), "failed": failures,
+        "tried": sum(each.tried for each in reports), "steps": dict(sorted(steps.items())),
+        "verified": dict(Counter("state" if task.check else "rubric" for task in tasks)), "seed": seed,
+    }  # fmt: skip
+    write_json(path / "result.json", result)
+    print(f"{len(tasks)} tasks on {len(reports)} sites: {path / 'tasks.jsonl'}, {path / 'report.html'}")
+    print(json.dumps(result))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,106 @@
+"""Candidates for tasks: functions with drawn values and words, alone, in a row, and with what they need first."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+
+from tars_jax.data.website_synthesis.functions import Field, SiteFunction
+from tars_jax.data.website_synthesis.moves import HOME, Move
+from tars_jax.data.website_synthesis.values import draw_value
+from tars_jax.data.website_synthesis.wording import compose, joined
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One function with values."""
+
+    function: SiteFunction
+    inputs: tuple[Move, ...]
+    instruction: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A task that nobody has tried yet."""
+
+    parts: tuple[Part, ...]
+    plan: tuple[Move, ...]  # from the start to the end
+    instruction: str
+
+    @property
+    def inputs(self) -> tuple[Move, ...]:
+        return tuple(move for part in self.parts for move in part.inputs)
+
+    @property
+    def steps(self) -> int:
+        """Its difficulty: what is followed, filled in and pressed."""
+        return sum(move != HOME for move in self.plan)
+
+
+def candidates(functions: Sequence[SiteFunction], seed: str, each: int) -> Iterator[Candidate]:
+    """`each` of every function in turn, with other fields and values every time."""
+    for number in range(each):
+        for index, function in enumerate(functions):
+            rng = random.Random(f"{seed}:{number}:{index}")
+            part = draw_part(function, rng, rng.randint(1, 5) if number else rng.randint(1, 2))
+            if part is not None and not (number and not part.inputs):
+                yield alone(part)
+
+
+def rows(functions: Sequence[SiteFunction], seed: str, count: int, length: int = 2) -> Iterator[Candidate]:
+    """Tasks that are done in a row, each with another object or form: long ones out of short ones."""
+    rng = random.Random(f"{seed}:rows")
+    usable = [each for each in functions if each.category != "delete"]
+    for _ in range(count if len(usable) >= length else 0):
+        parts = [draw_part(each, rng, rng.randint(1, 2)) for each in rng.sample(usable, length)]
+        if all(part is not None and part.inputs for part in parts):
+            yield in_a_row([part for part in parts if part is not None], rng)
+
+
+def draw_part(function: SiteFunction, rng: random.Random, most: int) -> Part | None:
+    """The function with values for what it needs and for up to `most` fields in all; None where nothing fits."""
+    needed = [each for each in function.fields if each.required and not each.value and each.kind != "checkbox"]
+    if function.category == "create":
+        needed = needed or [each for each in function.fields if _is_text(each)][:1]
+    others = [each for each in function.fields if each not in needed]
+    rng.shuffle(others)
+    fillable = function.category != "delete"
+    drawn = [*needed, *(others[: max(0, most - len(needed))] if fillable else ())]
+    drawn.sort(key=function.fields.index)
+    inputs = []
+    for field in drawn:
+        value = draw_value(field, rng)
+        if value and value != field.value:
+            inputs.append(dataclasses.replace(field.move, value=value))
+        elif field in needed:
+            return None
+    if function.fields and not inputs and fillable:
+        return None
+    place = 0 if function.category == "create" and rng.random() < 0.3 else 1 if rng.random() < 0.7 else 2
+    return Part(function, tuple(inputs), compose(function, inputs, rng, place=place))
+
+
+def alone(part: Part) -> Candidate:
+    plan = (*part.function.trail, *part.inputs, part.function.submit)
+    return Candidate((part,), plan, part.instruction)
+
+
+def in_a_row(parts: Sequence[Part], rng: random.Random) -> Candidate:
+    """One after the other, each from the start."""
+    plan: list[Move] = []
+    for part in parts:
+        plan += [*([HOME] if plan else []), *alone(part).plan]
+    return Candidate(tuple(parts), tuple(plan), joined([part.instruction for part in parts], rng))
+
+
+def after(first: Candidate, part: Part, rng: random.Random) -> Candidate:
+    """`part` needs what `first` makes; its function's trail begins with all of `first`'s plan."""
+    plan = (*part.function.trail, *part.inputs, part.function.submit)
+    said = joined([*(each.instruction for each in first.parts), part.instruction], rng)
+    return Candidate((*first.parts, part), plan, said)
+
+
+def _is_text(field: Field) -> bool:
+    return field.kind not in ("select", "checkbox", "radio")

@@ -1,0 +1,148 @@
+"""Makes moves on a page with real clicks and keys, and keeps what it did as an episode of typed actions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Sequence
+from urllib.parse import urljoin, urlsplit
+
+from tars_jax.agent.actions import Action, Click, Hotkey, Navigate, Point, Scroll, Type
+from tars_jax.data.website_synthesis.moves import HOME, Move, find
+from tars_jax.data.website_synthesis.site import LiveSite, ShownPage
+from tars_jax.data.website_synthesis.view import VIEW_SCRIPT, Control, View
+from tars_jax.envs.gui import to_events
+from tars_jax.sandbox.browser import BrowserManager, is_key
+
+SETTLE_MS = 300  # virtual, after each action
+PATIENCE_S = 2.0  # real, for what a click on a slow site brings
+MOST_SCROLLS = 30
+SIZE = (1024, 768)  # of the page, pixels
+
+
+class MoveFailed(Exception):
+    """The page has nothing that the move could be made on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Acted:
+    """One action of an episode, and the screenshot that it was decided on."""
+
+    action: Action
+    screenshot: bytes  # PNG; empty where none was kept
+
+
+class PageDriver:
+    """One page of a site. `episode` has everything that was done on it, in order."""
+
+    def __init__(self, shown: ShownPage, address: str, size: tuple[int, int], *, keeps_screenshots: bool) -> None:
+        self._page, self._address, self._size, self._keeps = shown, address, size, keeps_screenshots
+        self._shown = b""
+        self.episode: list[Acted] = []
+
+    async def view(self) -> View:
+        return View.from_json(await self._page.page.evaluate(VIEW_SCRIPT))
+
+    @property
+    def screenshot(self) -> bytes:
+        """PNG of the page when it was last acted on."""
+        return self._shown
+
+    async def open(self, url: str) -> None:
+        """Goes to an address, as exploration does and no episode."""
+        await self._page.navigate(url)
+        await self._settle()
+
+    async def act(self, action: Action) -> None:
+        """Carries out one action. Raises what Page.act raises."""
+        self.episode.append(Acted(action, self._shown if self._keeps else b""))
+        if isinstance(action, Navigate):
+            await self._page.navigate(urljoin(self._address, action.content))
+        events, own_ms = to_events(action, *self._size)
+        seen = await self._page.act(events, advance_ms=max(SETTLE_MS, own_ms))
+        self._shown = seen.png
+
+    async def replay(self, actions: Sequence[Action]) -> None:
+        """Carries out recorded actions, with nothing else than they to go by."""
+        for action, following in zip(actions, [*actions[1:], None], strict=True):
+            await self.act(action)
+            if isinstance(action, Click | Navigate) and not isinstance(following, Type | Hotkey):
+                await self._settle()
+
+    async def look(self) -> None:
+        """Sees the page as it is, before the first action."""
+        await self._settle()
+
+    async def make(self, move: Move) -> None:
+        """Makes the move. Raises MoveFailed where it cannot be made."""
+        if move == HOME:
+            await self.act(Navigate(urlsplit(self._address).path))
+            return
+        control = await self._within_reach(move)
+        await self.act(Click(Point.from_pixels(control.x, control.y, *self._size)))
+        match move.kind:
+            case "fill":
+                if control.value:
+                    await self.act(Hotkey(("ctrl", "a")))
+                await self.act(Type(move.value))
+            case "choose":
+                await self.act(Type(move.value + "\n"))
+                chosen = find(await self.view(), move)
+                if chosen is not None and chosen.value != move.value:
+                    raise MoveFailed(f"{move.label or move.name}: {move.value!r} could not be chosen")
+            case "follow" | "press":
+                await self._settle()
+
+    async def _within_reach(self, move: Move) -> Control:
+        """The control, once it can be clicked: waits for it, and scrolls to it."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        for _ in range(MOST_SCROLLS):
+            control = find(view := await self.view(), move)
+            if control is None:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise MoveFailed(f"no {move.kind} {move.label or move.name!r} on {view.path}")
+                await asyncio.sleep(0.1)
+                await self._settle()
+                continue
+            if control.hit:
+                return control
+            if control.hit is False:
+                raise MoveFailed(f"{move.label or move.name!r} on {view.path} is covered")
+            way = "down" if control.y > 0 else "up"
+            if not 0 <= control.x < view.width:
+                way = "right" if control.x > 0 else "left"
+            before = (control.x, control.y)
+            await self.act(Scroll(Point(500, 500), way))
+            moved = find(await self.view(), move)
+            if moved is not None and (moved.x, moved.y) == before:
+                break
+        raise MoveFailed(f"{move.label or move.name!r} cannot be scrolled to")
+
+    async def _settle(self) -> None:
+        """What a click brought is there: scripts that ask a server once the page has loaded, too."""
+        self._shown = (await self._page.act((), advance_ms=SETTLE_MS)).png
+
+
+@contextlib.asynccontextmanager
+async def open_driver(
+    manager: BrowserManager, site: LiveSite, *, keeps_screenshots: bool = False, size: tuple[int, int] = SIZE
+) -> AsyncIterator[PageDriver]:
+    """A new page of the site, as an episode begins."""
+    shown = await site.open_page(manager, size)
+    try:
+        driver = PageDriver(shown, site.url, size, keeps_screenshots=keeps_screenshots)
+        await driver.open(site.url)
+        yield driver
+    finally:
+        await shown.close()
+
+
+def can_choose(options: tuple[str, ...], option: str) -> bool:
+    """Whether typing an option's label chooses it: the first that begins so, and no more than keys have."""
+    typed = option.lower()
+    return (
+        len(set(typed)) > 1
+        and all(map(is_key, option))
+        and next((each for each in options if each.lower().startswith(typed)), None) == option
+    )

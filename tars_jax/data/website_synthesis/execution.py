@@ -1,0 +1,90 @@
+"""Does a plan on a fresh reset, and reads the site's state before and after."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import random
+from collections.abc import Sequence
+
+from tars_jax.agent.actions import Action
+from tars_jax.agent.chance import random_action
+from tars_jax.data.website_synthesis.driver import Acted, PageDriver, open_driver
+from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.site import LiveSite
+from tars_jax.data.website_synthesis.state import Tables, fingerprint, to_tables
+from tars_jax.data.website_synthesis.view import View
+from tars_jax.envs.gui import PAGE_ACTIONS
+from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
+
+LOOKS = 3  # at the state, where nothing has changed yet
+PAUSE_S = 0.25  # real, between them
+
+
+@dataclasses.dataclass(frozen=True)
+class Execution:
+    """What became of a plan."""
+
+    before: Tables
+    after: Tables
+    episode: tuple[Acted, ...]
+    view: View  # of the last page
+
+
+async def execute(
+    manager: BrowserManager, site: LiveSite, plan: Sequence[Move], *, keeps_screenshots: bool = False
+) -> Execution:
+    """Makes the moves by what the page shows.
+
+    Raises MoveFailed where one cannot be made, SandboxFailure or PageError where the page fails.
+    """
+    await site.reset()
+    before = to_tables(await site.snapshot())
+    async with open_driver(manager, site, keeps_screenshots=keeps_screenshots) as driver:
+        for move in plan:
+            await driver.make(move)
+        view = await driver.view()
+        after = await _state_after(site, before, driver)
+    return Execution(before, after, tuple(driver.episode), view)
+
+
+async def replay(manager: BrowserManager, site: LiveSite, actions: Sequence[Action]) -> Execution:
+    """Repeats recorded actions, which knows of no page; raises as `execute`, but for MoveFailed."""
+    await site.reset()
+    before = to_tables(await site.snapshot())
+    async with open_driver(manager, site) as driver:
+        await driver.replay(actions)
+        view = await driver.view()
+        after = await _state_after(site, before, driver)
+    return Execution(before, after, tuple(driver.episode), view)
+
+
+async def play_at_random(
+    manager: BrowserManager, site: LiveSite, episodes: int, actions: int, seed: str
+) -> list[Tables]:
+    """The states that no skill at all ends in; the first is that of doing nothing."""
+    found = []
+    for number in range(episodes + 1):
+        rng = random.Random(f"{seed}:{number}")
+        await site.reset()
+        before = to_tables(await site.snapshot())
+        try:
+            async with open_driver(manager, site) as driver:
+                for _ in range(actions if number else 0):
+                    await driver.act(random_action(PAGE_ACTIONS, rng))
+                found.append(await _state_after(site, before, driver))
+        except (PageError, SandboxFailure):
+            found.append(to_tables(await site.snapshot()))
+    await site.reset()
+    return found
+
+
+async def _state_after(site: LiveSite, before: Tables, driver: PageDriver) -> Tables:
+    """The state once it has changed, or has stayed for a while."""
+    for _ in range(LOOKS):
+        after = to_tables(await site.snapshot())
+        if fingerprint(after) != fingerprint(before):
+            break
+        await asyncio.sleep(PAUSE_S)
+        await driver.look()
+    return after

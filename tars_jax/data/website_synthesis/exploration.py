@@ -1,0 +1,222 @@
+"""Explores a site in the browser: its pages by their links, and what its buttons bring up, within a budget."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tars_jax.data.website_synthesis.driver import MoveFailed, open_driver
+from tars_jax.data.website_synthesis.moves import Move, move_to
+from tars_jax.data.website_synthesis.site import LiveSite
+from tars_jax.data.website_synthesis.state import Tables, differences, to_tables
+from tars_jax.data.website_synthesis.view import Control, View
+from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
+
+LEAVES = re.compile(r"\b(log|sign)[ -]?(out|off)\b", re.IGNORECASE)
+REMOVES = re.compile(r"\b(delete|remove|purge|discard|revert|rollback)\b", re.IGNORECASE)
+PROMISES = re.compile(
+    r"new|add|creat|edit|prefer|compose|write|ticket|tkt|issue|page|item|entry|entries|transaction|product|project",
+    re.IGNORECASE,
+)
+EXPLAINS = re.compile(
+    r"help|docs?/|rules|about|licen[cs]e|manual|guide|special:|timeline|stat\b|diff|history|feed|setup|admin",
+    re.IGNORECASE,
+)
+FILES = re.compile(r"\.(zip|gz|tgz|bz2|tar|pdf|png|jpe?g|gif|svg|ico|css|js|json|xml|rss|atom|ics|csv|txt|sql)$")
+NUMBER = re.compile(r"\d+|[0-9a-f]{8,}")
+BACK = re.compile(r"^(cancel|close|back|ok|undo|dismiss|×|x|✕)$", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExplorationConfig:
+    pages: int = 40  # that are opened by links
+    alike: int = 4  # pages whose addresses differ in numbers, or in the last part
+    depth: int = 4  # links from the start
+    presses: int = 12  # of buttons that belong to no form, to see what they bring up
+
+
+@dataclasses.dataclass(frozen=True)
+class Explored:
+    """What is shown after a trail of moves from the start."""
+
+    view: View
+    trail: tuple[Move, ...]
+    screenshot: bytes = b""  # PNG
+    fresh: tuple[Control, ...] | None = None  # of what a button brought up: the controls that were not there before
+
+
+@dataclasses.dataclass(frozen=True)
+class Exploration:
+    pages: tuple[Explored, ...]
+    noise: frozenset[str]  # tables of the state that change by looking alone
+    dead: tuple[str, ...]  # links that led nowhere
+
+
+async def explore(manager: BrowserManager, site: LiveSite, config: ExplorationConfig) -> Exploration:
+    """Resets the site, explores it, and resets it again."""
+    await site.reset()
+    before = to_tables(await site.snapshot())
+    crawler = _Crawler(manager, site, config)
+    await crawler.follow_links()
+    noise = _changed_tables(before, to_tables(await site.snapshot()))
+    await crawler.follow_links(removing=True)
+    await site.reset()
+    pressed: list[Explored] = []
+    if config.presses:
+        pressed = await _press_buttons(manager, site, crawler.pages, config)
+        await site.reset()
+    return Exploration((*crawler.pages, *pressed), noise, tuple(crawler.dead))
+
+
+class _Crawler:
+    """Opens the link whose kind of address was seen least, of those what promises a form, near the start."""
+
+    def __init__(self, manager: BrowserManager, site: LiveSite, config: ExplorationConfig) -> None:
+        self._manager, self._site, self._config = manager, site, config
+        self._open: list[tuple[str, tuple[Move, ...]]] = []
+        self._known: set[str] = set()
+        self._kinds: Counter[str] = Counter()
+        self.pages: list[Explored] = []
+        self.dead: list[str] = []
+        self._removing: list[tuple[str, tuple[Move, ...]]] = []
+
+    async def follow_links(self, *, removing: bool = False) -> None:
+        """Those that remove something are kept for a second call. A page that hangs costs that page alone."""
+        if removing:
+            self._open, self._removing = self._removing, []
+        is_first = not removing
+        while is_first or (self._open and len(self.pages) < self._config.pages):
+            url = ""
+            try:
+                async with open_driver(self._manager, self._site) as driver:
+                    if is_first:
+                        self._note(await driver.view(), (), driver.screenshot)
+                        is_first = False
+                    while len(self.pages) < self._config.pages and (link := self._next()):
+                        url, trail = link
+                        await driver.open(url)
+                        self._note(await driver.view(), trail, driver.screenshot)
+            except (PageError, SandboxFailure):
+                if is_first:
+                    raise
+                self.dead.append(url)
+
+    def _next(self) -> tuple[str, tuple[Move, ...]] | None:
+        while self._open:
+            link = min(self._open, key=self._rank)
+            self._open.remove(link)
+            if self._kinds[kind_of(link[0])] < self._config.alike:
+                self._kinds[kind_of(link[0])] += 1
+                return link
+        return None
+
+    def _rank(self, link: tuple[str, tuple[Move, ...]]) -> tuple[int, int]:
+        url, trail = link
+        said = f"{trail[-1].label} {plain(url).partition('://')[2].partition('/')[2]}"
+        worth = 2 * bool(EXPLAINS.search(said)) - 2 * bool(PROMISES.search(said))
+        return self._kinds[kind_of(url)] * 2 + worth, len(trail)
+
+    def _note(self, view: View, trail: tuple[Move, ...], screenshot: bytes) -> None:
+        if is_error(view):
+            self.dead.append(view.url)
+            return
+        if trail and view.url in {each.view.url for each in self.pages}:
+            return
+        self._known.add(plain(view.url))
+        self.pages.append(Explored(view, trail, screenshot))
+        if len(trail) >= self._config.depth:
+            return
+        for control in view.controls:
+            if control.kind != "link" or not control.label or control.hit is False:
+                continue
+            url = plain(control.href)
+            if url in self._known or not leads_on(view.url, control):
+                continue
+            self._known.add(url)
+            into = self._removing if REMOVES.search(f"{control.label} {url}") else self._open
+            into.append((url, (*trail, move_to(view, control))))
+
+
+async def _press_buttons(
+    manager: BrowserManager, site: LiveSite, pages: list[Explored], config: ExplorationConfig
+) -> list[Explored]:
+    """What buttons outside of forms bring up, a second level included."""
+    found: list[Explored] = []
+    seen: set[tuple[str, str]] = set()
+    left, waiting = config.presses, list(pages)
+    while waiting and left > 0:
+        page = waiting.pop(0)
+        for control in page.view.controls if page.fresh is None else page.fresh:
+            key = (kind_of(page.view.url), control.label)
+            if (
+                control.kind != "button" or control.form >= 0 or not control.label or key in seen or left <= 0
+                or control.hit is False or LEAVES.search(control.label) or BACK.match(control.label)
+            ):  # fmt: skip
+                continue
+            seen.add(key)
+            left -= 1
+            trail = (*page.trail, move_to(page.view, control))
+            try:
+                await site.reset()
+                async with open_driver(manager, site) as driver:
+                    for move in trail[:-1]:
+                        await driver.make(move)
+                    before = await driver.view()
+                    await driver.make(trail[-1])
+                    after, screenshot = await driver.view(), driver.screenshot
+            except (MoveFailed, PageError, SandboxFailure):
+                continue
+            fresh = _fresh(before, after)
+            if fresh:
+                found.append(Explored(after, trail, screenshot, fresh))
+                if len(trail) - len(page.trail) < 2 and page.fresh is None:
+                    waiting.append(found[-1])
+    return found
+
+
+def _fresh(before: View, after: View) -> tuple[Control, ...]:
+    def key(control: Control) -> tuple[str, str, str, str]:
+        return control.kind, control.label, control.name, control.id
+
+    old = {key(each) for each in before.controls}
+    return tuple(each for each in after.controls if key(each) not in old and each.hit is not False)
+
+
+def leads_on(url: str, link: Control) -> bool:
+    """Whether a link leads to another page of the same host that can be explored."""
+    here, there = urlsplit(url), urlsplit(link.href)
+    return (
+        (there.scheme, there.netloc) == (here.scheme, here.netloc)
+        and link.target in ("", "_self")
+        and not LEAVES.search(f"{link.label} {there.path}")
+        and not FILES.search(there.path.lower())
+    )
+
+
+def plain(url: str) -> str:
+    return urlsplit(url)._replace(fragment="").geturl()
+
+
+def kind_of(url: str) -> str:
+    """An address with what tells one object from another taken out: numbers, and values of a query."""
+    parts = urlsplit(url)
+    path = "/".join("#" if NUMBER.fullmatch(each) else NUMBER.sub("#", each) for each in unquote(parts.path).split("/"))
+    names = ",".join(sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}))
+    folder, _, last = path.rpartition("/")
+    return f"{folder}/{'*' if folder.count('/') >= 1 and last else last}?{names}"
+
+
+def is_error(view: View) -> bool:
+    """Whether a page only says that there is none, or that nobody may see it."""
+    said = f"{view.title} {view.heading} {view.text[:200]}".lower()
+    return any(
+        words in said
+        for words in ("404", "not found", "no such page", "403 forbidden", "internal server error", "access denied",
+                      "permission denied", "err_", "site can’t be reached", "bad request", "method not allowed")
+    )  # fmt: skip
+
+
+def _changed_tables(before: Tables, after: Tables) -> frozenset[str]:
+    return frozenset(each.table for each in differences(before, after))

@@ -1,0 +1,73 @@
+"""Filters of candidates, each with its reason; those of this file need no browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tars_jax.data.website_synthesis.composition import Candidate
+from tars_jax.data.website_synthesis.functions import SiteFunction
+from tars_jax.data.website_synthesis.reading import readings
+from tars_jax.data.website_synthesis.state import Check, Tables, is_met
+from tars_jax.data.website_synthesis.wording import QUOTED
+
+MOST_STEPS = 10
+_HIDDEN = re.compile(
+    r"https?://(?!\w+\.example\.com)|[#.][\w-]+\s*\{|\bxpath\b|\bquery_?selector\b|</?\w+>|\b\w+\[\w+\]"
+)
+
+
+def ambiguous(candidate: Candidate, functions: Sequence[SiteFunction]) -> str:
+    """Why a second reading does not find what was meant, part by part; empty: it does."""
+    for part in candidate.parts:
+        nearby = list(functions)
+        if part.function.key not in {each.key for each in functions}:
+            nearby.append(part.function)  # it is there only after the part before
+        found = readings(part.instruction, nearby)
+        meant = {move.label: move.value for move in part.inputs}
+        if not found:
+            return "a second reading finds nothing that is meant"
+        if len(found) > 1:
+            return "a second reading finds more than one thing that can be meant"
+        if dict(found[0][1]) != meant or found[0][0].action != part.function.action:
+            return "a second reading finds something else"
+    return ""
+
+
+def leaks(instruction: str, names: Sequence[str]) -> str:
+    """Why agent-facing text says what only verification may know; empty: it does not.
+
+    Args:
+      names: of fields, tables and addresses, which are nowhere on a page; those of one plain word are no secret.
+    """
+    plain = QUOTED.sub(" ", instruction)
+    if _HIDDEN.search(plain):
+        return "agent-facing text holds an address, a selector or markup"
+    secret = [name for name in names if re.search(r"[_\[\].]|[a-z][A-Z]", name) and name in plain]
+    return "agent-facing text holds a name of a field or table" if secret else ""
+
+
+def unproved(check: Check, fresh: Tables, chance: Sequence[Tables]) -> str:
+    """Why a check cannot be trusted with what no work leads to; empty: it can. The first of `chance` did nothing."""
+    if is_met(check, fresh):
+        return "what it expects is already so"
+    for number, tables in enumerate(chance):
+        if is_met(check, tables):
+            return "it is passed by random play" if number else "it is passed by doing nothing"
+    return ""
+
+
+def too_long(candidate: Candidate) -> str:
+    return f"it takes more than {MOST_STEPS} steps" if candidate.steps > MOST_STEPS else ""
+
+
+def normalized(instruction: str) -> str:
+    """Equal for instructions that differ in case, spaces and marks alone."""
+    return " ".join(re.findall(r"\w+", instruction.lower()))
+
+
+def shape(candidate: Candidate) -> tuple[object, ...]:
+    """Equal for candidates that put in the same values in the same place."""
+    return tuple(
+        (part.function.key, tuple(sorted((m.label, m.value) for m in part.inputs))) for part in candidate.parts
+    )

@@ -1,0 +1,177 @@
+"""What can be done on a site: its forms and buttons as functions, sorted into categories, the trivial left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from tars_jax.data.website_synthesis.driver import can_choose
+from tars_jax.data.website_synthesis.exploration import Explored, kind_of
+from tars_jax.data.website_synthesis.moves import Move, move_to
+from tars_jax.data.website_synthesis.view import DRAWN, Control, View
+
+MOST_SUBMITS = 3  # of one form
+CATEGORIES = ("create", "edit", "delete", "configure", "information")
+MOST_LIKE_IT = 5  # functions that differ in the object alone
+_WORDS = {  # in the order in which they are looked for
+    "delete": r"delete|remove|trash|purge|erase|destroy",
+    "configure": r"settings?|preferences?|configur\w*|options|setup|administrat\w*|admin|profile",
+    "create": r"new|add|create|submit|post|register|compose|publish|append|import|insert|send|enter|attach",
+    "edit": r"edit|update|save|change|rename|apply|modify|move|assign|close|reopen|set",
+}
+CATEGORY_WORDS = {name: re.compile(rf"\b({words})\b", re.IGNORECASE) for name, words in _WORDS.items()}
+ACCOUNT = re.compile(r"\b(log|sign)[ -]?(in|on|out|off|up)\b|password|captcha|anonymous", re.IGNORECASE)
+LOOKS = re.compile(
+    r"\b(search|find|filter|go|preview|cancel|reset|refresh|sort|show|hide|view|close|diff|compare|download|print|"
+    r"theme|dark|light|help|clear|copy|next|previous|prev|expand|collapse|zoom|back|jump|menu|toggle)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """Something of a function that can be filled in."""
+
+    move: Move  # without a value
+    kind: str
+    label: str
+    options: tuple[str, ...] = ()
+    value: str = ""  # that is there
+    checked: bool = False
+    required: bool = False
+    low: str = ""
+    high: str = ""
+    longest: int = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class SiteFunction:
+    """One form or button of one page."""
+
+    category: str
+    trail: tuple[Move, ...]  # from the start to its page
+    places: tuple[str, ...]  # what the page can be called by: its links on the trail, its heading
+    button: str
+    fields: tuple[Field, ...]
+    submit: Move
+    page: str  # kind of its page's address
+    action: str  # path that its form goes to
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The same for functions that are the same thing reached in another way."""
+        return (self.action, self.button, *(each.move.name or each.label for each in self.fields))
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """The same for functions that differ in the object alone."""
+        return (kind_of(f"//h{self.action}"), self.button, *(each.move.name or each.label for each in self.fields))
+
+
+def functions_of(pages: Sequence[Explored]) -> tuple[list[SiteFunction], Counter[str]]:
+    """The functions of the explored pages, and how many candidates were left out for which reason."""
+    dropped: Counter[str] = Counter()
+    found: dict[tuple[str, ...], SiteFunction] = {}
+    shapes: Counter[tuple[str, ...]] = Counter()
+    headings = Counter(heading for page in pages for heading in {*page.view.headings, page.view.title})
+    common = {heading for heading, count in headings.items() if count > max(3, len(pages) / 3)}
+    for page in sorted(pages, key=lambda each: len(each.trail)):
+        for submit, fields in _groups(page):
+            reason = trivial(page.view, submit, fields)
+            if reason:
+                dropped[reason] += 1
+                continue
+            function = _function(page, submit, fields, common)
+            if function.key in found:
+                dropped["the same function from another page"] += 1
+            elif shapes[function.shape] >= MOST_LIKE_IT:
+                dropped["further objects of the same function"] += 1
+            else:
+                found[function.key] = function
+                shapes[function.shape] += 1
+    return sorted(found.values(), key=_promise), dropped
+
+
+def _promise(function: SiteFunction) -> tuple[bool, bool, int]:
+    """First what says what it does and has fields, near the start."""
+    says = any(pattern.search(function.button) for pattern in CATEGORY_WORDS.values())
+    return not says, not function.fields, len(function.trail)
+
+
+def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
+    """Why a form or button makes no task; empty: it does."""
+    said = f"{submit.label} {submit.name}"
+    if any(each.kind == "password" for each in fields) or ACCOUNT.search(said):
+        return "it logs in or out"
+    if not submit.label:
+        return "a button that says nothing"
+    if submit.form >= 0 and view.forms[submit.form].method == "get":
+        return "it only looks things up"
+    if LOOKS.search(said) and not (fields and CATEGORY_WORDS["edit"].search(said)):
+        return "it changes only what is shown"
+    if submit.around == "frame" and fields and all(each.kind in ("text", "search") for each in fields):
+        return "it only looks things up"
+    if any(each.required and each.kind in DRAWN for each in fields):
+        return "it needs a file or another field that cannot be typed"
+    if any(each.required and not each.label and not each.value and each.kind != "radio" for each in fields):
+        return "a field that it needs has no name on the page"
+    if submit.hit is False:
+        return "it is covered"
+    if not fields and not any(pattern.search(said) for pattern in CATEGORY_WORDS.values()):
+        return "a button whose effect its words do not tell"
+    return ""
+
+
+def category_of(view: View, submit: Control, fields: Sequence[Control], action: str) -> str:
+    """By the words of the button, then of the page and the address, then by whether something is there already."""
+    prefilled = any(each.is_typed and each.value for each in fields)
+    for said in (submit.label, f"{view.heading} {re.sub(r'[^a-zA-Z]', ' ', action)}"):
+        for name, pattern in CATEGORY_WORDS.items():
+            if pattern.search(said):
+                return "edit" if name == "create" and prefilled and not re.search("new|add", said.lower()) else name
+    return "edit" if prefilled else "create"
+
+
+def _groups(page: Explored) -> Iterable[tuple[Control, list[Control]]]:
+    """Buttons with the fields that go with them."""
+    controls = page.view.controls if page.fresh is None else page.fresh
+    fields = [each for each in controls if not each.is_pressed]
+    buttons = [each for each in controls if each.kind == "button" and each.type != "reset"]
+    for form in sorted({each.form for each in buttons if each.form >= 0}):
+        inside = [each for each in buttons if each.form == form]
+        submits = [each for each in inside if each.type in ("submit", "image")] or inside
+        for submit in submits[:MOST_SUBMITS]:
+            yield submit, [each for each in fields if each.form == form]
+    for control in buttons:
+        if control.form < 0 and (page.fresh is not None or control.around == "content"):
+            yield control, [each for each in fields if each.form < 0] if page.fresh is not None else []
+
+
+def _function(page: Explored, submit: Control, fields: Sequence[Control], common: Collection[str]) -> SiteFunction:
+    view = page.view
+    press = move_to(view, submit)
+    action = "/" + press.form if press.form else view.path
+    labels = Counter(each.label for each in fields if each.kind != "radio")
+    named = tuple(
+        Field(
+            move_to(view, each), each.kind, each.label, tuple(filter(None, _options(each))), each.value, each.checked,
+            each.required, each.low, each.high, each.longest,
+        )
+        for each in fields
+        if each.kind not in DRAWN and not each.read_only and labels[each.label] == 1 and 0 < len(each.label) <= 60
+        and each.kind != "radio" and each.hit is not False
+    )  # fmt: skip
+    heading = next((each for each in (*view.headings, view.title) if each not in common), "")
+    names = [*(move.label for move in page.trail if move.kind == "follow"), heading]
+    places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
+    return SiteFunction(
+        category_of(view, submit, fields, action), page.trail, places, submit.label, named, press,
+        kind_of(view.url), action,
+    )  # fmt: skip
+
+
+def _options(control: Control) -> tuple[str, ...]:
+    """Those that can be chosen by their names."""
+    return tuple(each for each in control.options if each != control.value and can_choose(control.options, each))

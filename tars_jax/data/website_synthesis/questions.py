@@ -1,0 +1,79 @@
+"""Tasks whose end is an answer: a cell of a table. The state cannot tell these, so a rubric of facts does."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from tars_jax.data.website_synthesis.exploration import Explored
+from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.view import Table
+
+LONGEST = 40  # characters of an answer
+MOST_OF_A_PAGE = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What is asked, its answer, and how one gets to where it stands."""
+
+    instruction: str
+    answer: str
+    rubric: tuple[str, ...]
+    plan: tuple[Move, ...]
+
+
+def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[Question], Counter[str]]:
+    """Questions with one answer on the whole site, and why others were left out."""
+    rng = random.Random(f"{seed}:questions")
+    dropped: Counter[str] = Counter()
+    found: dict[tuple[str, str], Question] = {}
+    answers: dict[tuple[str, str], set[str]] = {}  # of all pages: the same row elsewhere may say another thing
+    for page in pages:
+        for table in page.view.tables:
+            for row, column, cell in _cells(table):
+                answers.setdefault((row, column), set()).add(cell)
+    for page in pages:
+        asked = []
+        for table in page.view.tables:
+            for row, column, cell in _cells(table):
+                reason = _unfit(table, row, column, cell, answers)
+                if reason:
+                    dropped[reason] += 1
+                else:
+                    asked.append((row, column, cell))
+        rng.shuffle(asked)
+        for row, column, cell in asked[:MOST_OF_A_PAGE]:
+            where = f' on the page "{page.view.heading}"' if page.view.heading and '"' not in page.view.heading else ""
+            said = f'What does the column "{column}" say in the row of "{row}"{where}? Answer with that text alone.'
+            facts = (f"The answer is {cell!r}.", f"The row of {row!r} was on the screen.")
+            found.setdefault((row, column), Question(said, cell, facts, page.trail))
+    kept = list(found.values())
+    rng.shuffle(kept)
+    return kept[:count], dropped
+
+
+def _cells(table: Table) -> Iterator[tuple[str, str, str]]:
+    """(name of a row, header of a column, text) of tables that have headers."""
+    for row in table.rows:
+        if len(row) == len(table.headers) >= 2 and row[0]:
+            yield from ((row[0], column, cell) for column, cell in zip(table.headers[1:], row[1:], strict=True))
+
+
+def _unfit(table: Table, row: str, column: str, cell: str, answers: dict[tuple[str, str], set[str]]) -> str:
+    if not column or not cell or len(cell) > LONGEST or len(row) > 80 or '"' in row + column:
+        return "a cell or header without a short text"
+    if len(answers[(row, column)]) > 1 or sum(each[0] == row for each in table.rows) > 1:
+        return "the same question has other answers elsewhere"
+    if cell.lower() in f"{row} {column}".lower():
+        return "the question holds its answer"
+    index = table.headers.index(column)
+    texts = {each[index] for each in table.rows if len(each) == len(table.headers)}
+    if len(texts) < 2:
+        return "the whole column says the same"
+    if re.search(r"\b(ago|today|yesterday|just now|seconds?|minutes?|hours?)\b|\d\d:\d\d", cell):
+        return "an answer that depends on when it is asked"
+    return ""

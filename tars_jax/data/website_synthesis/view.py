@@ -1,0 +1,108 @@
+"""What a page shows, as synthesis reads it: controls with labels and places, tables, headings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+VIEW_SCRIPT = Path(__file__).with_name("view.js").read_text(encoding="utf-8")
+PRESSED = ("link", "button")
+TYPED = ("text", "textarea", "editor", "email", "number", "url", "search", "tel", "password")
+DRAWN = ("date", "time", "datetime-local", "month", "week", "color", "range", "file", "multiple")  # not filled in here
+
+
+@dataclasses.dataclass(frozen=True)
+class Control:
+    """Something that can be pressed or filled in."""
+
+    kind: str  # link, button, select, editor, textarea, or the type of an input
+    label: str  # what a person reads beside or on it; empty: nothing
+    name: str = ""  # of the field, never shown
+    id: str = ""
+    form: int = -1  # index of its form on the page; -1: none
+    value: str = ""
+    checked: bool = False
+    required: bool = False
+    read_only: bool = False
+    options: tuple[str, ...] = ()  # labels of a select's
+    type: str = ""
+    low: str = ""
+    high: str = ""
+    longest: int = -1
+    href: str = ""
+    target: str = ""
+    around: str = "content"  # or "frame": in a header, footer or navigation
+    x: float = 0.0  # pixels of the viewport
+    y: float = 0.0
+    hit: bool | None = None  # whether a click at (x, y) meets it; None: it is outside of the viewport
+
+    @property
+    def is_pressed(self) -> bool:
+        return self.kind in PRESSED
+
+    @property
+    def is_typed(self) -> bool:
+        return self.kind in TYPED
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    method: str
+    action: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """A page at one moment."""
+
+    url: str
+    title: str
+    text: str
+    headings: tuple[str, ...]
+    forms: tuple[Form, ...]
+    controls: tuple[Control, ...]
+    tables: tuple[Table, ...]
+    canvas_share: float  # the largest canvas, as a share of the viewport
+    width: int
+    height: int
+    scrolled: float
+    page_height: float
+
+    @property
+    def heading(self) -> str:
+        return self.headings[0] if self.headings else self.title
+
+    @property
+    def path(self) -> str:
+        return path_of(self.url)
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> View:
+        return cls(
+            **{
+                **record,
+                "headings": tuple(record["headings"]),
+                "forms": tuple(Form(**each) for each in record["forms"]),
+                "controls": tuple(
+                    Control(**{**each, "options": tuple(each["options"])}) for each in record["controls"]
+                ),
+                "tables": tuple(
+                    Table(tuple(each["headers"]), tuple(map(tuple, each["rows"]))) for each in record["tables"]
+                ),
+            }
+        )
+
+
+def path_of(url: str) -> str:
+    """An address without its host and fragment."""
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -1,0 +1,116 @@
+"""Instructions in words: composed from a function's own labels, then refined, with nothing that is quoted lost.
+
+Everything that must be typed, chosen or found stands in straight quotation marks; a rewriter may change the rest alone.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from tars_jax.data.website_synthesis.functions import SiteFunction
+from tars_jax.data.website_synthesis.moves import Move
+
+QUOTED = re.compile(r'"([^"]*)"')
+VERBS = {
+    "create": ("Create", "Add", "Make"),
+    "edit": ("Change", "Edit", "Update"),
+    "configure": ("Change the settings", "Adjust the settings", "Update the settings"),
+    "delete": ("Delete", "Remove", "Get rid of"),
+}
+_STOP = re.compile(r"\b(a|an|the|this|new|of|to|for|as|and|it|my|your|now|form|page|ticket's)\b", re.IGNORECASE)
+_DOING = re.compile(
+    r"\b(new|add|create|submit|post|register|compose|publish|append|import|insert|send|enter|attach|edit|update|save|"
+    r"change|changes|rename|apply|modify|set|delete|remove|trash|purge|erase|continue|ok|done|commit)\b",
+    re.IGNORECASE,
+)
+
+
+_ORDERS = (("First, ", "Then ", "Finally, "), ("", "After that, ", "At last, "), ("", "Next, ", "Lastly, "))
+
+
+class Rewriter(Protocol):
+    """Says an instruction in other words."""
+
+    def rewrite(self, instruction: str) -> str: ...
+
+
+def noun_of(function: SiteFunction) -> str:
+    """What a function is about, in the words of its button or of the page."""
+    for said in (function.button, *reversed(function.places)):
+        left = " ".join(_STOP.sub(" ", _DOING.sub(" ", re.sub(r"[^\w\s-]", " ", said))).split())
+        if left and left != said and len(left) <= 30 and not re.search(r"\d", left):
+            return left.lower() if left.istitle() or left.islower() else left
+    return ""
+
+
+def compose(function: SiteFunction, moves: Sequence[Move], rng: random.Random, *, place: int = 1) -> str:
+    """One sentence or two that say what to do; `place`: how many of its page's names are told."""
+    noun, places = noun_of(function), _places(function, place)
+    where = " under ".join(f'"{each}"' for each in reversed(places))
+    values = [_said(move) for move in moves]
+    verb = rng.choice(VERBS[function.category])
+    if function.category == "delete":
+        rest = f" ({_listed(values)})" if values else ""
+        return f'{verb} {where or _a(noun or "entry")}{rest} with the button "{function.button}".'
+    if function.category == "create":
+        thing = _a(noun) if noun else "an entry"
+        at = f" at {where}" if where else ""
+        return f'{verb} {thing}{at} with {_listed(values)}, by "{function.button}".' if values else (
+            f'{verb} {thing}{at}, by "{function.button}".'
+        )  # fmt: skip
+    at = f" of {where}" if where else ""
+    if function.category == "configure" or not values:
+        said = f"{verb if values or function.category == 'configure' else 'Go to the page'}{at}"
+        return f'{said}: {_listed(values)}. Then press "{function.button}".' if values else (
+            f'{said}: press "{function.button}".'
+        )  # fmt: skip
+    opening = {"Change": "Change the page", "Edit": "Edit the page", "Update": "Update the page"}[verb]
+    return f'{opening}{at} so that it has {_listed(values)}, and press "{function.button}".'
+
+
+def joined(parts: Sequence[str], rng: random.Random) -> str:
+    """Several parts as one instruction, in their order."""
+    words = rng.choice(
+        (("First, ", "Then ", "Finally, "), ("", "After that, ", "At last, "), ("", "Next, ", "Lastly, "))
+    )
+    said = []
+    for index, part in enumerate(parts):
+        word = words[0] if index == 0 else words[2] if index == len(parts) - 1 and index > 1 else words[1]
+        said.append(word + (part[0].lower() + part[1:] if word else part))
+    return " ".join(said)
+
+
+def refine(instruction: str, rewriter: Rewriter | None) -> tuple[str, str]:
+    """The instruction in other words, and why a rewriter's were turned down; empty: they were not."""
+    plain = re.sub(r"\s+([.,:])", r"\1", re.sub(r"\s+", " ", instruction)).strip()
+    if rewriter is None:
+        return plain, ""
+    answer = " ".join(rewriter.rewrite(plain).split())
+    if sorted(QUOTED.findall(answer)) != sorted(QUOTED.findall(plain)):
+        return plain, "it lost or added something in quotation marks"
+    if not 0.4 * len(plain) <= len(answer) <= 2.5 * len(plain):
+        return plain, "it is far longer or shorter"
+    return answer, ""
+
+
+def _places(function: SiteFunction, count: int) -> tuple[str, ...]:
+    """The last names of its page that are no name of the button itself."""
+    names = [each for each in function.places if each != function.button and '"' not in each and len(each) <= 70]
+    return tuple(names[-count:]) if count else ()
+
+
+def _said(move: Move) -> str:
+    if move.kind == "toggle":
+        return f'"{move.label}" {"ticked" if move.value == "on" else "not ticked"}'
+    return f'{move.label} "{move.value}"'
+
+
+def _listed(said: Sequence[str]) -> str:
+    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}" if said else ""
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}" if noun else ""

@@ -1,0 +1,104 @@
+"""Instructions are read again by somebody who knows the site and not how they were made."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, in_a_row, rows
+from tars_jax.data.website_synthesis.filters import ambiguous, leaks, normalized, too_long
+from tars_jax.data.website_synthesis.functions import Field, SiteFunction
+from tars_jax.data.website_synthesis.models import read_numbers
+from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.reading import readings
+from tars_jax.data.website_synthesis.wording import refine
+
+
+def function(place: str = "New ticket", category: str = "create", action: str = "/new") -> SiteFunction:
+    def field(kind: str, label: str, **more: object) -> Field:
+        moves = {"select": "choose", "checkbox": "toggle"}
+        return Field(Move(moves.get(kind, "fill"), label, label.lower()), kind, label, **more)  # type: ignore[arg-type]
+
+    fields = (
+        field("text", "Title", required=True), field("textarea", "Text"),
+        field("select", "Priority", options=("High",)), field("checkbox", "Notify me"),
+    )  # fmt: skip
+    trail = (Move("follow", place),)
+    button = "Save ticket" if category == "edit" else "Create ticket"
+    return SiteFunction(category, trail, (place,), button, fields, Move("press", button), action, action)
+
+
+FUNCTIONS = [function(), function("Broken lamp", "edit", "/1"), function("Lost key", "edit", "/2")]
+
+
+def test_a_seed_gives_the_same_candidates_and_others_differ() -> None:
+    one, again, other = (list(candidates(FUNCTIONS, seed, 4)) for seed in ("1", "1", "2"))
+    assert one == again and one != other
+    assert len({each.instruction for each in one}) == len(one) >= 8
+
+
+def test_every_candidate_is_read_as_it_was_meant() -> None:
+    found = [*candidates(FUNCTIONS, "3", 8), *rows(FUNCTIONS, "3", 6)]
+    assert len(found) > 20 and [ambiguous(each, FUNCTIONS) for each in found] == [""] * len(found)
+    for each in found:
+        assert all(f'"{move.value}"' in each.instruction for move in each.inputs if move.kind != "toggle")
+
+
+def test_two_objects_of_one_name_are_ambiguous() -> None:
+    twin = dataclasses.replace(FUNCTIONS[1], action="/9")
+    part = draw_part(FUNCTIONS[1], random.Random(0), 2)
+    assert part is not None
+    assert not ambiguous(alone(part), FUNCTIONS)
+    assert "more than one" in ambiguous(alone(part), [*FUNCTIONS, twin])
+
+
+def test_a_value_under_another_label_is_another_reading() -> None:
+    said = 'Edit the page of "Lost key" so that it has Title "a" and Text "b", and press "Save ticket".'
+    ((found, values),) = readings(said, FUNCTIONS)
+    assert found.action == "/2" and values == {"Title": "a", "Text": "b"}
+    assert not readings(said.replace("Text", "Colour"), FUNCTIONS)
+    assert not readings(said.replace("Lost key", "Lost kitten"), FUNCTIONS)
+    assert not readings(said.replace('Text "b"', 'Priority "Purple"'), FUNCTIONS)
+
+
+def test_long_rows_are_no_tasks() -> None:
+    parts = [part for each in FUNCTIONS if (part := draw_part(each, random.Random(1), 4)) is not None]
+    long = in_a_row(parts, random.Random(1))
+    assert long.steps == sum(alone(part).steps for part in parts) > 10 and too_long(long)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "leaked"),
+    [
+        ('Change Title to "x_y" of "Home".', False),
+        ("Change ticket_id of the page.", True),
+        ("Open http://localhost:8001/tktnew and write.", True),
+        ('Set Homepage "http://amber.example.com/".', False),
+        ("Press <b>Save</b>.", True),
+    ],
+)
+def test_agent_facing_text_holds_no_ground_truth(instruction: str, leaked: bool) -> None:
+    assert bool(leaks(instruction, ["ticket_id", "x_y", "title"])) == leaked
+
+
+def test_a_rewriter_loses_nothing_that_is_quoted() -> None:
+    class Says:
+        def __init__(self, answer: str) -> None:
+            self.answer = answer
+
+        def rewrite(self, instruction: str) -> str:
+            return self.answer
+
+    said = 'Create a ticket with Title "Lamp".'
+    assert refine(said, Says('Please create a ticket whose Title is "Lamp".'))[1] == ""
+    for answer in ("", "I cannot help with that.", 'Create a ticket with Title "Lamps".', f"{said} " * 4):
+        assert refine(said, Says(answer))[0] == said and refine(said, Says(answer))[1]
+    assert normalized('Create a  ticket, with title "LAMP"') == normalized(said)
+
+
+def test_a_model_that_returns_nonsense_leaves_nothing_out() -> None:
+    assert read_numbers("The core ones are [0, 2].", 3) == [0, 2]
+    assert read_numbers("[0, 7]", 3) == [0]
+    assert read_numbers("none of them", 3) == read_numbers("[1,,]", 3) == [0, 1, 2]

@@ -1,0 +1,101 @@
+"""The whole pipeline on a small site with a server and a state of its own, in a real Chromium."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from tars_jax.agent.grammar import parse_response
+from tars_jax.agent.response import Response
+from tars_jax.data.website_synthesis.execution import play_at_random, replay
+from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
+from tars_jax.data.website_synthesis.functions import functions_of
+from tars_jax.data.website_synthesis.report import markdown, page
+from tars_jax.data.website_synthesis.state import is_met, to_tables
+from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, synthesize
+from tars_jax.envs.website import Website
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tests.data.website_synthesis.small_site import SmallSite
+
+pytestmark = pytest.mark.browser
+T = TypeVar("T")
+
+
+def on_site(work: Callable[[BrowserManager, SmallSite], Awaitable[T]], *, forgets: bool = False) -> T:
+    @contextlib.asynccontextmanager
+    async def site() -> AsyncIterator[SmallSite]:
+        found = SmallSite(forgets=forgets)
+        try:
+            yield found
+        finally:
+            found.close()
+
+    async def worked() -> T:
+        async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2)) as manager, site() as found:
+            return await work(manager, found)
+
+    return asyncio.run(worked())
+
+
+def test_a_site_is_explored_and_its_functions_are_found() -> None:
+    explored = on_site(lambda manager, site: explore(manager, site, ExplorationConfig(presses=0)))
+    assert [each.view.path for each in explored.pages][:1] == ["/"] and len(explored.pages) == 6 and not explored.noise
+    functions, dropped = functions_of(explored.pages)
+    found = {(each.category, each.action) for each in functions}
+    assert found >= {
+        ("create", "/new"),
+        ("configure", "/settings"),
+        ("edit", "/order/2"),
+        ("delete", "/order/3/delete"),
+    }
+    assert dropped == {"it only looks things up": 1}
+    (new,) = [each for each in functions if each.category == "create"]
+    assert [(each.label, each.kind) for each in new.fields] == [
+        ("Customer", "text"), ("Item", "text"), ("Priority", "select"), ("Paid already", "checkbox"),
+        ("Note", "textarea"),
+    ]  # fmt: skip
+    assert new.fields[0].required and new.fields[2].options == ("Low", "High")  # not the one that is chosen already
+
+
+@pytest.mark.slow
+def test_tasks_are_solved_verified_and_reported() -> None:
+    config = SynthesisConfig(tasks=7, merged=1, rows=1, questions=1, random_episodes=1, random_actions=5)
+
+    async def work(manager: BrowserManager, site: SmallSite) -> tuple[SiteReport, list[tuple[bool, bool]]]:
+        report = await synthesize(manager, site, "orders", config)
+        states = []
+        for task in report.tasks:  # each once more, by its recorded actions alone
+            parsed = [parse_response(f"Action: {each}", space=Website.action_space) for each in task.solution]
+            actions = [action for each in parsed if isinstance(each, Response) for action in each.actions]
+            assert len(actions) == len(task.solution)
+            if task.check:
+                done = await replay(manager, site, actions)
+                states.append((is_met(task.check, done.before), is_met(task.check, done.after)))
+        return report, states
+
+    report, states = on_site(work)
+    assert [task.category for task in report.tasks].count("information") == 1
+    assert len(report.tasks) == 7 and states == [(False, True)] * 6
+    assert {task.steps for task in report.tasks} >= {1, 2} and max(task.steps for task in report.tasks) >= 6
+    assert SiteReport.from_json(report.to_json()) == report
+    assert "orders | train | 6 | 8 |" in markdown([report]) and report.tasks[0].id in page([report], {})
+
+
+@pytest.mark.slow
+def test_what_a_reset_does_not_undo_makes_no_task() -> None:
+    config = SynthesisConfig(tasks=4, each=1, merged=0, rows=0, questions=0, random_episodes=0)
+    report = on_site(lambda manager, site: synthesize(manager, site, "orders", config), forgets=True)
+    assert report.rejected == {"a reset does not undo it": 1}
+    assert {task.category for task in report.tasks} == {"create", "edit", "delete"}
+
+
+def test_random_play_is_the_same_for_a_seed_and_does_nothing_first() -> None:
+    async def work(manager: BrowserManager, site: SmallSite) -> bool:
+        one, other = [await play_at_random(manager, site, 1, 3, "s") for _ in range(2)]
+        return one == other and one[0] == to_tables(await site.snapshot())
+
+    assert on_site(work)
