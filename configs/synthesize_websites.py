@@ -31,12 +31,12 @@ def get_config() -> ConfigDict:
             "rows": 10,  # those that are two in a row, at most
             "questions": 6,  # those that end with an answer, at most
             "random": {
-                "episodes": 3,  # of random play, whose end no check may pass
-                "actions": 20,  # in each
+                "episodes": 2,  # of random play, whose end no check may pass
+                "actions": 15,  # in each
             },
             "exploration": {
-                "pages": 40,  # that are opened by links
-                "alike": 4,  # whose addresses differ in numbers alone
+                "pages": 30,  # that are opened by links
+                "alike": 3,  # whose addresses differ in numbers alone
                 "depth": 4,  # links from the first page
                 "presses": 12,  # of buttons that belong to no form
             },

@@ -1,9 +1,10 @@
 """New tasks on real websites: explored, composed, solved and verified, then filtered.
 
 Each site of `config.sites` is started with its content, its tasks are made, and RUN/sites/NAME.json is written; a
-killed run goes on with the sites that have none. At the end RUN/tasks.jsonl has the tasks, RUN/report.html and
-RUN/table.md the yield and the reasons. A list of addresses is only sorted into what can be used and what not, unless
-its sites may be changed.
+killed run goes on with the sites that have none. At the end RUN/tasks.jsonl has the tasks as the environment
+`website_app` plays them, RUN/judged.jsonl those that only a judge can verify, RUN/report.html and RUN/table.md the
+yield and the reasons. A list of addresses is only sorted into what can be used and what not, unless its sites may be
+changed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tars_jax.json_fields import read_json
 from tars_jax.pipelines.serving import read_key
 from tars_jax.rules import Rule, at_least
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure
-from tars_jax.tasks.websites.catalog import installed_websites, load_website
+from tars_jax.tasks.websites.catalog import installed_websites, load_website, website_names
 from tars_jax.tasks.websites.websites import Websites
 from tars_jax.training.run_directory import RunDirectory, write_json
 
@@ -71,7 +72,7 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     verdicts = (
         [Verdict(**each) for each in run_directory.finished("addresses").get("verdicts", ())] if addresses else []
     )
-    _write(run_directory.path, reports, failures, verdicts, config.seed)
+    _write(config, run_directory.path, reports, failures, verdicts)
     return 0 if any(each.tasks for each in reports) or verdicts else 1
 
 
@@ -83,10 +84,7 @@ async def _all(
         random_episodes=config.random.episodes, random_actions=config.random.actions, seed=config.seed,
         held_out=held_out, exploration=ExplorationConfig(**config.exploration.to_dict()),
     )  # fmt: skip
-    width, height = 1024, 768
-    browser = BrowserConfig(
-        browsers=1, pages_per_browser=2, width=width, height=height, call_timeout_s=float(config.page_s)
-    )
+    browser = BrowserConfig(browsers=1, pages_per_browser=2, call_timeout_s=float(config.page_s))
     async with BrowserManager(browser) as manager:
         if sites:
             async with Websites() as websites:
@@ -149,22 +147,30 @@ def _file(run_directory: RunDirectory, name: str) -> Path:
     return folder / f"{name}.json"
 
 
-def _write(path: Path, reports: list[SiteReport], failures: dict[str, str], verdicts: list[Verdict], seed: int) -> None:
+def _write(
+    config: Any, path: Path, reports: list[SiteReport], failures: dict[str, str], verdicts: list[Verdict]
+) -> None:
     steps = Counter(task.steps for each in reports for task in each.tasks)
-    tasks = shuffled((task for each in reports for task in each.tasks), seed)
-    lines = "".join(json.dumps(task.to_json(), ensure_ascii=False) + "\n" for task in tasks)
-    write_atomic(path / "tasks.jsonl", lines.encode())
+    tasks = shuffled((task for each in reports for task in each.tasks), config.seed)
+    played = [task for task in tasks if task.site in website_names() and not task.needs_judge]
+    playable = [task.playable(config.content_seed, load_website(task.site).version) for task in played]
+    _write_lines(path / "tasks.jsonl", [task.to_json() for task in playable])
+    _write_lines(path / "judged.jsonl", [task.to_json() for task in tasks if task not in played])
     write_atomic(path / "report.html", page(reports, failures, verdicts).encode())
     write_atomic(path / "table.md", (markdown(reports) + "\n").encode())
     splits = Counter(task.split for task in tasks)
     result = {
         "tasks": len(tasks), **{split: splits[split] for split in SPLITS}, "sites": len(reports), "failed": failures,
         "tried": sum(each.tried for each in reports), "steps": dict(sorted(steps.items())),
-        "verified": dict(Counter("state" if task.check else "rubric" for task in tasks)), "seed": seed,
+        "verified": dict(Counter("state" if task.check else "rubric" for task in tasks)), "seed": config.seed,
     }  # fmt: skip
     write_json(path / "result.json", result)
     print(f"{len(tasks)} tasks on {len(reports)} sites: {path / 'tasks.jsonl'}, {path / 'report.html'}")
     print(json.dumps(result))
+
+
+def _write_lines(path: Path, records: list[dict[str, Any]]) -> None:
+    write_atomic(path, "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in records).encode())
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""Tasks on real websites: explored, composed, solved, verified and filtered. See README.md one folder up."""
+"""Tasks on real websites: explored, composed, solved, verified and filtered. See README.md."""

@@ -11,6 +11,8 @@ from tars_jax.data.website_synthesis.moves import HOME, Move
 from tars_jax.data.website_synthesis.values import draw_value
 from tars_jax.data.website_synthesis.wording import compose, joined
 
+MOST_LINKS = 3  # of a function that is one of several in a row
+
 
 @dataclasses.dataclass(frozen=True)
 class Part:
@@ -52,9 +54,9 @@ def candidates(functions: Sequence[SiteFunction], seed: str, each: int) -> Itera
 def rows(functions: Sequence[SiteFunction], seed: str, count: int, length: int = 2) -> Iterator[Candidate]:
     """Tasks that are done in a row, each with another object or form: long ones out of short ones."""
     rng = random.Random(f"{seed}:rows")
-    usable = [each for each in functions if each.category != "delete"]
+    usable = [each for each in functions if each.category != "delete" and len(each.trail) <= MOST_LINKS]
     for _ in range(count if len(usable) >= length else 0):
-        parts = [draw_part(each, rng, rng.randint(1, 2)) for each in rng.sample(usable, length)]
+        parts = [draw_part(each, rng, 1) for each in rng.sample(usable, length)]
         if all(part is not None and part.inputs for part in parts):
             yield in_a_row([part for part in parts if part is not None], rng)
 

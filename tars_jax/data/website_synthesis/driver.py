@@ -18,7 +18,7 @@ from tars_jax.sandbox.browser import BrowserManager, is_key
 SETTLE_MS = 300  # virtual, after each action
 PATIENCE_S = 2.0  # real, for what a click on a slow site brings
 MOST_SCROLLS = 30
-SIZE = (1024, 768)  # of the page, pixels
+SIZE = (1280, 720)  # of the page, pixels, as the environment has it
 
 
 class MoveFailed(Exception):

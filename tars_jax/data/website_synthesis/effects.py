@@ -87,7 +87,8 @@ def agrees(category: str, found: Sequence[Difference]) -> bool:
 def _covering(found: Sequence[Difference], inputs: Sequence[Move], category: str) -> list[Difference]:
     """Few differences that show all inputs, those that show most first; logs, which repeat others, stay out."""
     kind = {"create": "created", "delete": "deleted"}.get(category, "changed")
-    left, chosen = list(inputs), []
+    left = list(inputs)
+    chosen: list[Difference] = []
     rest = list(found)
     while rest:
         best = max(
@@ -174,7 +175,7 @@ def _stable(each: Difference, partner: Difference, taken: Collection[str]) -> tu
     return tuple(
         Condition(name, "is", after[name])
         for name in (after)
-        if name not in taken and after[name] == other.get(name)
+        if name not in taken and "." not in name and after[name] == other.get(name)
         and not VOLATILE.search(name) and len(after[name]) <= LONGEST_KEPT
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from tars_jax.data.website_synthesis.driver import MoveFailed, open_driver
 from tars_jax.data.website_synthesis.moves import Move, move_to
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.state import Tables, differences, to_tables
-from tars_jax.data.website_synthesis.view import Control, View
+from tars_jax.data.website_synthesis.view import Control, View, name_of
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 
 LEAVES = re.compile(r"\b(log|sign)[ -]?(out|off)\b", re.IGNORECASE)
@@ -26,13 +26,15 @@ EXPLAINS = re.compile(
 )
 FILES = re.compile(r"\.(zip|gz|tgz|bz2|tar|pdf|png|jpe?g|gif|svg|ico|css|js|json|xml|rss|atom|ics|csv|txt|sql)$")
 NUMBER = re.compile(r"\d+|[0-9a-f]{8,}")
+PREVIEWS = re.compile(r"\b(preview|review|continue|next)\b", re.IGNORECASE)
+SENDS = re.compile(r"\b(submit|save|create|add|post|publish|send)\b", re.IGNORECASE)
 BACK = re.compile(r"^(cancel|close|back|ok|undo|dismiss|×|x|✕)$", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True)
 class ExplorationConfig:
-    pages: int = 40  # that are opened by links
-    alike: int = 4  # pages whose addresses differ in numbers, or in the last part
+    pages: int = 30  # that are opened by links
+    alike: int = 3  # pages whose addresses differ in numbers, or in the last part
     depth: int = 4  # links from the start
     presses: int = 12  # of buttons that belong to no form, to see what they bring up
 
@@ -43,6 +45,7 @@ class Explored:
 
     view: View
     trail: tuple[Move, ...]
+    names: tuple[str, ...]  # of the links on the trail; an empty one: nothing tells the link from others
     screenshot: bytes = b""  # PNG
     fresh: tuple[Control, ...] | None = None  # of what a button brought up: the controls that were not there before
 
@@ -70,17 +73,24 @@ async def explore(manager: BrowserManager, site: LiveSite, config: ExplorationCo
     return Exploration((*crawler.pages, *pressed), noise, tuple(crawler.dead))
 
 
+@dataclasses.dataclass(frozen=True)
+class _Link:
+    url: str
+    trail: tuple[Move, ...]
+    names: tuple[str, ...]
+
+
 class _Crawler:
     """Opens the link whose kind of address was seen least, of those what promises a form, near the start."""
 
     def __init__(self, manager: BrowserManager, site: LiveSite, config: ExplorationConfig) -> None:
         self._manager, self._site, self._config = manager, site, config
-        self._open: list[tuple[str, tuple[Move, ...]]] = []
+        self._open: list[_Link] = []
         self._known: set[str] = set()
         self._kinds: Counter[str] = Counter()
         self.pages: list[Explored] = []
         self.dead: list[str] = []
-        self._removing: list[tuple[str, tuple[Move, ...]]] = []
+        self._removing: list[_Link] = []
 
     async def follow_links(self, *, removing: bool = False) -> None:
         """Those that remove something are kept for a second call. A page that hangs costs that page alone."""
@@ -92,40 +102,41 @@ class _Crawler:
             try:
                 async with open_driver(self._manager, self._site) as driver:
                     if is_first:
-                        self._note(await driver.view(), (), driver.screenshot)
+                        self._note(await driver.view(), _Link("", (), ()), driver.screenshot)
                         is_first = False
                     while len(self.pages) < self._config.pages and (link := self._next()):
-                        url, trail = link
+                        url = link.url
                         await driver.open(url)
-                        self._note(await driver.view(), trail, driver.screenshot)
+                        self._note(await driver.view(), link, driver.screenshot)
             except (PageError, SandboxFailure):
                 if is_first:
                     raise
                 self.dead.append(url)
 
-    def _next(self) -> tuple[str, tuple[Move, ...]] | None:
+    def _next(self) -> _Link | None:
         while self._open:
             link = min(self._open, key=self._rank)
             self._open.remove(link)
-            if self._kinds[kind_of(link[0])] < self._config.alike:
-                self._kinds[kind_of(link[0])] += 1
+            if self._kinds[kind_of(link.url)] < self._config.alike:
+                self._kinds[kind_of(link.url)] += 1
                 return link
         return None
 
-    def _rank(self, link: tuple[str, tuple[Move, ...]]) -> tuple[int, int]:
-        url, trail = link
+    def _rank(self, link: _Link) -> tuple[int, int]:
+        url, trail = link.url, link.trail
         said = f"{trail[-1].label} {plain(url).partition('://')[2].partition('/')[2]}"
         worth = 2 * bool(EXPLAINS.search(said)) - 2 * bool(PROMISES.search(said))
-        return self._kinds[kind_of(url)] * 2 + worth, len(trail)
+        return self._kinds[kind_of(url)] * 2 + worth + urlsplit(url).query.count("&"), len(trail)
 
-    def _note(self, view: View, trail: tuple[Move, ...], screenshot: bytes) -> None:
+    def _note(self, view: View, link: _Link, screenshot: bytes) -> None:
+        trail = link.trail
         if is_error(view):
             self.dead.append(view.url)
             return
         if trail and view.url in {each.view.url for each in self.pages}:
             return
         self._known.add(plain(view.url))
-        self.pages.append(Explored(view, trail, screenshot))
+        self.pages.append(Explored(view, trail, link.names, screenshot))
         if len(trail) >= self._config.depth:
             return
         for control in view.controls:
@@ -136,7 +147,7 @@ class _Crawler:
                 continue
             self._known.add(url)
             into = self._removing if REMOVES.search(f"{control.label} {url}") else self._open
-            into.append((url, (*trail, move_to(view, control))))
+            into.append(_Link(url, (*trail, move_to(view, control)), (*link.names, name_of(view, control))))
 
 
 async def _press_buttons(
@@ -145,15 +156,12 @@ async def _press_buttons(
     """What buttons outside of forms bring up, a second level included."""
     found: list[Explored] = []
     seen: set[tuple[str, str]] = set()
-    left, waiting = config.presses, list(pages)
+    left, waiting = config.presses, sorted(pages, key=_has_preview, reverse=True)
     while waiting and left > 0:
         page = waiting.pop(0)
         for control in page.view.controls if page.fresh is None else page.fresh:
             key = (kind_of(page.view.url), control.label)
-            if (
-                control.kind != "button" or control.form >= 0 or not control.label or key in seen or left <= 0
-                or control.hit is False or LEAVES.search(control.label) or BACK.match(control.label)
-            ):  # fmt: skip
+            if key in seen or left <= 0 or not _may_bring_up(page.view, control):
                 continue
             seen.add(key)
             left -= 1
@@ -170,10 +178,24 @@ async def _press_buttons(
                 continue
             fresh = _fresh(before, after)
             if fresh:
-                found.append(Explored(after, trail, screenshot, fresh))
+                found.append(Explored(after, trail, page.names, screenshot, fresh))
                 if len(trail) - len(page.trail) < 2 and page.fresh is None:
                     waiting.append(found[-1])
     return found
+
+
+def _has_preview(page: Explored) -> bool:
+    return any(each.form >= 0 and PREVIEWS.search(each.label) for each in page.view.controls if each.kind == "button")
+
+
+def _may_bring_up(view: View, control: Control) -> bool:
+    """A button that belongs to no form, or the preview that a form asks for before it can be sent."""
+    if control.kind != "button" or not control.label or control.hit is False:
+        return False
+    if control.form >= 0:
+        is_last = any(each.form == control.form and SENDS.search(each.label) for each in view.controls)
+        return view.forms[control.form].method == "post" and bool(PREVIEWS.search(control.label)) and not is_last
+    return not LEAVES.search(control.label) and not BACK.match(control.label)
 
 
 def _fresh(before: View, after: View) -> tuple[Control, ...]:

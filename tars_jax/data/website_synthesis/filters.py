@@ -20,6 +20,8 @@ _HIDDEN = re.compile(
 def ambiguous(candidate: Candidate, functions: Sequence[SiteFunction]) -> str:
     """Why a second reading does not find what was meant, part by part; empty: it does."""
     for part in candidate.parts:
+        if part.function.object == "":
+            return "nothing tells the object that is meant from others"
         nearby = list(functions)
         if part.function.key not in {each.key for each in functions}:
             nearby.append(part.function)  # it is there only after the part before

@@ -22,6 +22,8 @@ _WORDS = {  # in the order in which they are looked for
     "edit": r"edit|update|save|change|rename|apply|modify|move|assign|close|reopen|set",
 }
 CATEGORY_WORDS = {name: re.compile(rf"\b({words})\b", re.IGNORECASE) for name, words in _WORDS.items()}
+HEADING_PARTS = re.compile(r"\s*(?::| [|–—-])\s+")
+VAGUE = re.compile(r"\b(submit|post|send|enter|register)\b", re.IGNORECASE)  # of what is there, or of something new
 ACCOUNT = re.compile(r"\b(log|sign)[ -]?(in|on|out|off|up)\b|password|captcha|anonymous", re.IGNORECASE)
 LOOKS = re.compile(
     r"\b(search|find|filter|go|preview|cancel|reset|refresh|sort|show|hide|view|close|diff|compare|download|print|"
@@ -58,6 +60,7 @@ class SiteFunction:
     submit: Move
     page: str  # kind of its page's address
     action: str  # path that its form goes to
+    object: str | None = None  # the row of a list that its page was reached from; empty: nothing tells it from others
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -69,13 +72,24 @@ class SiteFunction:
         """The same for functions that differ in the object alone."""
         return (kind_of(f"//h{self.action}"), self.button, *(each.move.name or each.label for each in self.fields))
 
+    @property
+    def family(self) -> tuple[str, str]:
+        """The same button of the same program, whatever its fields."""
+        return kind_of(f"//h{self.action}"), self.button
+
 
 def functions_of(pages: Sequence[Explored]) -> tuple[list[SiteFunction], Counter[str]]:
     """The functions of the explored pages, and how many candidates were left out for which reason."""
     dropped: Counter[str] = Counter()
     found: dict[tuple[str, ...], SiteFunction] = {}
     shapes: Counter[tuple[str, ...]] = Counter()
-    headings = Counter(heading for page in pages for heading in {*page.view.headings, page.view.title})
+    headings = Counter(
+        part
+        for page in pages
+        for part in {
+            part for each in (*page.view.headings, page.view.title) for part in (each, *HEADING_PARTS.split(each))
+        }
+    )
     common = {heading for heading, count in headings.items() if count > max(3, len(pages) / 3)}
     for page in sorted(pages, key=lambda each: len(each.trail)):
         for submit, fields in _groups(page):
@@ -130,23 +144,30 @@ def category_of(view: View, submit: Control, fields: Sequence[Control], action: 
     for said in (submit.label, f"{view.heading} {re.sub(r'[^a-zA-Z]', ' ', action)}"):
         for name, pattern in CATEGORY_WORDS.items():
             if pattern.search(said):
-                return "edit" if name == "create" and prefilled and not re.search("new|add", said.lower()) else name
+                is_vague = name == "create" and VAGUE.search(said) is not None
+                return "edit" if is_vague and prefilled else name
     return "edit" if prefilled else "create"
 
 
 def _groups(page: Explored) -> Iterable[tuple[Control, list[Control]]]:
     """Buttons with the fields that go with them."""
-    controls = page.view.controls if page.fresh is None else page.fresh
-    fields = [each for each in controls if not each.is_pressed]
-    buttons = [each for each in controls if each.kind == "button" and each.type != "reset"]
-    for form in sorted({each.form for each in buttons if each.form >= 0}):
+    view = page.view
+    offered = view.controls if page.fresh is None else page.fresh
+    fields = [each for each in view.controls if not each.is_pressed]
+    buttons = [each for each in view.controls if each.kind == "button" and each.type != "reset"]
+    for form in sorted({each.form for each in offered if each.form >= 0}):
         inside = [each for each in buttons if each.form == form]
         submits = [each for each in inside if each.type in ("submit", "image")] or inside
         for submit in submits[:MOST_SUBMITS]:
             yield submit, [each for each in fields if each.form == form]
+    buttons = [each for each in buttons if each in offered]
+    formless = [each for each in fields if each.form < 0 and each.around == "content"]
+    if page.fresh is not None:
+        formless = [each for each in formless if each in page.fresh]
     for control in buttons:
         if control.form < 0 and (page.fresh is not None or control.around == "content"):
-            yield control, [each for each in fields if each.form < 0] if page.fresh is not None else []
+            says = any(pattern.search(control.label) for pattern in CATEGORY_WORDS.values())
+            yield control, formless if says or page.fresh is not None else []
 
 
 def _function(page: Explored, submit: Control, fields: Sequence[Control], common: Collection[str]) -> SiteFunction:
@@ -163,13 +184,25 @@ def _function(page: Explored, submit: Control, fields: Sequence[Control], common
         if each.kind not in DRAWN and not each.read_only and labels[each.label] == 1 and 0 < len(each.label) <= 60
         and each.kind != "radio" and each.hit is not False
     )  # fmt: skip
-    heading = next((each for each in (*view.headings, view.title) if each not in common), "")
-    names = [*(move.label for move in page.trail if move.kind == "follow"), heading]
+    parts = [_own_part(each, common) for each in (*view.headings, view.title)]
+    names = [*page.names, next(filter(None, parts), "")]
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
+    objects = [name for name, move in zip(page.names, _followed(page), strict=False) if name != move.label]
     return SiteFunction(
         category_of(view, submit, fields, action), page.trail, places, submit.label, named, press,
-        kind_of(view.url), action,
+        kind_of(view.url), action, objects[-1] if objects else None,
     )  # fmt: skip
+
+
+def _followed(page: Explored) -> list[Move]:
+    """The last links of the trail, one for each name."""
+    links = [move for move in page.trail if move.kind == "follow"]
+    return links[len(links) - len(page.names) :]
+
+
+def _own_part(heading: str, common: Collection[str]) -> str:
+    """A heading without what all pages say, such as the site's name before a colon."""
+    return "" if heading in common else ": ".join(each for each in HEADING_PARTS.split(heading) if each not in common)
 
 
 def _options(control: Control) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from tars_jax.data.website_synthesis.exploration import Explored, kind_of, leads
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.moves import move_to
 from tars_jax.data.website_synthesis.site import LiveSite
+from tars_jax.data.website_synthesis.view import name_of
 from tars_jax.sandbox.browser import BrowserManager
 
 MOST_LINKS = 4  # of the page that an object's making ends on
@@ -28,7 +29,7 @@ async def dependent(
         for move in first.plan:
             await driver.make(move)
         view = await driver.view()
-        explored = [Explored(view, first.plan)]
+        explored = [Explored(view, first.plan, ())]
         kinds = {each.page for each in known if each.category in ("edit", "delete")}
         texts = [move.value for move in first.inputs if move.kind == "fill" and len(move.value) > 2]
         links = [
@@ -38,7 +39,7 @@ async def dependent(
         ]  # fmt: skip
         for link in links[:MOST_LINKS]:
             await driver.open(link.href)
-            explored.append(Explored(await driver.view(), (*first.plan, move_to(view, link))))
+            explored.append(Explored(await driver.view(), (*first.plan, move_to(view, link)), (name_of(view, link),)))
     made = first.parts[-1].function
     functions, _ = functions_of(explored)
     actions = {each.action for each in known}

@@ -26,8 +26,10 @@ def read(instruction: str, function: SiteFunction) -> Mapping[str, str] | None:
     values: dict[str, str] = {}
     for match in QUOTED.finditer(instruction):
         said = match[1]
-        before = _BETWEEN.sub("", instruction[: match.start()])
+        before = instruction[: match.start()].rstrip()
         label = next((each for each in by_length if _ends_with(before, each)), None)
+        if label is None:
+            label = next((each for each in by_length if _ends_with(_BETWEEN.sub("", before), each)), None)
         if label is not None and fields[label].kind != "checkbox":
             if label in values or (fields[label].kind == "select" and said not in fields[label].options):
                 return None

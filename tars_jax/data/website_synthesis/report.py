@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from tars_jax.data.website_synthesis.synthesis import SiteReport
-from tars_jax.data.website_synthesis.task import WebsiteTask
+from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.data.website_synthesis.url_lists import Verdict
 
 _STYLE = (
@@ -64,7 +64,7 @@ def page(reports: Sequence[SiteReport], failures: Mapping[str, str], verdicts: S
     )
 
 
-def verified_by(task: WebsiteTask) -> str:
+def verified_by(task: SynthesizedTask) -> str:
     """The check or the rubric in a line, for whoever reads the report; no agent does."""
     if not task.check:
         return "; ".join(task.rubric)

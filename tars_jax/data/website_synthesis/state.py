@@ -146,8 +146,13 @@ def _row(value: Any) -> Row:
 
 
 def _text(value: Any) -> str:
+    """As checks of `tasks/websites` compare values."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text.replace("\r\n", "\n").strip()[:LONGEST]
+    return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").split("\n")).strip()[:LONGEST]
 
 
 def _unmatched(before: Sequence[Row], after: Sequence[Row]) -> tuple[list[Row], list[Row]]:

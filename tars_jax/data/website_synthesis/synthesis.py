@@ -22,7 +22,7 @@ from tars_jax.data.website_synthesis.prerequisites import dependent
 from tars_jax.data.website_synthesis.questions import Question, questions
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.state import Check, Tables, differences, fingerprint
-from tars_jax.data.website_synthesis.task import WebsiteTask, split_of, task_id
+from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of, task_id
 from tars_jax.data.website_synthesis.wording import Rewriter, refine
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 
@@ -56,14 +56,14 @@ class SiteReport:
     dropped: Mapping[str, int]  # forms and buttons by reason
     tried: int
     rejected: Mapping[str, int]  # candidates by reason
-    tasks: tuple[WebsiteTask, ...]
+    tasks: tuple[SynthesizedTask, ...]
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> SiteReport:
-        return cls(**{**record, "tasks": tuple(map(WebsiteTask.from_json, record["tasks"]))})
+        return cls(**{**record, "tasks": tuple(map(SynthesizedTask.from_json, record["tasks"]))})
 
 
 async def synthesize(
@@ -98,8 +98,8 @@ async def synthesize(
     await site.reset()
     made.rejected.update({f"question: {reason}": count for reason, count in unfit.items()})
     return SiteReport(
-        name, len(explored.pages), len(explored.dead), Counter(each.category for each in functions), dropped,
-        made.tried, made.rejected, tuple(made.tasks),
+        name, len(explored.pages), len(explored.dead), dict(Counter(each.category for each in functions)),
+        dict(dropped), made.tried, dict(made.rejected), tuple(made.tasks),
     )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ class _Maker:
         self._manager, self._site, self._name, self._config = manager, site, name, config
         self._functions = functions
         self._noise, self._chance, self._rewriter, self._say = noise, chance, rewriter, say
-        self.tasks: list[WebsiteTask] = []
+        self.tasks: list[SynthesizedTask] = []
         self.rejected: Counter[str] = Counter()
         self.tried = 0
         self._accepted: list[Candidate] = []
@@ -138,16 +138,16 @@ class _Maker:
         for candidate in offered:
             if len(self.tasks) >= most:
                 return
-            shapes = [part.function.shape for part in candidate.parts]
-            if any(self._failures[each] >= HOPELESS for each in shapes):
+            families = [part.function.family for part in candidate.parts]
+            if any(self._failures[each] >= HOPELESS for each in families):
                 continue
             self.tried += 1
             reason = self._turned_down(candidate) or await self._tried_out(candidate)
             if reason:
                 self.rejected[reason] += 1
-                self._failures[shapes[-1]] += HOPELESS if reason == NO_CHANGE else 1
+                self._failures[families[-1]] += HOPELESS if reason == NO_CHANGE else 1
             else:
-                self._failures[shapes[-1]] = -len(self._functions)  # one success: it works
+                self._failures[families[-1]] = -len(self._functions)  # one success: it works
                 self._accepted.append(candidate)
             self._say(f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {reason or candidate.instruction}")
 
@@ -228,7 +228,7 @@ class _Maker:
             return "a duplicate"
         site, last = self._name, candidate.parts[-1].function
         self.tasks.append(
-            WebsiteTask(
+            SynthesizedTask(
                 task_id(site, instruction), site, last.category, instruction, candidate.steps,
                 max(6, 2 * len(solution)), check, rubric, plan=candidate.plan, solution=solution,
                 functions=tuple(part.function.button for part in candidate.parts),
@@ -252,7 +252,7 @@ class _Maker:
             site, steps = self._name, len(question.plan) + 1
             solution = [*(format_call(each.action) for each in seen.episode), f"finished(content={question.answer!r})"]
             self.tasks.append(
-                WebsiteTask(
+                SynthesizedTask(
                     task_id(site, question.instruction), site, "information", question.instruction, steps,
                     max(6, 2 * len(solution)), (), question.rubric, question.answer, question.plan, tuple(solution),
                     split=split_of(site, self._config.held_out),
@@ -265,7 +265,7 @@ class _Maker:
         return is_new
 
 
-def shuffled(tasks: Iterable[WebsiteTask], seed: int) -> list[WebsiteTask]:
+def shuffled(tasks: Iterable[SynthesizedTask], seed: int) -> list[SynthesizedTask]:
     """In an order that mixes sites and difficulties."""
     found = sorted(tasks, key=lambda task: task.id)
     random.Random(seed).shuffle(found)

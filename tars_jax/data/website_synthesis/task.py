@@ -1,4 +1,4 @@
-"""A task of a website with its verification and its scripted solution, as plain data."""
+"""A synthesized task with its verification and its scripted solution, and as the environment of websites plays it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.state import Check, Expectation
+from tars_jax.tasks.websites.checks import Check as StateCheck
+from tars_jax.tasks.websites.task import WebsiteTask
 
 SPLITS = ("train", "held_out")
 
 
 @dataclasses.dataclass(frozen=True)
-class WebsiteTask:
-    """What is asked of whom, and how it is told whether it was done.
+class SynthesizedTask:
+    """What is asked for, and how it is told whether it was done.
 
     `check` is by the site's state; where that cannot tell, `rubric` has the facts that a judge looks for and
     `reference` the answer. `plan` is the scripted solution; it and what follows is never shown to an agent.
@@ -35,11 +37,16 @@ class WebsiteTask:
     functions: tuple[str, ...] = ()  # what it is made of, for statistics
     split: str = SPLITS[0]
 
+    @property
+    def needs_judge(self) -> bool:
+        """Whether nothing but a rubric can tell."""
+        return not self.check and not self.reference
+
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> WebsiteTask:
+    def from_json(cls, record: Mapping[str, Any]) -> SynthesizedTask:
         return cls(
             **{
                 **record,
@@ -50,6 +57,26 @@ class WebsiteTask:
                 "plan": tuple(map(Move.from_json, record["plan"])),
             }
         )
+
+    def playable(self, content_seed: int, version: str) -> WebsiteTask:
+        """As the environment of websites plays it. Raises InputError for one that needs a judge."""
+        about = {
+            "by": "website_synthesis", "category": self.category, "steps": self.steps, "split": self.split,
+            "functions": list(self.functions), "rubric": list(self.rubric), "solution": list(self.solution),
+        }  # fmt: skip
+        return WebsiteTask(
+            self.id, self.site, self.instruction, tuple(map(state_check, self.check)), self.reference or None,
+            seed=content_seed, version=version, max_steps=self.max_steps, about=about,
+        )  # fmt: skip
+
+
+def state_check(expectation: Expectation) -> StateCheck:
+    """The same as a check of the environment; a part of a longer text is looked for in at least one row."""
+    where = {each.field: each.value for each in expectation.conditions if each.way == "is"}
+    parts = {each.field: each.value for each in expectation.conditions if each.way == "contains"}
+    if parts:
+        return StateCheck(expectation.table, where, contains=(parts,))
+    return StateCheck(expectation.table, where, count=expectation.count)
 
 
 def task_id(site: str, instruction: str) -> str:

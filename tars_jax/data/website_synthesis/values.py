@@ -44,7 +44,7 @@ def _text(field: Field, rng: random.Random) -> str:
     said, kind = f"{field.label} {field.move.name}".lower(), field.kind
 
     def names(words: str) -> bool:
-        return re.search(rf"\b({words})", said) is not None
+        return re.search(rf"\b({words})s?\b", said) is not None
 
     first, last = rng.choice(FIRST), rng.choice(LAST)
     if kind == "email" or names("e-?mail"):
@@ -53,7 +53,7 @@ def _text(field: Field, rng: random.Random) -> str:
         return f"http://{rng.choice(WORDS)}.example.com/"
     if kind == "number" or names("amount|price|quantity|number of|how much|weight|count|sum|cost|total|bill"):
         return str(_number(field, rng))
-    if names("phone|tel\\b|mobile"):
+    if names("phone|tel|mobile"):
         return f"+4930{rng.randint(100_000, 999_999)}"
     if names("year"):
         return str(rng.randint(2018, 2029))

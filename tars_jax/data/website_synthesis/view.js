@@ -55,7 +55,7 @@
       element.parentElement?.matches('td, th, form, body') ? '' : textAround(element.parentElement ?? element, 'previousSibling'),
       clean(element.getAttribute('placeholder')), clean(element.getAttribute('aria-label')), clean(element.title),
     ];
-    return found.find((text) => text) ?? '';
+    return (found.find((text) => text) ?? '').replace(/"/g, '').replace(/[:*.\s]+$/, '');
   }
   function kindOf(element) {
     const name = element.localName;
@@ -71,6 +71,12 @@
     return clean(text) || clean(element.getAttribute('aria-label')) || clean(element.title) || clean(element.alt) ||
       clean(element.querySelector?.('img[alt]')?.alt);
   }
+  // What tells the row of a list from the others: the first text in it that is not the control's own.
+  function rowOf(element) {
+    const row = element.closest('tr, li, [role=row], article, .row, .item, .card');
+    const cells = row ? [...row.querySelectorAll('td, th, a, h2, h3, h4, span')].filter((each) => !each.contains(element)) : [];
+    return cells.map((each) => clean(each.innerText)).find((text) => /\w/.test(text) && text.length <= 80 && text !== clean(element.innerText)) ?? '';
+  }
   function controlOf(element) {
     const kind = kindOf(element), place = placeOf(element);
     if (kind === 'hidden' || !place || !isShown(element) || element.disabled || element.closest('.CodeMirror') !== (kind === 'editor' && element.matches('.CodeMirror') ? element : null)) return null;
@@ -83,12 +89,14 @@
       id: element.id, form: form ? forms.indexOf(form) : -1, value: String(value ?? '').slice(0, 4000),
       checked: element.checked ?? false, required: element.required ?? false, read_only: element.readOnly ?? false,
       options, type: element.type ?? '', low: element.min ?? '', high: element.max ?? '', longest: element.maxLength ?? -1,
-      href: kind === 'link' ? element.href : '', target: element.target ?? '',
+      href: kind === 'link' ? element.href : '', row: isPressed ? rowOf(element) : '', target: element.target ?? '',
       around: element.closest('nav, header, footer, aside, [role=navigation]') ? 'frame' : 'content',
       x: place.x, y: place.y, hit: isHit(element, place),
     };
   }
   const controls = [...document.querySelectorAll(CONTROLS)].slice(0, 4 * MOST).map(controlOf).filter(Boolean).slice(0, MOST);
+  const long = controls.filter(({ kind }) => kind === 'textarea' || kind === 'editor');
+  if (long.length === 1 && !long[0].label) long[0].label = 'text'; // the only place for one needs no other name
   const tables = [...document.querySelectorAll('table')].filter(isShown).slice(0, 8).map((table) => {
     const rows = [...table.rows].slice(0, ROWS);
     const heads = rows.findIndex((row) => row.querySelector('th') && !row.querySelector('td'));

@@ -33,6 +33,7 @@ class Control:
     high: str = ""
     longest: int = -1
     href: str = ""
+    row: str = ""  # what tells its row of a list from the others
     target: str = ""
     around: str = "content"  # or "frame": in a header, footer or navigation
     x: float = 0.0  # pixels of the viewport
@@ -100,6 +101,15 @@ class View:
                 ),
             }
         )
+
+
+def name_of(view: View, link: Control) -> str:
+    """What a link can be called by: its text, or its row's where others say the same; empty: nothing tells it apart."""
+    alike = [each for each in view.controls if each.kind == "link" and each.label == link.label]
+    if len({each.href for each in alike}) <= 1:
+        return link.label
+    rows = {each.href for each in alike if each.row == link.row}
+    return link.row if len(rows) == 1 else ""
 
 
 def path_of(url: str) -> str:

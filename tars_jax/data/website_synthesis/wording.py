@@ -99,7 +99,10 @@ def refine(instruction: str, rewriter: Rewriter | None) -> tuple[str, str]:
 def _places(function: SiteFunction, count: int) -> tuple[str, ...]:
     """The last names of its page that are no name of the button itself."""
     names = [each for each in function.places if each != function.button and '"' not in each and len(each) <= 70]
-    return tuple(names[-count:]) if count else ()
+    told = names[-count:] if count else []
+    if function.object and function.object not in told:
+        told = [function.object, *told]
+    return tuple(told)
 
 
 def _said(move: Move) -> str:

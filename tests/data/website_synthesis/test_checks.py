@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +23,8 @@ from tars_jax.data.website_synthesis.state import (
     is_met,
     to_tables,
 )
+from tars_jax.data.website_synthesis.task import SynthesizedTask
+from tars_jax.tasks.websites.task import WebsiteTask
 from tests.data.website_synthesis.small_site import SEED, submit
 
 
@@ -117,3 +123,43 @@ def test_an_unknown_way_is_refused() -> None:
         Condition("a", "like", "b")
     assert not is_met((), to_tables(SEED)), "a check of nothing is met by nothing"
     assert Expectation.from_json({"table": "orders", "conditions": [], "count": 3}).holds(to_tables(SEED))
+
+
+@dataclasses.dataclass
+class Reads:
+    """A session whose readers say what a state says."""
+
+    state: dict[str, Any]
+    site: Any = None
+
+    async def read(self, reader: str) -> Sequence[Mapping[str, Any]]:
+        return self.state[reader]
+
+    async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        raise AssertionError("no check asks for it")
+
+
+@pytest.mark.parametrize("wanted", ["new", "edit", "delete"])
+def test_the_environment_says_of_a_task_what_its_check_says(wanted: str) -> None:
+    ways = {
+        "new": ("/new", order(note="a note\r\nof two lines", paid="on"), [fill("Customer", "Dora")], "create"),
+        "edit": ("/order/1", order(customer="Ada"), [fill("Item", "Shelf")], "edit"),
+        "delete": ("/order/3/delete", {}, [], "delete"),
+    }
+    path, values, inputs, category = ways[wanted]
+    done = after((path, values))
+    check = check_of((done, done), inputs, category)
+    task = SynthesizedTask("t", "fossil", category, "Do it.", 2, 9, check).playable(3, "1")
+    assert WebsiteTask.from_json(json.loads(json.dumps(task.to_json()))) == task and task.seed == 3
+    for state in (SEED, done, after((path, values), ("/order/2/delete", {})), after(("/new", order()))):
+        judged = asyncio.run(task.wrong(Reads(state), None))
+        assert (judged == "") == is_met(check, to_tables(state))
+    assert asyncio.run(task.wrong(Reads(done), None)) == ""
+
+
+def test_a_part_of_a_longer_text_is_looked_for() -> None:
+    check = (Expectation("pages", (Condition("name", "is", "Home"), Condition("text", "contains", "seven chairs")), 1),)
+    task = SynthesizedTask("t", "fossil", "edit", "Do it.", 2, 9, check).playable(0, "")
+    for text, met in (("<p>seven chairs</p>", True), ("eight chairs", False)):
+        state = {"pages": [{"name": "Home", "text": text}, {"name": "Other", "text": "seven chairs"}]}
+        assert (asyncio.run(task.wrong(Reads(state), None)) == "") == met == is_met(check, to_tables(state))

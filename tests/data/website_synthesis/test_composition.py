@@ -13,6 +13,7 @@ from tars_jax.data.website_synthesis.functions import Field, SiteFunction
 from tars_jax.data.website_synthesis.models import read_numbers
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.reading import readings
+from tars_jax.data.website_synthesis.view import Control, View, name_of
 from tars_jax.data.website_synthesis.wording import refine
 
 
@@ -102,3 +103,24 @@ def test_a_model_that_returns_nonsense_leaves_nothing_out() -> None:
     assert read_numbers("The core ones are [0, 2].", 3) == [0, 2]
     assert read_numbers("[0, 7]", 3) == [0]
     assert read_numbers("none of them", 3) == read_numbers("[1,,]", 3) == [0, 1, 2]
+
+
+def test_a_link_of_a_list_is_called_by_its_row() -> None:
+    def link(row: str, href: str, label: str = "edit") -> Control:
+        return Control("link", label, href=href, row=row)
+
+    def page(*controls: Control) -> View:
+        return View("http://h/", "", "", (), (), controls, (), 0.0, 9, 9, 0.0, 9.0)
+
+    one, two, twin = link("Lamp", "/1"), link("Desk", "/2"), link("Lamp", "/3")
+    assert name_of(page(one), one) == "edit" and name_of(page(one, two), two) == "Desk"
+    assert name_of(page(one, two, twin), one) == ""
+
+
+def test_an_object_that_nothing_tells_from_others_makes_no_task() -> None:
+    for name, said in (("Lamp", ""), ("", "nothing tells the object")):
+        places = ("Tickets", "Lamp", "Edit a ticket")
+        made = dataclasses.replace(FUNCTIONS[1], object=name, places=places)
+        part = draw_part(made, random.Random(0), 2)
+        assert part is not None and ambiguous(alone(part), [made]).startswith(said)
+        assert (f'"{name}"' in part.instruction) == bool(name)
