@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ FAILED_MARK = "failed"
 
 def run(config: Any, run_directory: RunDirectory) -> int:
     held_out = _names(config.held_out)
-    sites = list(installed_websites()) if config.sites == "installed" else _names(config.sites)
+    sites = installed_websites() if config.sites == "installed" else _names(config.sites)
     if not (sites or config.addresses):
         raise InputError(f"sites must be installed websites, by ./launch/websites.sh; got {config.sites!r}")
     for name in sites:
@@ -69,15 +70,13 @@ def run(config: Any, run_directory: RunDirectory) -> int:
     records = {file.stem: read_json(file) for file in files}
     failures = {name: record[FAILED_MARK] for name, record in records.items() if FAILED_MARK in record}
     reports = [SiteReport.from_json(record) for name, record in records.items() if name not in failures]
-    verdicts = (
-        [Verdict(**each) for each in run_directory.finished("addresses").get("verdicts", ())] if addresses else []
-    )
+    verdicts = _verdicts(run_directory)
     _write(config, run_directory.path, reports, failures, verdicts)
     return 0 if any(each.tasks for each in reports) or verdicts else 1
 
 
 async def _all(
-    config: Any, run_directory: RunDirectory, sites: list[str], addresses: list[str], held_out: tuple[str, ...]
+    config: Any, run_directory: RunDirectory, sites: tuple[str, ...], addresses: list[str], held_out: tuple[str, ...]
 ) -> None:
     settings = SynthesisConfig(
         tasks=config.tasks, each=config.each, merged=config.merged, rows=config.rows, questions=config.questions,
@@ -95,11 +94,10 @@ async def _all(
             verdicts = await curate(manager, addresses)
             run_directory.finish("addresses", {"verdicts": [vars(each) for each in verdicts]})
         if addresses and config.may_change:
-            for each in run_directory.finished("addresses")["verdicts"]:
-                if not each["reason"]:
-                    name = AddressSite(each["url"]).network[0].replace(":", "_")
-                    if not _file(run_directory, name).exists():
-                        await _made(config, run_directory, manager, settings, AddressSite(each["url"]), name)
+            for site in [AddressSite(each.url) for each in _verdicts(run_directory) if not each.reason]:
+                name = re.sub(r"\W", "_", site.network[0])
+                if not _file(run_directory, name).exists():
+                    await _made(config, run_directory, manager, settings, site, name)
 
 
 async def _one(
@@ -133,6 +131,10 @@ async def _made(
         return
     write_json(_file(run_directory, name), report.to_json())
     print(f"{name}: {len(report.tasks)} tasks of {report.tried} candidates", flush=True)
+
+
+def _verdicts(run_directory: RunDirectory) -> list[Verdict]:
+    return [Verdict(**each) for each in (run_directory.finished("addresses") or {"verdicts": []})["verdicts"]]
 
 
 def _note_failure(run_directory: RunDirectory, name: str, failure: Exception) -> None:

@@ -83,21 +83,20 @@ def functions_of(pages: Sequence[Explored]) -> tuple[list[SiteFunction], Counter
     dropped: Counter[str] = Counter()
     found: dict[tuple[str, ...], SiteFunction] = {}
     shapes: Counter[tuple[str, ...]] = Counter()
-    headings = Counter(
-        part
-        for page in pages
-        for part in {
-            part for each in (*page.view.headings, page.view.title) for part in (each, *HEADING_PARTS.split(each))
-        }
-    )
-    common = {heading for heading, count in headings.items() if count > max(3, len(pages) / 3)}
+    owners: dict[str, set[str]] = {}  # of headings and their parts: the pages that say them
+    for page in pages:
+        for heading in (*page.view.headings, page.view.title):
+            for part in (heading, *HEADING_PARTS.split(heading)):
+                owners.setdefault(part, set()).add(page.view.path)
+    common = {part for part, paths in owners.items() if len(paths) > max(3, len(pages) / 3)}
+    shared = {part for part, paths in owners.items() if len(paths) > 1}
     for page in sorted(pages, key=lambda each: len(each.trail)):
         for submit, fields in _groups(page):
             reason = trivial(page.view, submit, fields)
             if reason:
                 dropped[reason] += 1
                 continue
-            function = _function(page, submit, fields, common)
+            function = _function(page, submit, fields, common, shared)
             if function.key in found:
                 dropped["the same function from another page"] += 1
             elif shapes[function.shape] >= MOST_LIKE_IT:
@@ -170,7 +169,9 @@ def _groups(page: Explored) -> Iterable[tuple[Control, list[Control]]]:
             yield control, formless if says or page.fresh is not None else []
 
 
-def _function(page: Explored, submit: Control, fields: Sequence[Control], common: Collection[str]) -> SiteFunction:
+def _function(
+    page: Explored, submit: Control, fields: Sequence[Control], common: Collection[str], shared: Collection[str]
+) -> SiteFunction:
     view = page.view
     press = move_to(view, submit)
     action = "/" + press.form if press.form else view.path
@@ -185,13 +186,21 @@ def _function(page: Explored, submit: Control, fields: Sequence[Control], common
         and each.kind != "radio" and each.hit is not False
     )  # fmt: skip
     parts = [_own_part(each, common) for each in (*view.headings, view.title)]
-    names = [*page.names, next(filter(None, parts), "")]
+    heading = next(filter(None, parts), "")
+    names = [*page.names, heading]
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
-    objects = [name for name, move in zip(page.names, _followed(page), strict=False) if name != move.label]
+    rows = [name for name, move in zip(page.names, _followed(page), strict=False) if name != move.label]
     return SiteFunction(
         category_of(view, submit, fields, action), page.trail, places, submit.label, named, press,
-        kind_of(view.url), action, objects[-1] if objects else None,
+        kind_of(view.url), action, _object(rows, heading, shared),
     )  # fmt: skip
+
+
+def _object(rows: Sequence[str], heading: str, shared: Collection[str]) -> str | None:
+    """The row that tells the object, or the page's own heading where no row does; see SiteFunction."""
+    if not rows or rows[-1]:
+        return rows[-1] if rows else None
+    return heading if heading not in shared else ""
 
 
 def _followed(page: Explored) -> list[Move]:

@@ -43,7 +43,7 @@ def read(instruction: str, function: SiteFunction) -> Mapping[str, str] | None:
 
 def readings(instruction: str, functions: Sequence[SiteFunction]) -> list[tuple[SiteFunction, Mapping[str, str]]]:
     """All that the instruction can mean on this site; the ways to one function are one reading."""
-    found = {}
+    found: dict[tuple[object, ...], tuple[SiteFunction, Mapping[str, str]]] = {}
     for function in functions:
         values = read(instruction, function)
         if values is not None:

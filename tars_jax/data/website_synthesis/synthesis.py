@@ -76,8 +76,8 @@ async def synthesize(
     explored = await explore(manager, site, config.exploration)
     functions, dropped = functions_of(explored.pages)
     if extractor is not None:
-        functions, found = await asyncio.to_thread(_selected, extractor, explored.pages, functions)
-        dropped.update(found)
+        functions, left_out = await asyncio.to_thread(_selected, extractor, explored.pages, functions)
+        dropped.update(left_out)
     say(f"{name}: {len(explored.pages)} pages, {len(functions)} functions")
     chance = await play_at_random(manager, site, config.random_episodes, config.random_actions, seed)
     made = _Maker(manager, site, name, config, functions, explored.noise, chance, rewriter, say)
@@ -149,11 +149,13 @@ class _Maker:
             else:
                 self._failures[families[-1]] = -len(self._functions)  # one success: it works
                 self._accepted.append(candidate)
-            self._say(f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {reason or candidate.instruction}")
+            self._say(
+                f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {f'({reason}) ' if reason else ''}{candidate.instruction}"
+            )
 
     def creators(self) -> list[Candidate]:
         """Accepted tasks that make an object, one of each function."""
-        found = {}
+        found: dict[tuple[str, ...], Candidate] = {}
         for candidate in self._accepted:
             if len(candidate.parts) == 1 and candidate.parts[0].function.category == "create":
                 found.setdefault(candidate.parts[0].function.shape, candidate)

@@ -77,6 +77,10 @@
     const cells = row ? [...row.querySelectorAll('td, th, a, h2, h3, h4, span')].filter((each) => !each.contains(element)) : [];
     return cells.map((each) => clean(each.innerText)).find((text) => /\w/.test(text) && text.length <= 80 && text !== clean(element.innerText)) ?? '';
   }
+  function hrefOf(link) { // of a drawing's links, too
+    const text = link.getAttribute('href');
+    return URL.canParse(text, document.baseURI) ? new URL(text, document.baseURI).href : '';
+  }
   function controlOf(element) {
     const kind = kindOf(element), place = placeOf(element);
     if (kind === 'hidden' || !place || !isShown(element) || element.disabled || element.closest('.CodeMirror') !== (kind === 'editor' && element.matches('.CodeMirror') ? element : null)) return null;
@@ -88,8 +92,8 @@
       kind, label: isPressed ? captionOf(element) : labelOf(element), name: element.getAttribute('name') ?? '',
       id: element.id, form: form ? forms.indexOf(form) : -1, value: String(value ?? '').slice(0, 4000),
       checked: element.checked ?? false, required: element.required ?? false, read_only: element.readOnly ?? false,
-      options, type: element.type ?? '', low: element.min ?? '', high: element.max ?? '', longest: element.maxLength ?? -1,
-      href: kind === 'link' ? element.href : '', row: isPressed ? rowOf(element) : '', target: element.target ?? '',
+      options, type: typeof element.type === 'string' ? element.type : '', low: element.min ?? '', high: element.max ?? '', longest: element.maxLength ?? -1,
+      href: kind === 'link' ? hrefOf(element) : '', row: isPressed ? rowOf(element) : '', target: element.getAttribute('target') ?? '',
       around: element.closest('nav, header, footer, aside, [role=navigation]') ? 'frame' : 'content',
       x: place.x, y: place.y, hit: isHit(element, place),
     };
@@ -110,7 +114,7 @@
     headings: [...document.querySelectorAll('h1, h2, legend')].filter(isShown).map((each) => clean(each.innerText)).filter(Boolean).slice(0, 12),
     forms: forms.map((form) => ({ // a field may be called action
       method: (form.getAttribute('method') ?? 'get').toLowerCase(),
-      action: new URL(form.getAttribute('action') || '', location.href).href,
+      action: new URL(form.getAttribute('action') || location.href, document.baseURI).href,
     })),
     controls, tables, canvas_share: Math.max(0, ...[...document.querySelectorAll('canvas')].filter(isShown).map(({ width, height }) => width * height)) / (innerWidth * innerHeight),
     width: innerWidth, height: innerHeight, scrolled: scrollY, page_height: document.documentElement.scrollHeight,

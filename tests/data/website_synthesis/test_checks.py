@@ -91,10 +91,11 @@ def test_an_edit_spoils_nothing_else() -> None:
 
 def test_what_counts_or_dates_is_in_no_check() -> None:
     def state(number: int, when: str) -> Any:
-        return {"notes": [{"id": number, "text": "hello there", "created_at": when, "color": "red"}]}
+        return {"notes": [{"id": number, "text": "hello there", "created_at": when, "color": "red"}] * min(number, 1)}
 
-    tables = [to_tables(each) for each in ({"notes": []}, state(1, "10:01"), state(1, "10:02"))]
-    check, missing = write_check(*tables, [Move("fill", "Text", value="hello there")], (), "create")
+    before, first, second = state(0, ""), state(1, "10:01"), state(1, "10:02")
+    inputs = [Move("fill", "Text", value="hello there")]
+    check, missing = write_check(to_tables(before), to_tables(first), to_tables(second), inputs, (), "create")
     fields = {condition.field for each in check for condition in each.conditions}
     assert fields == {"text", "color"} and not missing
 
