@@ -149,9 +149,8 @@ class _Maker:
             else:
                 self._failures[families[-1]] = -len(self._functions)  # one success: it works
                 self._accepted.append(candidate)
-            self._say(
-                f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {f'({reason}) ' if reason else ''}{candidate.instruction}"
-            )
+            said = f"({reason}) {candidate.instruction}" if reason else candidate.instruction
+            self._say(f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {said}")
 
     def creators(self) -> list[Candidate]:
         """Accepted tasks that make an object, one of each function."""
