@@ -3,6 +3,7 @@
 # the environment's own verdict; one figure over all seeds. docs/reward_models.md says what came of it.
 #   ./launch/reward_hacking.sh [FOLDER [SEED ...]]                   # five seeds unless told otherwise
 #   VERDICTS=300 ./launch/reward_hacking.sh                          # a better reward model; 30 is the report's F1
+#   START=random ./launch/reward_hacking.sh                          # PPO from random weights, as the traces' agent
 # What is there already is not made again: the same command goes on where it was stopped.
 set -euo pipefail
 root=$(CDPATH="" cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -13,7 +14,18 @@ seeds=("$@")
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 verdicts=${VERDICTS:-30}
+start=${START:-demonstrations}
 orm=$folder/orm-$verdicts
+
+loop=(--config.ppo.updates=16)
+case $start in
+    random) loop+=(--config.demonstrations.episodes=0) ;;
+    demonstrations) # of a player that errs in half of its words, in all ways alike
+        loop+=(--config.demonstrations.episodes=300 --config.demonstrations.skill=0.2)
+        loop+=(--config.supervised.updates=60 --config.ppo.entropy_bonus=0.01)
+        ;;
+    *) echo "START must be random or demonstrations; got $start" >&2 && exit 2 ;;
+esac
 
 run() { # experiment, run directory, flags
     local experiment=$1 into=$2
@@ -34,14 +46,12 @@ run reward_model "$orm" --config.model.preset="$folder/traces/policy" \
     --config.packing.row_length=80 --config.packing.images_per_row=1 --config.engine.max_length=80 \
     --config.engine.length_buckets=80, --config.browser.pages=16
 
-loop=(--config.demonstrations.episodes=300 --config.demonstrations.skill=0.2 --config.supervised.updates=60
-    --config.ppo.updates=16 --config.ppo.entropy_bonus=0.01)
 runs=()
 for seed in "${seeds[@]}"; do
-    train "$folder/orm-$verdicts-reward-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=orm \
+    train "$folder/orm-$verdicts-$start-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=orm \
         --config.task.judge_options="{\"checkpoint\": \"$orm/policy\"}"
-    train "$folder/own-reward-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=environment
-    runs+=("$folder/orm-$verdicts-reward-$seed" "$folder/own-reward-$seed")
+    train "$folder/own-$start-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=environment
+    runs+=("$folder/orm-$verdicts-$start-$seed" "$folder/own-$start-$seed")
 done
 list=$(IFS=, && echo "${runs[*]}")
-exec "$root/launch/local.sh" compare --config.runs="$list" --config.output="$folder/reward_hacking-$verdicts.svg"
+exec "$root/launch/local.sh" compare --config.runs="$list" --config.output="$folder/reward_hacking-$verdicts-$start.svg"

@@ -16,7 +16,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tars_jax.evaluation import DEFAULT_CURVES, Curve, ReportData, Score
+from tars_jax.evaluation import DEFAULT_CURVES, Counted, Curve, ReportData, Score
 from tars_jax.evaluation.ending import compared, end_run
 from tars_jax.evaluation.judge_metrics import hidden_verdicts
 from tars_jax.pipelines.config import command_of
@@ -119,5 +119,6 @@ def finish(
             curves=curves,
             config=context.config.to_dict(),
             command=command_of(experiment, context.config),
+            counted=Counted("its judge says that it solved") if truth else Counted(),
         ),
     )

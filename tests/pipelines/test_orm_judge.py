@@ -24,11 +24,13 @@ from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.pipelines import judges
+from tars_jax.pipelines.agent import Evaluated, judged_beside_true
 from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.judges import named_judge, open_judge
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
 from tars_jax.training.checkpoint import save_parameters
+from tars_jax.trajectory import Trajectory
 from tests.judges.episodes import episode, task
 
 ROOT = Path(__file__).parents[2]
@@ -158,3 +160,16 @@ class _Config(dict[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         return self[name]
+
+
+def test_the_result_says_how_many_were_really_solved() -> None:
+    """Judged 1 of 2, then 2 of 2; really 1 of 2, then none."""
+
+    def played(judged: bool, true: bool | None) -> Trajectory:
+        return dataclasses.replace(episode([], success=judged), metadata={"environment_success": true})
+
+    before, after = [played(True, True), played(False, False)], [played(True, False)] * 2
+    found = judged_beside_true(Evaluated(before, after))
+    assert found["true_score"]["before"]["value"] == 0.5 and found["true_score"]["after"]["value"] == 0
+    assert found["judge"]["before"]["f1"] == 1 and found["judge"]["after"]["false_positive_rate"] == 1
+    assert judged_beside_true(Evaluated(before, [played(True, None)])) == {}
