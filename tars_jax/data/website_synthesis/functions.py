@@ -126,7 +126,7 @@ def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
         return "it changes only what is shown"
     if submit.around == "frame" and fields and all(each.kind in ("text", "search") for each in fields):
         return "it only looks things up"
-    if any(each.required and each.kind in DRAWN for each in fields):
+    if any(each.required and not each.value and each.kind in DRAWN for each in fields):
         return "it needs a file or another field that cannot be typed"
     if any(each.required and not each.label and not each.value and each.kind != "radio" for each in fields):
         return "a field that it needs has no name on the page"

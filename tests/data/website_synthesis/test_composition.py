@@ -9,11 +9,11 @@ import pytest
 
 from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, in_a_row, rows
 from tars_jax.data.website_synthesis.filters import ambiguous, leaks, normalized, too_long
-from tars_jax.data.website_synthesis.functions import Field, SiteFunction
+from tars_jax.data.website_synthesis.functions import Field, SiteFunction, trivial
 from tars_jax.data.website_synthesis.models import read_numbers
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.reading import readings
-from tars_jax.data.website_synthesis.view import Control, View, name_of
+from tars_jax.data.website_synthesis.view import Control, Form, View, name_of
 from tars_jax.data.website_synthesis.wording import refine
 
 
@@ -124,3 +124,13 @@ def test_an_object_that_nothing_tells_from_others_makes_no_task() -> None:
         part = draw_part(made, random.Random(0), 2)
         assert part is not None and ambiguous(alone(part), [made]).startswith(said)
         assert (f'"{name}"' in part.instruction) == bool(name)
+
+
+@pytest.mark.parametrize(("value", "left_out"), [("2026-05-01", False), ("", True)])
+def test_a_date_that_is_there_already_needs_no_typing(value: str, left_out: bool) -> None:
+    fields = [Control("date", "Day", form=0, required=True, value=value), Control("text", "What", form=0)]
+    save = Control("button", "Add bill", form=0, type="submit", hit=True)
+    form = Form("post", "http://h/add")
+    view = View("http://h/", "", "", (), (form,), (*fields, save), (), 0.0, 9, 9, 0.0, 9.0)
+    assert bool(trivial(view, save, fields)) == left_out
+    assert trivial(dataclasses.replace(view, forms=(Form("get", form.action),)), save, fields[1:])
