@@ -47,7 +47,7 @@ CURVES = (
     Curve(
         SECTION,
         "Share of V = 1",
-        (Series("flywheel", "share"), Series("flywheel", "low", "95% from"), Series("flywheel", "high", "95% to")),
+        (Series("flywheel", "share", "share"), Series("flywheel", "low", "95% from"), Series("flywheel", "high", "95% to")),
         "of what each cycle's model generated for fresh tasks; cycle 0: the demonstrations",
         "cycle",
         percent=True,

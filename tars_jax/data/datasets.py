@@ -1,6 +1,7 @@
 """Recorded data by name, as trajectories to imitate.
 
     RUN/trajectories/ppo        a folder of our trajectories
+    RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py)
     mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export, too
     mine.parquet, mine/         the same as Parquet, and as Hugging Face's datasets saves it to disk
@@ -24,6 +25,7 @@ from tars_jax.data.conversations import trajectory_of_messages
 from tars_jax.data.images import read_image
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
+from tars_jax.data.store import Store, is_store
 from tars_jax.data.tables import rows_of, table_files
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory
@@ -41,7 +43,10 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
     is no such dataset, and for a malformed record, by file, line (or row) and field.
     """
     path = Path(name)
-    if path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
+    folder, asked, where = name.partition("?")
+    if is_store(Path(folder)):
+        yield from _stored(Path(folder), where if asked else "")
+    elif path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
         yield from recorded_trajectories([name])
     elif path.is_dir() and (files := table_files(path)):
         yield from _trajectories(files)
@@ -53,10 +58,17 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from _brought(name)
     else:
         raise InputError(
-            "dataset must be a folder of trajectories such as RUN/trajectories/ppo, a .jsonl file of messages or of "
-            f"AgentNet, .parquet, a folder that datasets saved, package.module:attribute, or an entry point of "
+            "dataset must be a folder of trajectories such as RUN/trajectories/ppo, a store, a .jsonl file of messages "
+            f"or of AgentNet, .parquet, a folder that datasets saved, package.module:attribute, or an entry point of "
             f"{_PLUGINS.group}; got {name!r}"
         )
+
+
+def _stored(folder: Path, where: str) -> Iterator[Trajectory]:
+    with Store(folder) as store:
+        for trajectory in store.load_all(store.ids(where)):
+            if trajectory.outcome.carries_reward:
+                yield trajectory
 
 
 def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:

@@ -308,6 +308,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         again = list(read_dataset(str(out / written) if written else str(out / "trajectories")))
         assert sorted(each.id for each in again) == ["played 2", "played 3"]
         assert all(each.steps[0].screenshot for each in again)
+    assert [each.id for each in read_dataset(f"{path}?verdict=0 and seed=0")] == ["played 0"]
+    assert len(list(read_dataset(str(path)))) == 4
     assert "whole" in ask(path, capsys, "action=check")
     lose_image(path)
     assert "image: " in ask(path, capsys, "action=check", code=1)

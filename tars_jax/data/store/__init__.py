@@ -12,6 +12,7 @@ What lies in the folder is files; the index is made from them and may be removed
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -138,8 +139,7 @@ class Store:
         """
         with self._writing():
             if not self.index.rows("SELECT 1 FROM batches WHERE name = ? AND batch = ?", (name, batch)):
-                for id in ids:
-                    self._require_trainable(self._require(id), name)
+                self._require_trainable(ids, name)
                 there = {row["episode"] for row in self.index.rows("SELECT episode FROM members WHERE name=?", (name,))}
                 new = [id for id in dict.fromkeys(ids) if id not in there]
                 self.journal.append([{"assign": new, "set": name, "batch": batch}])
@@ -246,8 +246,15 @@ class Store:
             raise InputError(f"{self.path}: an episode must be one of the store; got {id!r}")
         return row
 
-    def _require_trainable(self, row: Any, name: str) -> None:
-        held_out = self.index.rows("SELECT 1 FROM held_out WHERE task = ?", (row["task"],))
-        if held_out or row["purpose"] != "training":
-            why = "whose task is held out" if held_out else f"which is for {row['purpose']}"
-            raise InputError(f"set {name} must hold episodes for training only; got {row['id'][:12]}, {why}")
+    def _require_trainable(self, ids: Sequence[str], name: str) -> None:
+        found = self.index.rows(
+            "SELECT id, purpose, task IN (SELECT task FROM held_out) AS held_out FROM episodes "
+            "WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        rows = {row["id"]: row for row in found}
+        for id in ids:
+            row = rows[id] if id in rows else self._require(id)
+            if row["held_out"] or row["purpose"] != "training":
+                why = "whose task is held out" if row["held_out"] else f"which is for {row['purpose']}"
+                raise InputError(f"set {name} must hold episodes for training only; got {id[:12]}, {why}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from tars_jax.data.store.journal import Journal
 from tars_jax.data.store.verdicts import Verdict, counted
 
 FILE = "index.sqlite"
+AT_A_TIME = 10_000  # episodes that are added together
 WAIT_S = 60.0  # for another process that writes
 COLUMNS = (
     "id", "task", "start", "environment", "seed", "source", "weights", "cycle", "parent", "run", "purpose", "outcome",
-    "reward", "steps", "tokens", "time", "images",
+    "reward", "steps", "tokens", "time", "images", "verdict", "judged_by", "contradictory",
 )  # fmt: skip
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS episodes (
@@ -80,11 +81,17 @@ class Index:
             self.clear()
             start = 0
         with self._transaction():
-            end, touched = start, dict[str, None]()
+            end, added, judged = start, list[dict[str, Any]](), dict[str, None]()
             for event, after in self._journal.events(start):
-                touched |= dict.fromkeys(self._apply(event))
+                if "add" in event:
+                    added.append(event["add"])
+                if added and ("add" not in event or len(added) == AT_A_TIME):
+                    self._add(added)
+                    added = []
+                judged |= dict.fromkeys(self._apply(event))
                 end = after
-            self._count_verdicts(touched)
+            self._add(added)
+            self._count_verdicts(judged)
             self.connection.execute("UPDATE applied SET bytes = ?", (end,))
 
     def clear(self) -> None:
@@ -120,11 +127,8 @@ class Index:
     def _apply(self, event: Mapping[str, Any]) -> list[str]:
         """Returns the episodes whose verdict is to be counted anew."""
         match event:
-            case {"add": row}:
-                fresh = self.connection.execute(_ADD, {**row, "images": json.dumps(row["images"])}).rowcount
-                for said in row["verdicts"] if fresh else ():
-                    self._say(row["id"], said)
-                return [row["id"]] if fresh else []
+            case {"add": _}:  # with others
+                pass
             case {"verdict": said, "episode": id}:
                 self._say(id, said)
                 return [id]
@@ -146,6 +150,17 @@ class Index:
             case _:
                 raise InputError(f"{self._journal.file}: an event must be one that is known; got {list(event)}")
         return []
+
+    def _add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """An episode that is there already stays as it is."""
+        episodes, verdicts = [], []
+        for row in rows:
+            value, by, contradictory = counted(Verdict.from_json(said) for said in row["verdicts"])
+            own = {"verdict": value, "judged_by": by, "contradictory": contradictory}
+            episodes.append({**row, **own, "images": json.dumps(row["images"])})
+            verdicts += [(row["id"], number, json.dumps(said)) for number, said in enumerate(row["verdicts"])]
+        self.connection.executemany(_ADD, episodes)
+        self.connection.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?)", verdicts)
 
     def _say(self, episode: str, said: Mapping[str, Any]) -> None:
         self.connection.execute(

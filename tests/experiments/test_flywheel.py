@@ -1,0 +1,227 @@
+"""The flywheel over an environment of functions: what goes where, once, whatever interrupts it.
+
+As in test_stages.py nothing is learned; the policy is a reference player that errs now and then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.__main__ import main
+from tars_jax import InputError
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.store import Store
+from tars_jax.data.store.records import task_key
+from tars_jax.data.store.routing import CT, SFT, batch_of
+from tars_jax.environment import Task
+from tars_jax.pipelines import flywheel, run_context
+from tars_jax.pipelines.task_sources import TasksOfFile
+from tars_jax.rollout import players
+from tars_jax.training.checkpoint import Checkpoints
+from tars_jax.training.run_directory import RunDirectory
+from tars_jax.trajectory.files import load_trajectory, save_trajectory
+from tests.experiments.test_stages import TOKENIZER, nothing_is_learned, weights  # noqa: F401
+
+VAULT = "tests.environments.functions_vault:Vault"
+FLAGS = (
+    f"environment={VAULT}", "environment_options={}", "task.max_steps=3", "task.evaluation_episodes=6",
+    "demonstrations.episodes=24", "demonstrations.skill=0.5", "sampling.tasks=10", "ct.updates=1", "ct.batch_rows=4",
+    "sft.updates=1", "sft.batch_rows=4", "value.episodes=10", "value.max_updates=2", "value.evaluate_every=2",
+    "value.batch_rows=4", "ppo.updates=2", "ppo.min_batch=4", "keep.episodes=4",
+    "agent.max_observation_tokens=12", "packing.row_length=0", "browser.pages=4", "ct.every=2",
+)  # fmt: skip
+
+
+@pytest.fixture
+def spin(
+    weights: Path,  # noqa: F811
+    nothing_is_learned: None,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., int]:
+    """Runs the flywheel in a folder; returns the exit code."""
+    erring = players.reference_player(PromptWriter(TOKENIZER, 1), "text", 0.5)
+    monkeypatch.setattr(run_context.RunContext, "policy_player", lambda _: erring)
+
+    def go(run: Path, *flags: str) -> int:
+        given = (f"run={run}", f"model.preset={weights}", *FLAGS, *flags)
+        return main(["flywheel", *(f"--config.{flag}" for flag in given)])
+
+    return go
+
+
+def facts(run: Path) -> list[tuple[Any, ...]]:
+    """Of every episode of the store, but for what names weights and moments."""
+    with Store(run / "store") as store:
+        sets = {name: set(store.members(name)) for name in (SFT, CT)}
+        names = ("task", "cycle", "source", "purpose", "verdict")
+        return sorted(
+            (*(row[name] for name in names), *(row["id"] in sets[name] for name in (SFT, CT))) for row in store.rows()
+        )
+
+
+@contextlib.contextmanager
+def killed(owner: Any, name: str, when: Callable[..., bool], patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The process is interrupted right after `owner.name` has done what it does, the first time that `when` is so."""
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def then_interrupted(*arguments: Any, **named: Any) -> Any:
+        found = original(*arguments, **named)
+        if when(*arguments, **named):
+            raise KeyboardInterrupt
+        return found
+
+    with patch.context() as patched:
+        patched.setattr(owner, name, then_interrupted)
+        yield
+
+
+MOMENTS: list[tuple[Any, str, Callable[..., bool]]] = [
+    (Store, "assign", lambda store, name, *_: name == SFT),  # and not yet to CT
+    (RunDirectory, "finish", lambda run, stage, *_: stage == batch_of(0)),
+    (Store, "add", lambda store, *_: store.count("cycle=1") > 0),
+    (Store, "assign", lambda store, name, batch, ids: (name, batch) == (CT, batch_of(1))),
+    (Checkpoints, "save", lambda saved, step, *_: saved.folder.name == "ppo" and step == 1),
+    (flywheel, "copy_export", lambda *_: True),
+    (Store, "add", lambda store, *_: store.count("cycle=1 and purpose=evaluation") > 0),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("moments", "flags"),
+    [
+        (MOMENTS[2:6:3], ("ppo.advantages=group", "ppo.group_size=2")),
+        pytest.param(MOMENTS, ("keep.by=merged",), marks=pytest.mark.full),
+    ],
+)
+def test_cycles_interrupted_anywhere_come_to_the_same(
+    moments: list[tuple[Any, str, Callable[..., bool]]],
+    flags: tuple[str, ...],
+    tmp_path: Path,
+    spin: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole, broken = tmp_path / "whole" / "fly 1", tmp_path / "broken" / "fly 1"
+    assert spin(whole, "cycles=1", *flags) == 0
+    for owner, name, when in moments:
+        with killed(owner, name, when, monkeypatch):
+            assert spin(broken, "cycles=1", *flags) == 130, name
+    assert spin(broken, "cycles=1", *flags) == 0
+    assert facts(broken) == facts(whole)
+    results = [json.loads((run / "result.json").read_text()) for run in (whole, broken)]
+    for ours, theirs in zip(*(result["cycles"] for result in results), strict=True):
+        assert {name: ours[name] for name in ("routed", "datasets", "scores")} == {
+            name: theirs[name] for name in ("routed", "datasets", "scores")
+        }
+    # A finished one goes on; what it has is not made again.
+    before = facts(whole)
+    assert spin(whole, "cycles=2", *flags) == 0
+    assert [row for row in facts(whole) if row[1] < 2] == before
+    obeys_the_equations(whole)
+
+
+def obeys_the_equations(run: Path) -> None:
+    result = json.loads((run / "result.json").read_text())
+    assert result["leaked"] == 0 and [cycle["number"] for cycle in result["cycles"]] == [0, 1, 2]
+    with Store(run / "store") as store:
+        sft, ct = store.members(SFT), store.members(CT)
+        assert sft and ct and not set(sft) & set(ct)
+        training = "purpose=training and outcome!=failed"
+        assert set(sft) == set(store.ids(f"{training} and verdict=1"))
+        assert set(ct) == set(store.ids(f"{training} and verdict=0"))
+        assert store.count("cycle=1 and source=policy and purpose=training") == 20  # each of ten tasks twice
+        by_cycle = [{row["task"] for row in store.rows(f"cycle={cycle} and {training}")} for cycle in range(3)]
+        assert all(not one & other for one in by_cycle for other in by_cycle if one is not other)  # fresh ones
+        played_by = [{row["weights"] for row in store.rows(f"cycle={cycle} and {training}")} for cycle in (1, 2)]
+        assert [len(each) for each in played_by] == [1, 1] and len(set.union(*played_by)) == 2
+        assert played_by[1] == {result["cycles"][1]["weights"]}
+        held_out = {row["task"] for row in store.index.rows("SELECT task FROM held_out")}
+        assert len(held_out) == 10  # six that are reported, four that choose
+        assert {row["task"] for row in store.rows("purpose=evaluation")} <= held_out
+    # Nothing that a stage trained on is of a held-out task: neither the sets nor what RL and the value model played.
+    for folder in (run / "cycles").glob("*/trajectories/*"):
+        tasks = {task_key(load_trajectory(file).task) for file in folder.glob("*.trajectory")}
+        evaluates = folder.name.startswith(("after_", "validate_"))
+        assert tasks <= held_out if evaluates else not tasks & held_out, folder
+    assert all((run / "cycles" / f"{cycle:04d}" / "ct").exists() == (cycle % 2 == 0) for cycle in range(3))
+    page = (run / "report.html").read_text()
+    for words in ("What each cycle generated, and where it went", "Lineage", "held-out task, or that begin exactly as"):
+        assert words in page
+
+
+@pytest.mark.slow
+def test_controls_and_what_people_and_texts_bring(tmp_path: Path, spin: Callable[..., int]) -> None:
+    plain = ("ppo.updates=0", "keep.by=latest")
+    assert spin(tmp_path / "first", "cycles=2", "control=first_cycle", *plain) == 0
+    cycles = json.loads((tmp_path / "first" / "result.json").read_text())["cycles"]
+    assert cycles[2]["datasets"] == cycles[1]["datasets"] and cycles[1]["routed"]["sft"] > 0
+    assert cycles[2]["routed"]["sft"] == 0 < cycles[2]["routed"]["solved"] + cycles[2]["routed"]["failed"]
+
+    # What an annotator has corrected after the first cycle: a failure of it that succeeds now.
+    failed = next(
+        trajectory
+        for file in sorted((tmp_path / "first" / "cycles" / "0001" / "trajectories" / "attempts").iterdir())
+        if not (trajectory := load_trajectory(file)).succeeded
+    )
+    corrections = tmp_path / "corrected 1"
+    corrections.mkdir()
+    about = {**failed.metadata, "corrects": "an episode"}
+    object.__setattr__(failed, "metadata", about)
+    object.__setattr__(failed, "success", True)
+    save_trajectory(corrections / "0.trajectory", failed)
+    more = (f"annotation.datasets={tmp_path / 'corrected {cycle}'},", "text.datasets=tars_jax.data.texts:sums,")
+    assert spin(tmp_path / "all", "cycles=1", "control=no_routing", *plain, *more) == 0
+    cycles = json.loads((tmp_path / "all" / "result.json").read_text())["cycles"]
+    assert cycles[1]["datasets"]["sft"] == cycles[1]["datasets"]["ct"] == 24 + 20 + 1
+    with Store(tmp_path / "all" / "store") as store:
+        (row,) = store.rows("source=annotation")
+        assert (row["cycle"], row["parent"], row["verdict"], row["judged_by"]) == (1, "an episode", 1, "annotator")
+
+
+def test_synthesized_tasks_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "aufgaben ü.jsonl"
+    tasks = [Task(f"task {number}", VAULT, number, {}, 3) for number in range(10)]
+    file.write_text("\n".join(json.dumps(task.to_json()) for task in tasks), "utf-8")
+    config = functools.partial(_Config, environment=VAULT, environment_options="{}", seed=0)
+    source = TasksOfFile(file, config())
+    assert {task.id for task in source.held_out(2)} == {"task 4", "task 9"}
+    assert source.has_reference and len({task.id for task in source.practice(20)}) == 8
+    assert not {task.id for task in source.practice(20)} & {task.id for task in source.held_out(2)}
+    assert source.training(None).task(8).id == source.training(None).task(0).id
+    with pytest.raises(InputError, match="tasks to hold out must be 3 or more, for evaluation and validation; got 2"):
+        source.held_out(3)
+    file.write_text('{"id": 1}', "utf-8")
+    with pytest.raises(InputError, match=r"ü.jsonl:1 must be a task of JSON"):
+        TasksOfFile(file, config())
+    with pytest.raises(InputError, match="config.tasks must be a file that can be read"):
+        TasksOfFile(tmp_path / "none.jsonl", config())
+
+
+class _Config:
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+        self.demonstrations = type("Demonstrations", (), {"player": ""})()
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [
+        ("cycles=0", "cycles must be a value of at least 1; got 0"),
+        ("control=half", "control must be one of 'none', 'first_cycle', 'no_routing'"),
+        ("keep.by=best", "keep.by must be one of 'latest', 'better', 'merged'"),
+        ("text.ct_weight=1.0", "a share from 0 to below 1"),
+        ("environment=chess", "environment must be one of"),
+    ],
+)
+def test_what_a_flywheel_cannot_use(flag: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["flywheel", f"--config.run={tmp_path / 'run'}", f"--config.{flag}"]) == 2
+    assert words in capsys.readouterr().err
