@@ -43,12 +43,13 @@ RULES = JOB_RULES | {
 RULES = {field: rule for field, rule in RULES.items() if not field.startswith("supervised.")}
 STAGES = ("ct", "sft", "rl", "kept")
 SECTION = "The flywheel"
+SHARE = {"share": "share", "low": "95% from", "high": "95% to"}
 CURVES = (
     Curve(
         SECTION,
         "Share of V = 1",
-        (Series("flywheel", "share", "share"), Series("flywheel", "low", "95% from"), Series("flywheel", "high", "95% to")),
-        "of what each cycle's model generated for fresh tasks; cycle 0: the demonstrations",
+        tuple(Series("flywheel", name, label) for name, label in SHARE.items()),
+        "of what the latest model generated for fresh tasks",
         "cycle",
         percent=True,
     ),
@@ -85,6 +86,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         "seed": config.seed,
         "control": config.control,
         "leaked": found.leaked,
+        "alike": found.alike,
         "changed_verdicts": found.changed,
         "cycles": [dataclasses.asdict(cycle) for cycle in found.cycles],
     }
@@ -107,11 +109,13 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 
 def values_of(cycle: Cycle) -> dict[str, float]:
+    """A point of each curve. What demonstrators solved at the cold start is no share of a model's."""
     solved, judged = cycle.generated
     low, high = wilson_interval(solved, judged)
+    share = {"share": solved / judged, "low": low, "high": high} if judged and cycle.number else {}
     scores = {f"{stage}_success": won / played for stage, (won, played) in cycle.scores.items()}
     sizes = {f"{name}_episodes": size for name, size in cycle.datasets.items()}
-    return {"share": solved / judged if judged else 0.0, "low": low, "high": high, **scores, **sizes}
+    return {**share, **scores, **sizes}
 
 
 def scores_of(found: FlywheelResult) -> list[Score]:
@@ -152,8 +156,8 @@ def tables_of(found: FlywheelResult) -> list[Table]:
             ("cycle", "judged", "V = 1 [95%]", "new to SFT", "new to CT", "unjudged", "contradictory", "held out",
              "SFT set", "CT set"),
             generated,
-            f"Training episodes of a held-out task, or that begin exactly as one: {found.leaked}. Routed episodes "
-            f"whose verdict became another one afterwards: {found.changed}.",
+            f"Cycle 0 is the demonstrations. Training episodes of a held-out task: {found.leaked}; that begin exactly "
+            f"as a held-out one: {found.alike}. Routed episodes whose verdict became another one afterwards: {found.changed}.",
         ),
         Table(
             "Success on the same held-out tasks",

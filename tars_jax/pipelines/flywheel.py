@@ -79,7 +79,8 @@ class FlywheelResult:
     cycles: list[Cycle]
     before: list[Trajectory]
     after: list[Trajectory]
-    leaked: int  # training episodes of a held-out task, or that begin like one
+    leaked: int  # training episodes of a held-out task
+    alike: int  # those that begin exactly as a held-out one
     changed: int  # routed episodes whose verdict became another one afterwards
 
 
@@ -102,7 +103,9 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
                 run.finish(batch_of(number), done)
             cycles.append(Cycle.from_json(done))
         before, after = (_shown(run.path, cycle) for cycle in (cycles[0], cycles[-1]))
-        return FlywheelResult(config, cycles, before, after, len(store.leaked()), len(changed(store)))
+        return FlywheelResult(
+            config, cycles, before, after, len(store.leaked()), len(store.alike()), len(changed(store))
+        )
 
 
 def _shown(run: Path, cycle: Cycle) -> list[Trajectory]:

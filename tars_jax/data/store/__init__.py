@@ -197,14 +197,17 @@ class Store:
         return map(self.load, ids)
 
     def leaked(self) -> list[str]:
-        """Members of training sets that are of a held-out task, or begin exactly as one that was played: told the same,
-        and shown the same screen and text. A flywheel's page says how many; there should be none."""
-        found = self._rows(
-            "SELECT DISTINCT episodes.id FROM episodes JOIN members ON members.episode = episodes.id WHERE "
-            "purpose != 'training' OR episodes.task IN (SELECT task FROM held_out) "
-            "OR episodes.start IN (SELECT start FROM held_out WHERE start != '')"
-        )
-        return [row["id"] for row in found]
+        """Members of training sets that are of a held-out task, or of an evaluation: none, as `assign` refuses them."""
+        return self._members_where("purpose != 'training' OR episodes.task IN (SELECT task FROM held_out)")
+
+    def alike(self) -> list[str]:
+        """Members that begin exactly as a held-out episode that was played: told the same, shown the same screen and
+        text. Of levels that fill a screen none should; an environment of few first screens has them."""
+        return self._members_where("episodes.start IN (SELECT start FROM held_out WHERE start != '')")
+
+    def _members_where(self, condition: str) -> list[str]:
+        joined = "SELECT DISTINCT episodes.id FROM episodes JOIN members ON members.episode = episodes.id"
+        return [row["id"] for row in self._rows(f"{joined} WHERE {condition}")]
 
     # ---- inside
 

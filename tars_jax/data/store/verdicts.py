@@ -76,5 +76,6 @@ def own_verdict(trajectory: Trajectory) -> list[Verdict]:
     if trajectory.success is None or not trajectory.outcome.carries_reward:
         return []
     if judge := trajectory.metadata.get("judge"):
-        return [Verdict(trajectory.success, "judge", str(judge))]
+        version = str(trajectory.metadata.get("judge_version", ""))
+        return [Verdict(trajectory.success, "judge", str(judge), version)]
     return [Verdict(trajectory.success, "environment", str(trajectory.task.get("environment", "")))]
