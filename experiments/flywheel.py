@@ -157,7 +157,8 @@ def tables_of(found: FlywheelResult) -> list[Table]:
              "SFT set", "CT set"),
             generated,
             f"Cycle 0 is the demonstrations. Training episodes of a held-out task: {found.leaked}; that begin exactly "
-            f"as a held-out one: {found.alike}. Routed episodes whose verdict became another one afterwards: {found.changed}.",
+            f"as a held-out one: {found.alike}. Routed episodes whose verdict became another one "
+            f"afterwards: {found.changed}.",
         ),
         Table(
             "Success on the same held-out tasks",
