@@ -13,6 +13,7 @@ import dataclasses
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.manager import BrowserManager
@@ -24,15 +25,20 @@ from tars_jax.sandbox.desktop import Desktop, DesktopConfig
 from tars_jax.sandbox.desktop.server import INSTALL
 from tars_jax.sandbox.phone import PhoneConfig
 from tars_jax.sandbox.tools.forms import Toolbox
+from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library, check_servers
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
 
 PARTS: Mapping[str, str] = {
     "shell": "the functions that `tools` names, over shells, files and kernels",
     "desktop": "an X server, a window manager and applications",
+    "mcp": "tools of MCP servers that `mcp` names, which run inside",
     "browser": "a Chromium among the applications of the desktop; without one, a page of the sandbox's browser",
     "phone": "a phone attached by ADB: the stand-in, or the device that `phone` names",
 }
 # Of memory in MiB, and of processes and threads, besides what a computer has anyway.
-_TAKES = {"shell": (0, 0), "desktop": (512, 128), "browser": (1536, 512), "phone": (0, 0)}
+_TAKES = {"shell": (0, 0), "mcp": (256, 64), "desktop": (512, 128), "browser": (1536, 512), "phone": (0, 0)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,9 +53,11 @@ class ComputerSpec:
     phone: PhoneConfig | None = None  # a device that ADB knows; None: a new stand-in
     phone_size: tuple[int, int] = (360, 640)  # of the stand-in, pixels
     seed: int = 0  # of the stand-in's contacts and notes
+    mcp: tuple[ServerSpec, ...] = ()  # started with the computer, all at once
 
     def __post_init__(self) -> None:
         check_parts(self.parts)
+        check_servers(self.mcp, self.parts)
 
     @property
     def has_page(self) -> bool:
@@ -59,9 +67,10 @@ class ComputerSpec:
     @property
     def room(self) -> ContainerSpec:
         """The container that is given, or the default one with what the parts take besides."""
+        binds = {**self.binds, **{place: path for spec in self.mcp for place, path in spec.binds.items()}}
         if self.container is not None:
-            return dataclasses.replace(self.container, binds={**self.container.binds, **self.binds})
-        base = ContainerSpec(binds=self.binds)
+            return dataclasses.replace(self.container, binds={**self.container.binds, **binds})
+        base = ContainerSpec(binds=binds)
         inside = [part for part in self.parts if not (part == "browser" and self.has_page)]
         memory, processes = (sum(_TAKES[part][which] for part in inside) for which in (0, 1))
         return dataclasses.replace(base, memory_mib=base.memory_mib + memory, processes=base.processes + processes)
@@ -82,6 +91,7 @@ class EquippedComputer:
     toolbox: Toolbox
     page: ComputerPage | None = None
     phone: ComputerPhone | None = None
+    foreign: ForeignTools | None = None  # of MCP servers: `foreign.functions`, `foreign.call`
 
     @classmethod
     async def open(
@@ -95,7 +105,7 @@ class EquippedComputer:
         if spec.has_page and browsers is None:
             raise InputError("parts must have desktop where they have browser and no page is opened; got browser alone")
         computer = computer or await computers.open(spec.room)
-        desktop = page = phone = None
+        desktop = page = phone = foreign = None
         try:
             if "desktop" in spec.parts:
                 folder = f"/tmp/.desktop-{secrets.token_hex(4)}"  # a home holds what the agent puts there
@@ -108,12 +118,17 @@ class EquippedComputer:
                 phone = await ComputerPhone.open(computer.machine, spec.phone_size, seed=spec.seed, config=spec.phone)
             tools = spec.tools if "shell" in spec.parts else ()
             toolbox = Toolbox(computer.machine, tools, env=desktop.env if desktop else None)
+            if spec.mcp:
+                check_library()
+                from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+
+                foreign = await ForeignTools(computer.machine, spec.mcp, tools).__aenter__()
         except BaseException:
             for part in (desktop, page, phone, computer):
                 if part is not None:
                     await part.close()
             raise
-        return cls(computer, desktop, toolbox, page, phone)
+        return cls(computer, desktop, toolbox, page, phone, foreign)
 
     async def fork(self, count: int = 1) -> list[EquippedComputer]:
         """So many live copies, each with all programs, shells and windows as they are. They share nothing.
@@ -129,7 +144,8 @@ class EquippedComputer:
                 desktop = await self.desktop.copied(computer.machine) if self.desktop is not None else None
                 phone = await self.phone.copied(computer.machine) if self.phone is not None else None
                 toolbox = self.toolbox.copied(computer.machine)
-                copies.append(EquippedComputer(computer, desktop, toolbox, phone=phone))
+                foreign = self.foreign.copied(computer.machine) if self.foreign is not None else None
+                copies.append(EquippedComputer(computer, desktop, toolbox, phone=phone, foreign=foreign))
         except BaseException:
             for copied in copies:
                 await copied.close()
@@ -148,4 +164,6 @@ class EquippedComputer:
                 stack.push_async_callback(self.page.close)
             if self.phone is not None:
                 stack.push_async_callback(self.phone.close)
+            if self.foreign is not None:
+                stack.push_async_callback(self.foreign.__aexit__)
             await self.toolbox.__aexit__()

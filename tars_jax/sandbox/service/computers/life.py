@@ -20,6 +20,7 @@ from tars_jax.sandbox.service.computers.phone_calls import PhoneCalls
 from tars_jax.sandbox.service.computers.recording import Recording
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
 from tars_jax.sandbox.service.computers.store import ANSWERS, RECORDING, SessionFolder, Stored
+from tars_jax.sandbox.service.computers.tool_calls import ToolCalls
 from tars_jax.sandbox.sessions.leased import Lease, Leased
 
 LONGEST_END_S = 20.0
@@ -230,7 +231,7 @@ class ComputerLife(Leased):
         parts, self.parts = self.parts, {}
         with contextlib.suppress(SandboxFailure, TimeoutError):
             async with asyncio.timeout(LONGEST_END_S):
-                for name in ("desktop", *OUTSIDE):  # the others end with the container
+                for name in ("desktop", "mcp", *OUTSIDE):  # the others end with the container
                     if name in parts:
                         await parts[name].close()
         if self._computer is not None:
@@ -281,12 +282,17 @@ class ComputerLife(Leased):
         found = (self.parts.get(name) for name in ("desktop", "browser", "phone"))
         return next((part for part in found if isinstance(part, DesktopCalls | PageCalls | PhoneCalls)), None)
 
+    @property
+    def tools(self) -> ToolCalls | None:
+        part = self.parts.get("mcp")
+        return part if isinstance(part, ToolCalls) else None
+
     def jobs(self) -> int:
-        """Programs inside that are none of the parts themselves. Those of a desktop belong to it."""
+        """Programs inside that are none of the parts themselves. Those of a desktop or an MCP server belong to it."""
         if self._computer is None or self.failure is not None or self._ended or self.suspended:
             return 0
         own: set[int] = set().union(*(part.own() for part in self.parts.values()))
-        sessions = self.desktop.sessions if self.desktop is not None else frozenset()
+        sessions = set().union(*(part.sessions for part in (self.desktop, self.tools) if part is not None))
         try:
             running = self._computer.container.processes()
         except SandboxFailure:  # it is about to be found out

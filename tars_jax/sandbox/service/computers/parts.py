@@ -15,6 +15,7 @@ from tars_jax.sandbox.service.computers.part import Part
 from tars_jax.sandbox.service.computers.phone_calls import start_phone
 from tars_jax.sandbox.service.computers.shells import Shells
 from tars_jax.sandbox.service.computers.spec import ComputerSpec
+from tars_jax.sandbox.service.computers.tool_calls import start_tools
 
 
 async def bring_up(
@@ -64,6 +65,8 @@ async def _bring_up(
         size = spec.phone_width, spec.phone_height
         parts["phone"] = phone = await start_phone(machine, *size, None if states is None else states["phone"])
         phone.screen = "desktop" not in spec.parts and "browser" not in spec.parts
+    if "mcp" in spec.parts:  # the first of those that may fail when all else is well
+        parts["mcp"] = await start_tools(machine, spec.mcp, None if states is None else states["mcp"])
     if "shell" in spec.parts:
         parts["shell"] = Shells(machine, env) if states is None else Shells.resumed(machine, env, states["shell"])
     if "files" in spec.parts:

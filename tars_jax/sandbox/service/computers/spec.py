@@ -7,9 +7,10 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_servers, read_specs
 from tars_jax.web.protocol import Fields
 
-PARTS = ("shell", "files", "jupyter", "desktop", "browser", "phone")
+PARTS = ("shell", "files", "jupyter", "desktop", "browser", "phone", "mcp")
 DEFAULT_PARTS = ("shell", "files", "jupyter")
 MOST_MIB, MOST_PROCESSES = 1 << 20, 1 << 16
 LONGEST_S = 86_400.0
@@ -30,11 +31,15 @@ class ComputerSpec:
     phone_height: int = 640
     slack_s: float = 0.0  # behind the end of the lease, for whoever looks at what was done
     job_s: float = 3600.0  # as long as programs run in the background, the session lives on for so long
+    mcp: tuple[ServerSpec, ...] = ()  # servers of others that run inside
 
     def __post_init__(self) -> None:
         for part in self.parts:
             if part not in PARTS:
                 raise InputError(f"parts must be of {', '.join(PARTS)}; got {part!r:.80}")
+        check_servers(self.mcp, self.parts)
+        if shown := [spec.name for spec in self.mcp if spec.show]:
+            raise InputError(f"mcp must leave show out: a service shows no folder of its own; got that of {shown[0]!r}")
 
     @property
     def has_page(self) -> bool:
@@ -56,6 +61,7 @@ class ComputerSpec:
             **container, "environment": dict(self.container.environment), "parts": list(self.parts),
             "width": self.width, "height": self.height, "phone_width": self.phone_width,
             "phone_height": self.phone_height, "slack_seconds": self.slack_s, "job_seconds": self.job_s,
+            "mcp": [dataclasses.asdict(spec) for spec in self.mcp] or None,
         }  # fmt: skip
 
 
@@ -73,6 +79,7 @@ def read_spec(fields: Fields) -> ComputerSpec:
         value = fields.integer(name, default, least, most)
         return default if value is None else value
 
+    servers = fields.value("mcp")
     container = ContainerSpec(
         whole("memory_mib", DESKTOP_MIB + browser * BROWSER_MIB if desktop else usual.memory_mib, 16, MOST_MIB),
         whole(
@@ -91,4 +98,5 @@ def read_spec(fields: Fields) -> ComputerSpec:
         container, parts, whole("width", 1280, 64, 8192), whole("height", 720, 64, 8192),
         whole("phone_width", 360, 160, 4096), whole("phone_height", 640, 160, 4096),
         fields.number("slack_seconds", 0.0, 0.0, LONGEST_S), fields.number("job_seconds", 3600.0, 0.0, LONGEST_S),
+        () if servers is None else read_specs(servers),
     )  # fmt: skip

@@ -23,6 +23,13 @@ def check_library() -> None:
         raise InputError("MCP needs the package mcp, which the extra mcp brings: pip install 'tars_jax[mcp]'")
 
 
+def check_servers(servers: Sequence[ServerSpec], parts: Sequence[str]) -> None:
+    """Raises InputError where servers are named without the part `mcp`, or the part without servers."""
+    if bool(servers) != ("mcp" in parts):
+        got = f"{len(servers)} servers and the parts {', '.join(parts)}"
+        raise InputError(f"mcp must name servers where it is among the parts, and only there; got {got}")
+
+
 @dataclasses.dataclass(frozen=True)
 class ServerSpec:
     """A server that runs inside of a computer.

@@ -128,9 +128,11 @@ class ComputerServer:
 
     def __init__(
         self, machine: GuestMachine, tools: Sequence[str] = (), *, root: str = "/", pages: Pages | None = None,
-        **settings: Any,
+        more: Sequence[Function] = (), call_more: Call | None = None, **settings: Any,
     ) -> None:  # fmt: skip
         """`tools`: names of FUNCTIONS and FILE_FUNCTIONS; empty: all that there can be. `settings`: of the Toolbox.
+
+        `more`: functions of others, which `call_more` calls.
 
         Raises InputError for a name that is none.
         """
@@ -140,7 +142,8 @@ class ComputerServer:
             machine, [name for name in names if name not in files], root=root, pages=pages, **settings
         )  # fmt: skip
         self._files = FileForms(Files(machine, root), machine.home)
-        functions = [FILE_FUNCTIONS.get(name) or FUNCTIONS[name] for name in names]
+        functions = [*(FILE_FUNCTIONS.get(name) or FUNCTIONS[name] for name in names), *more]
+        self._more, self._call_more = frozenset(function.name for function in more), call_more
         self.tools = ToolServer(
             "tars_jax computer", functions, self._call, self._toolbox.interrupt, instructions=_INSTRUCTIONS
         )
@@ -157,5 +160,7 @@ class ComputerServer:
         await self._toolbox.__aexit__()
 
     async def _call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        if name in self._more and self._call_more is not None:
+            return await self._call_more(name, arguments)
         forms = self._files if name in FILE_FUNCTIONS else self._toolbox
         return await forms.call(name, arguments)

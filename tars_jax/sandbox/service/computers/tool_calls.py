@@ -1,0 +1,100 @@
+"""Tools of MCP servers that run inside of a session's computer: listed, and called by their names."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tars_jax.sandbox.computer.guest_client import GuestMachine
+from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.sandbox.tools.file_forms import FILE_FUNCTIONS
+from tars_jax.sandbox.tools.forms import FUNCTIONS
+from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_library
+from tars_jax.web.protocol import Fields
+
+if TYPE_CHECKING:
+    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+
+SEEN = 4000  # characters of what lists show
+TAKEN = (*FUNCTIONS, *FILE_FUNCTIONS)  # names at the session's own MCP address
+
+Work = Callable[[], Awaitable[Any]]
+
+
+async def start_tools(machine: GuestMachine, servers: Sequence[ServerSpec], state: Any = None) -> ToolCalls:
+    """`state`: of the servers as another process has left them; None: all are started.
+
+    Raises InputError for a server that cannot be started or without the extra `mcp`, SandboxFailure for one that does
+    not answer, KeyError, TypeError, ValueError for what is no state.
+    """
+    check_library()
+    from tars_jax.sandbox.tools.mcp.functions import ForeignTools
+
+    if state is not None:
+        return ToolCalls(ForeignTools.resumed(machine, servers, state, TAKEN))
+    return ToolCalls(await ForeignTools(machine, servers, TAKEN).__aenter__())
+
+
+class ToolCalls:
+    """A `Part`. A server that has ended begins anew with the next call of a tool of it, whose answer says so."""
+
+    def __init__(self, tools: ForeignTools) -> None:
+        self.tools = tools
+        self._seen = ""
+        self.kept: Callable[[], None] = lambda: None
+        for server in tools.servers:
+            server.kept = lambda: self.kept()
+        self.calls: Mapping[str, Reader] = {"list_tools": self._list, "call_tool": self._call}
+
+    def own(self) -> set[int]:
+        return {server.process for server in self.tools.servers if server.process is not None}
+
+    @property
+    def sessions(self) -> frozenset[int]:
+        """Of processes: those of the servers, and what they have started."""
+        return frozenset(self.own())
+
+    def words(self) -> str:
+        return self._seen
+
+    def state(self) -> Any:
+        return self.tools.state()
+
+    async def let_go(self) -> None:
+        await self.tools.let_go()
+
+    async def take_up(self) -> None:
+        """With their next calls."""
+
+    async def close(self) -> None:
+        await self.tools.__aexit__()
+
+    def _list(self, fields: Fields) -> Work:
+        """-> {tools: [{name, description, parameters}]}: `parameters` is a JSON schema"""
+
+        async def work() -> Any:
+            told = [
+                {"name": each.name, "description": each.description, "parameters": dict(each.parameters)}
+                for each in self.tools.functions
+            ]
+            return {"tools": told}
+
+        return work
+
+    def _call(self, fields: Fields) -> Work:
+        """{tool, arguments?} -> {text, images, failed}: `failed` is the server's word, or what became of it"""
+        name, arguments = fields.text("tool"), fields.value("arguments")
+        if name not in self.tools:
+            known = ", ".join(each.name for each in self.tools.functions[:24]) or "none"
+            raise fields.error("tool", f"one of {known}")
+        if arguments is not None and not isinstance(arguments, dict):
+            raise fields.error("arguments", "an object")
+
+        async def work() -> Any:
+            answer = await self.tools.call(name, arguments or {})
+            self._seen = f"{self._seen}{name}\n{answer.text.rstrip()}\n"[-SEEN:]
+            images = [base64.b64encode(image).decode() for image in answer.images]
+            return {"text": answer.text, "images": images, "failed": answer.failed}
+
+        return work
