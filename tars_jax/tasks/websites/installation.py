@@ -23,7 +23,7 @@ def installed(site: Website) -> Path:
     folder = websites_folder() / site.name
     found = _version(site, folder)
     if found == site.version:
-        return folder
+        return folder.resolve()  # a live copy does not come back over a link
     got = f"version {found}" if found else "none"
     raise InputError(
         f"{site.name} {site.version} must be installed in {folder}, by ./launch/websites.sh {site.name}; got {got}"

@@ -63,7 +63,7 @@ class Websites:
 
         Raises InputError where it is not installed in its version, SandboxFailure where it does not start.
         """
-        key = (site.name, seed)
+        key = (repr(site), seed)  # a changed declaration is another site
         task = self._prepared.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._prepared[key] = asyncio.create_task(self._prepare(site, seed))
@@ -109,9 +109,7 @@ class Websites:
         task = self._prepared.pop(key)
         try:
             prepared = await task
-        except (SandboxFailure, asyncio.CancelledError):
-            return
-        except Exception:  # whoever asked for it has been told
+        except (Exception, asyncio.CancelledError):  # whoever asked for it has been told
             return
         await prepared.saved.remove()
 
