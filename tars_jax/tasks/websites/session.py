@@ -110,7 +110,7 @@ class WebsiteSession:
 
     async def open_page(self, browsers: BrowserManager, size: tuple[int, int] = (1280, 720)) -> ComputerPage:
         """An empty page of `size` pixels, logged in, with nothing of earlier ones: `navigate(session.url)` is next."""
-        page = await ComputerPage.open(browsers, self.computer, size)
+        page = await ComputerPage.open(browsers, self.computer.machine, size)
         if self.cookies:
             at = self.site.origin
             try:
