@@ -89,6 +89,7 @@ def test_a_question_takes_the_answer_of_finished_and_a_dead_site_is_no_verdict(m
     asyncio.run(play())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mark", [pytest.param(0, marks=needs_trac)])
 def test_a_task_that_is_done_already_is_refused(mark: int) -> None:
     async def play() -> None:
