@@ -13,7 +13,7 @@ cd "$root"
 
 locks="$root/launch/websites"
 folder=$(realpath -m "${TARS_JAX_WEBSITES:-$root/.cache/websites}")
-declare -A debian=([fossil]="bookworm fossil")
+declare -A debian=([fossil]="bookworm fossil" [foldoc]="bookworm dict-foldoc")
 mapfile -t known < <({ printf '%s\n' "${!debian[@]}"; ls "$locks"; } | sed 's/\.lock$//' | sort)
 
 # The Python that runs programs in computers, which need not be the environment's.

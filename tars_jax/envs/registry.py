@@ -37,6 +37,7 @@ _GYMNASIUM = "gymnasium:"
 # Ours that are no pages, on the loop of their caller: computers and sites share one isolation, phones one server.
 _CLASSES = {
     "computer": "tars_jax.envs.computer:ComputerEnvironment",
+    "browsing": "tars_jax.envs.browsing:BrowsingEnvironment",
     "phone": "tars_jax.envs.phone:PhoneEnvironment",
     "website_app": "tars_jax.envs.website_app:WebsiteAppEnvironment",
 }

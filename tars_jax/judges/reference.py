@@ -1,6 +1,7 @@
 """The embedded judge of answers: what `finished(content=...)` said is compared with the task's reference.
 
-Case, width, quotes, a sentence's marks, "the" and a leading "a" make no difference, nor how a number is written.
+Case, width, quotes, a sentence's marks, "the" and a leading "a" make no difference, nor how a number is written; numbers
+with units, dates and lists are compared by type, and a reference may hold alternatives (`answers.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tars_jax.agent.functions import RECORDED
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import ParseError
 from tars_jax.environment import Task
+from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.judge import Judgement
 from tars_jax.trajectory import Trajectory
 
@@ -24,7 +26,7 @@ _NUMBER = re.compile(r"[-+]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
 def reference_answer(trajectory: Trajectory, task: Task) -> Judgement:
     """1 and success where the episode's answer is the task's `verification.reference`."""
     answer = answer_of(trajectory)
-    right = answer is not None and normalized(answer) == normalized(task.verification.reference)
+    right = answer is not None and says_the_same(answer, task.verification.reference, normalized)
     return Judgement(float(right), right)
 
 

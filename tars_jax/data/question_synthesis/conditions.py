@@ -1,0 +1,148 @@
+"""Typed predicates over facts, and how vague ones are made of exact facts: numbers to ranges, years to decades, names of
+entities to what is so about them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+from tars_jax.tasks.browsing.article import Article, Fact, written
+from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+
+_WIDER = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # of a number's order of magnitude: the width of its range
+_CLASS_WORDS = {
+    "continent": "in {}", "government": "whose government is: {}", "currency": "whose currency is called {}",
+    "grows": "that grows {}", "block": "of the {}", "series": "of the series “{}”", "status": "that is a {}",
+    "field": "of the field “{}”",
+}  # fmt: skip
+_ENTITY_WORDS = {
+    "borders": "that borders {}", "capital": "whose capital is {}", "country": "that lies in {}",
+    "found in": "first found in {}", "produced in": "produced in {}", "mentions": "whose entry names {}",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """`kind` says how a fact of that name has to be: between `low` (included) and `high` (not included), the class
+    `value`, or an entity (of kind `value`) for which `of` holds."""
+
+    name: str
+    kind: str  # number, year, class, entity
+    low: float = 0.0
+    high: float = 0.0
+    value: str = ""
+    unit: str = ""
+    of: Condition | None = None
+
+    def holds(self, article: Article, encyclopedia: Encyclopedia) -> bool:
+        """Of any of the facts with that name."""
+        values = article.values(self.name)
+        match self.kind:
+            case "number" | "year":
+                return any(self.low <= float(value) < self.high for value in values)
+            case "class":
+                return self.value in values
+        assert self.of is not None
+        linked = (encyclopedia.articles.get(str(value)) for value in values)
+        return any(each and each.kind == self.value and self.of.holds(each, encyclopedia) for each in linked)
+
+    @property
+    def words(self) -> str:
+        match self.kind:
+            case "year":
+                return f"{self.name} the {self.low:.0f}s"
+            case "number":
+                low, high = written(self.low), written(self.high)
+                return f"with {self.name} from {low} to less than {high} {self.unit}".strip()
+            case "class":
+                return _CLASS_WORDS.get(self.name, f"with {self.name}: {{}}").format(self.value)
+        assert self.of is not None
+        return _ENTITY_WORDS.get(self.name, f"with {self.name}: {{}}").format(f"a {self.value} {self.of.words}")
+
+    def to_json(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "of": self.of.to_json() if self.of else None}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        return cls(**{**record, "of": cls.from_json(record["of"]) if record["of"] else None})
+
+
+class Statistics:
+    """Which articles of a kind satisfy a condition: distinctiveness is scored by the source itself."""
+
+    def __init__(self, encyclopedia: Encyclopedia) -> None:
+        self.encyclopedia = encyclopedia
+        self._kinds: dict[str, tuple[Article, ...]] = {}
+        self._cities: dict[str, list[str]] = {}
+        for city in encyclopedia.of_kind("city"):
+            for country in city.values("country"):
+                self._cities.setdefault(str(country), []).append(city.title)
+        self._index: dict[tuple[str, str], list[tuple[str, float | str]]] = {}
+        self._holding: dict[tuple[str, Condition], frozenset[str]] = {}
+
+    def of_kind(self, kind: str) -> tuple[Article, ...]:
+        if kind not in self._kinds:
+            self._kinds[kind] = self.encyclopedia.of_kind(kind)
+        return self._kinds[kind]
+
+    def holding(self, kind: str, condition: Condition) -> frozenset[str]:
+        """Titles of all articles of the kind for which it holds: over the whole source."""
+        key = kind, condition
+        if key not in self._holding:
+            self._holding[key] = frozenset(self._titles(kind, condition))
+        return self._holding[key]
+
+    def _titles(self, kind: str, condition: Condition) -> Iterator[str]:
+        """As `Condition.holds` of each article, by an index of facts: there are thousands of articles and conditions."""
+        facts = self._facts(kind, condition.name)
+        match condition.kind:
+            case "number" | "year":
+                return (title for title, value in facts if condition.low <= float(value) < condition.high)
+            case "class":
+                return (title for title, value in facts if value == condition.value)
+        assert condition.of is not None
+        linked = self.holding(condition.value, condition.of)
+        return (title for title, value in facts if value in linked)
+
+    def _facts(self, kind: str, name: str) -> list[tuple[str, float | str]]:
+        if (kind, name) not in self._index:
+            self._index[kind, name] = [(each.title, value) for each in self.of_kind(kind) for value in each.values(name)]
+        return self._index[kind, name]
+
+    def cities(self, country: str) -> tuple[str, ...]:
+        return tuple(self._cities.get(country, ()))
+
+    def bits(self, kind: str, condition: Condition) -> float:
+        """Distinctiveness: how many bits of the entity the condition tells, 0 for what holds of all."""
+        return -math.log2(len(self.holding(kind, condition)) / len(self.of_kind(kind)))
+
+
+def obfuscated(fact: Fact, rng: random.Random, statistics: Statistics, *, nested: bool = True) -> list[Condition]:
+    """Vaguer and vaguer conditions that a fact satisfies, the narrowest first; none where it cannot be made vague."""
+    match fact.kind:
+        case "year":
+            decade = float(fact.value) // 10 * 10
+            return [Condition(fact.name, "year", decade, decade + 10)]
+        case "number":
+            return [_range(fact, width) for width in _WIDER] if fact.value else []
+        case "class":
+            return [Condition(fact.name, "class", value=str(fact.value))]
+    linked = statistics.encyclopedia.articles.get(str(fact.value))
+    if linked is None or not nested:
+        return []
+    about = [each for each in linked.facts if each.kind != "entity"]
+    if not about:
+        return []
+    inner = obfuscated(rng.choice(about), rng, statistics, nested=False)
+    return [Condition(fact.name, "entity", value=linked.kind, of=each) for each in inner]
+
+
+def _range(fact: Fact, width: float) -> Condition:
+    """A range between round numbers."""
+    value = float(fact.value)
+    step = width * 10.0 ** math.floor(math.log10(abs(value)))
+    low = math.floor(value / step) * step
+    return Condition(fact.name, "number", float(f"{low:.6g}"), float(f"{low + step:.6g}"), unit=fact.unit)

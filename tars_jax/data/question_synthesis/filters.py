@@ -1,0 +1,95 @@
+"""What turns a question down, each with a name under which it is counted."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tars_jax.data.question_synthesis.chains import are_proved
+from tars_jax.data.question_synthesis.conditions import Statistics
+from tars_jax.data.question_synthesis.obfuscation import is_proved
+from tars_jax.tasks.browsing.article import plain
+from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+from tars_jax.tasks.browsing.pages import RESULTS
+from tars_jax.tasks.browsing.question import Question
+
+
+class ClosedBookSolver(Protocol):
+    """Answers without the encyclopedia, from what it knows by heart: several tries."""
+
+    def answers(self, question: Question) -> Sequence[str]: ...
+
+
+class FrequentAnswers:
+    """The embedded default: what a guesser who has seen many answers would say.
+
+    Of a class the most frequent values, of an entity those that most others link to. `titles` are the entities' own
+    names, of a source without renaming, which are known by heart.
+    """
+
+    def __init__(self, encyclopedia: Encyclopedia, titles: frozenset[str] = frozenset(), tries: int = 8) -> None:
+        self._titles, self._tries = titles, tries
+        self._values: dict[tuple[str, str], Counter[str]] = {}
+        linked: Counter[str] = Counter()
+        for article in encyclopedia.articles.values():
+            linked.update(article.links)
+            for fact in article.facts:
+                self._values.setdefault((article.kind, fact.name), Counter())[plain(fact.shown)] += 1
+        for title, count in linked.items():
+            if title in encyclopedia.articles:
+                kind = encyclopedia.articles[title].kind
+                self._values.setdefault((kind, "name"), Counter())[title] = count
+
+    def answers(self, question: Question) -> Sequence[str]:
+        asked = question.proof["asked"]
+        common = self._values.get((asked["kind"], asked["name"]), Counter())
+        known = [answer for answer in question.answers if answer in self._titles]
+        return [*(value for value, _ in common.most_common(self._tries)), *known]
+
+
+def filters(
+    encyclopedia: Encyclopedia, statistics: Statistics, solver: ClosedBookSolver
+) -> dict[str, Callable[[Question], bool]]:
+    """Name -> whether a question is to be turned down, in the order in which they are asked."""
+    seen: set[str] = set()
+
+    def is_duplicate(question: Question) -> bool:
+        key = " ".join(sorted(re.findall(r"\w+", question.text.casefold())))
+        return key in seen or bool(seen.add(key))
+
+    def not_unique(question: Question) -> bool:
+        start = encyclopedia.articles.get(question.proof["entity"])
+        return start is None or not (
+            is_proved(question.proof, statistics) and are_proved(start, question.proof["hops"], statistics)
+        )
+
+    def a_condition_is_idle(question: Question) -> bool:
+        return any(count < 2 for count in question.proof["without"])
+
+    def says_its_answer(question: Question) -> bool:
+        text = _words(question.text)
+        return any(_words(each) in text for each in (*question.answers, *question.plan))
+
+    def is_known(question: Question) -> bool:
+        return any(answer in solver.answers(question) for answer in question.answers)
+
+    def is_found_at_once(question: Question) -> bool:
+        """The page with the answer is on the first page of either search for the question's own words."""
+        found = {each.title for each in encyclopedia.search(question.text, 0, RESULTS)[0]}
+        return question.plan[-1] in found | set(encyclopedia.full_text(question.text))
+
+    return {
+        "duplicate": is_duplicate,
+        "not proved unique": not_unique,
+        "a condition is not needed": a_condition_is_idle,
+        "names its answer": says_its_answer,
+        "known without looking": is_known,
+        "found by one search": is_found_at_once,
+    }
+
+
+def _words(text: str) -> str:
+    words = re.findall(r"[^\W_]+", text.casefold())
+    return f" {' '.join(words)} "

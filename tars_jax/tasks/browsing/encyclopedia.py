@@ -1,0 +1,120 @@
+"""All articles of a source by title, with redirects and two searches (SQLite FTS5).
+
+Search is by words: an article that has all of them, in its title first; where there is none, any of them.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tars_jax import InputError
+from tars_jax.tasks.browsing.article import Article, plain
+
+MOST_WORDS = 32  # of a query
+_FIELDS = "title UNINDEXED, heading, body, tokenize = 'unicode61 remove_diacritics 2'"
+
+
+class Found(NamedTuple):
+    title: str
+    snippet: str
+
+
+class Encyclopedia:
+    """Raises InputError for two articles with one title, and for a source without any."""
+
+    def __init__(self, articles: Iterable[Article], redirects: Mapping[str, str] | None = None) -> None:
+        self.articles: dict[str, Article] = {}
+        for article in articles:
+            if self.articles.setdefault(article.title, article) is not article:
+                raise InputError(f"titles of an encyclopedia must differ; got {article.title!r} twice")
+        if not self.articles:
+            raise InputError("an encyclopedia must have articles; got none")
+        self._names = {_folded(title): title for title in reversed(self.articles)}
+        for name, target in _redirects(self.articles.values(), redirects or {}):
+            self._names.setdefault(_folded(name), target)
+        self._lock = threading.Lock()  # pages are rendered on one loop, filters ask from others
+        self._index: sqlite3.Connection | None = None
+
+    def find(self, name: str) -> Article | None:
+        """By title, but for case and underscores, or by a redirect."""
+        seen: set[str] = set()
+        while (key := _folded(name)) not in seen:
+            seen.add(key)
+            if (title := self._names.get(key)) is None:
+                return None
+            if title in self.articles:
+                return self.articles[title]
+            name = title
+        return None
+
+    def of_kind(self, kind: str) -> tuple[Article, ...]:
+        return tuple(article for article in self.articles.values() if article.kind == kind)
+
+    def search(self, query: str, start: int = 0, most: int = 10) -> tuple[list[Found], int]:
+        """Results from number `start` on, and how many there are: the site's own search, in which titles weigh most."""
+        return self._search(query, (0.0, 10.0, 1.0), start, most)
+
+    def full_text(self, query: str, most: int = 10) -> list[str]:
+        """Titles by BM25 over all words alike, any of them: what a search engine would make of a whole question."""
+        return [found.title for found in self._ranked(_words(query), " OR ", (0.0, 1.0, 1.0), 0, most)[0]]
+
+    def _search(
+        self, query: str, weights: tuple[float, ...], start: int, most: int
+    ) -> tuple[list[Found], int]:  # fmt: skip
+        words = _words(query)
+        results, count = self._ranked(words, " AND ", weights, start, most)
+        return (results, count) if count else self._ranked(words, " OR ", weights, start, most)
+
+    def _ranked(
+        self, words: list[str], joint: str, weights: tuple[float, ...], start: int, most: int
+    ) -> tuple[list[Found], int]:
+        if not words:
+            return [], 0
+        matched = joint.join(f'"{word}"' for word in words)
+        with self._lock:
+            index = self._indexed()
+            (count,) = index.execute("SELECT count(*) FROM pages WHERE pages MATCH ?", [matched]).fetchone()
+            rows = index.execute(
+                "SELECT title, snippet(pages, 2, '', '', '…', 24) FROM pages WHERE pages MATCH ? "
+                "ORDER BY bm25(pages, ?, ?, ?), title LIMIT ? OFFSET ?",
+                [matched, *weights, most, start],
+            ).fetchall()
+        return [Found(*row) for row in rows], count
+
+    def _indexed(self) -> sqlite3.Connection:
+        if self._index is None:
+            index = sqlite3.connect(":memory:", check_same_thread=False)
+            index.execute(f"CREATE VIRTUAL TABLE pages USING fts5({_FIELDS})")
+            index.executemany(
+                "INSERT INTO pages VALUES (?, ?, ?)",
+                (
+                    (article.title, " ; ".join((article.title, *article.aliases)), body_of(article))
+                    for article in self.articles.values()
+                ),
+            )
+            self._index = index
+        return self._index
+
+
+def body_of(article: Article) -> str:
+    """The text of a page, its infobox included."""
+    facts = (f"{fact.name}: {plain(fact.shown)}" for fact in article.facts)
+    return "\n".join((*map(plain, article.text), *facts))
+
+
+def _redirects(articles: Iterable[Article], redirects: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    yield from redirects.items()
+    for article in articles:
+        yield from ((alias, article.title) for alias in article.aliases)
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+def _words(query: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(r"\w+", query.casefold())))[:MOST_WORDS]

@@ -1,0 +1,85 @@
+"""An encyclopedia: readers of formats, search, other names by a seed, and pages."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.tasks.browsing.article import Article, Fact
+from tars_jax.tasks.browsing.catalog import load_encyclopedia
+from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+from tars_jax.tasks.browsing.foldoc import read_foldoc
+from tars_jax.tasks.browsing.renaming import new_names, renamed
+from tars_jax.tasks.browsing.site import EncyclopediaSite
+
+DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/"><siteinfo/>
+<page><title>Harbor</title><ns>0</ns><revision><text>A '''harbor''' {{cite|x={{y}}}} holds [[Ship|ships]] and
+[[File:a.png|thumb|a [[Ship]]]] [[Boats]].<ref>no</ref>
+{| class="wikitable"
+| cell
+|}
+== See ==
+* [[Ship#Sails]]</text></revision></page>
+<page><title>Ship</title><ns>0</ns><revision><text>It floats &amp; sails.</text></revision></page>
+<page><title>Boats</title><ns>0</ns><redirect title="Ship" /><revision><text>#REDIRECT [[Ship]]</text></revision></page>
+<page><title>Talk:Ship</title><ns>1</ns><revision><text>no</text></revision></page></mediawiki>"""
+
+
+def test_a_dump_of_mediawiki(tmp_path: Path) -> None:
+    (tmp_path / "dump.xml.gz").write_bytes(gzip.compress(DUMP.encode()))
+    found = load_encyclopedia(str(tmp_path / "dump.xml.gz"))
+    assert list(found.articles) == ["Harbor", "Ship"]
+    harbor = found.articles["Harbor"]
+    assert harbor.text == ("A harbor holds [[Ship|ships]] and", "[[Boats]].", "See", "[[Ship]]")
+    assert found.find("boats") is found.articles["Ship"]
+    (tmp_path / "cut.xml").write_text(DUMP[:300])
+    with pytest.raises(InputError, match=r"cut.xml must be a dump of MediaWiki; got"):
+        load_encyclopedia(str(tmp_path / "cut.xml"))
+
+
+def test_entries_of_foldoc(tmp_path: Path) -> None:
+    text = "00-database-info\n\n   About.\n\nABC\n\n   <language> Like {Icon}, {nothing} (http://x.y) .\n\n   (1995-02-09)\n\nIcon\n\n   See {abc}.\n"
+    (tmp_path / "f.dict.dz").write_bytes(gzip.compress(text.encode()))
+    first, second = read_foldoc(tmp_path / "f.dict.dz")
+    assert (first.title, first.links, second.links) == ("ABC", ("Icon",), ("ABC",))
+    assert first.values("field") == ("language",) and first.values("entry revised in") == (1995,)
+
+
+def small() -> list[Article]:
+    return [
+        Article("France", "country", ("[[France]] is French; see [[Paris|its capital]].",), (Fact("capital", "entity", "Paris"),)),
+        Article("Paris", "city", ("[[Paris]] is in [[France]].",), (Fact("population", "number", 2138551.0),)),
+        Article("Lyon", "city", ("Lyon, unlike Paris, lies in France <on> the Rhône.",), ()),
+    ]
+
+
+def test_names_are_others_everywhere_by_the_seed() -> None:
+    one, same, other = (renamed(small(), seed, {"French": "France"}) for seed in (1, 1, 2))
+    assert one == same and one != other
+    names = new_names(small(), 1)
+    said = " ".join(line for article in one for line in article.text)
+    assert not any(old in said for old in ("France", "Paris", "Lyon", "French"))
+    assert one[0].values("capital") == (names["Paris"],) and f"{names['France']}n" in said
+    assert [article.title for article in one] == list(names.values())
+
+
+def test_search_and_pages() -> None:
+    encyclopedia = Encyclopedia(small())
+    found, count = encyclopedia.search("paris")
+    assert [each.title for each in found] == ["Paris", "France", "Lyon"] and count == 3
+    assert encyclopedia.search('") OR "') == ([], 0)[:2] or encyclopedia.search('") OR "')[1] == 0
+    assert encyclopedia.full_text("Which city lies on the Rhone?")[0] == "Lyon"
+    site = EncyclopediaSite.of(encyclopedia, "small")
+
+    def page(address: str) -> str:
+        path = site.find(f"http://sandbox.invalid{address}")
+        return "" if path is None else site.read(path, "document")[0].decode()
+
+    assert "3 articles" in page("/") and "&lt;on&gt;" in page("/wiki/Lyon") and page("/wiki/Lyon") == page("/wiki/lyon")
+    assert "2,138,551" in page("/wiki/Paris") and 'href="/wiki/France"' in page("/wiki/Paris")
+    assert "page 1 of 1" in page("/search?q=paris") and "page 99 of 1" in page("/search?q=paris&page=99")
+    assert "No such page" in page("/wiki/Nowhere") and page("/other") == "" == page("/wiki/")
+    assert site.find("http://elsewhere.invalid/wiki/Paris") is None
