@@ -1,4 +1,4 @@
-"""Questions over an encyclopedia, with proofs: RUN/questions.jsonl, and RUN/result.json with what each filter rejects."""
+"""Questions over an encyclopedia with proofs: RUN/questions.jsonl, and what each filter rejects in RUN/result.json."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from typing import Any
 
-from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.chains import are_proved
+from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.filters import FrequentAnswers
 from tars_jax.data.question_synthesis.obfuscation import Limits, is_proved
 from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
@@ -69,5 +69,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print(f"\n{'tries':>9} {made.tries:6d}")
     for reason, count in made.rejected.items():
         print(f"{count:9d} {100 * count / made.tries:5.1f}% {reason}")
-    print(f"{len(made.questions)} questions, {proved} proved again, in {seconds:.0f} s: {run_directory.path}/questions.jsonl")
+    print(
+        f"{len(made.questions)} questions, {proved} proved again, in {seconds:.0f} s: {run_directory.path}/questions.jsonl"
+    )
     print(json.dumps(result))

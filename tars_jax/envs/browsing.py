@@ -32,7 +32,8 @@ _LONGEST = 8000  # characters of an answer of LinkReader
 # For verification and reference players: where links are. No policy sees it.
 _READ = """(() => {
   const at = (e) => { const r = e.getClientRects()[0]; return r ? [r.x + r.width / 2, r.y + r.height / 2] : null; };
-  const links = [...document.querySelectorAll('main a')].map((a) => [new URL(a.href).pathname, at(a)]).filter((l) => l[1]);
+  const links = [...document.querySelectorAll('main a')].map((a) => [new URL(a.href).pathname, at(a)])
+    .filter((l) => l[1]);
   const box = document.querySelector('input[name=q]');
   return { url: location.href, at: navigation.currentEntry.index, success: false, links, box: box && at(box),
     typed: box && document.activeElement === box ? box.value : null, view: [innerWidth, innerHeight], top: scrollY };
@@ -143,7 +144,8 @@ class BrowsingEnvironment(Website):
             return Move("The words in the box go.", "hotkey", {"key": "ctrl a backspace"})
         if state["top"]:
             return Move("The search is at the top.", "hotkey", {"key": "ctrl home"})
-        return _click("The search box.", *state["box"], state)
+        x, y = state["box"]
+        return _click("The search box.", x, y, state)
 
 
 def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[Question, ...]:

@@ -1,7 +1,8 @@
 """Whether an answer says what the reference says: by type where both are numbers, dates or lists, else by words.
 
 Numbers are equal with their units, whatever the writing (1,234 km², 1.5 million, 12 %); a reference may carry a
-tolerance (`12 km ± 1`, `12 km ± 5%`). Dates are equal in any usual form. Lists are sets. Alternatives stand between ` || `.
+tolerance (`12 km ± 1`, `12 km ± 5%`). Dates are equal in any usual form. Lists are sets. Alternatives stand
+between ` || `.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _UNITS = {  # spelling -> (quantity, factor)
     "km": ("m", 1e3), "kilometers": ("m", 1e3), "kilometres": ("m", 1e3), "m": ("m", 1.0), "meters": ("m", 1.0),
     "metres": ("m", 1.0), "cm": ("m", 0.01), "pm": ("m", 1e-12), "sq km": ("m2", 1e6),
     "square kilometers": ("m2", 1e6), "square kilometres": ("m2", 1e6), "%": ("%", 1.0), "percent": ("%", 1.0),
-    "per cent": ("%", 1.0), "years": ("years", 1.0), "year": ("years", 1.0), "kg": ("kg", 1.0), "g": ("kg", 1e-3), "°": ("°", 1.0),
+    "per cent": ("%", 1.0), "years": ("years", 1.0), "year": ("years", 1.0), "kg": ("kg", 1.0),
+    "g": ("kg", 1e-3), "°": ("°", 1.0),
     "degrees": ("°", 1.0),
 }  # fmt: skip
 _NUMBER = re.compile(

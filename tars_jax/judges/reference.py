@@ -1,7 +1,7 @@
 """The embedded judge of answers: what `finished(content=...)` said is compared with the task's reference.
 
-Case, width, quotes, a sentence's marks, "the" and a leading "a" make no difference, nor how a number is written; numbers
-with units, dates and lists are compared by type, and a reference may hold alternatives (`answers.py`).
+Case, width, quotes, a sentence's marks, "the" and a leading "a" make no difference, nor how a number is written;
+numbers with units, dates and lists are compared by type, and a reference may hold alternatives (`answers.py`).
 """
 
 from __future__ import annotations

@@ -16,9 +16,12 @@ SAME = [
     ("It is Paris", "Paris"), ("Guinea Bissau", "Guinea-Bissau"), ("Burma", "Myanmar || Burma"), ("Ｐａｒｉｓ", "paris"),
 ]  # fmt: skip
 OTHER = [
-    ("1,235", "1,234"), ("1.5 billion", "1,500,000"), ("547,030 km", "547,030 km²"), ("12 m", "12 km"), ("82.7", "82.6 years"),
-    ("13.1 km", "12 km ± 1"), ("15 July 1789", "14 July 1789"), ("1789", "14 July 1789"), ("France and Spain", "France"),
-    ("France, Spain", "France, Spain and Italy"), ("Niger", "Nigeria"), ("Guinea", "Guinea-Bissau"), ("not Paris", "Paris"),
+    ("1,235", "1,234"), ("1.5 billion", "1,500,000"), ("547,030 km", "547,030 km²"), ("12 m", "12 km"),
+    ("82.7", "82.6 years"),
+    ("13.1 km", "12 km ± 1"), ("15 July 1789", "14 July 1789"), ("1789", "14 July 1789"),
+    ("France and Spain", "France"),
+    ("France, Spain", "France, Spain and Italy"), ("Niger", "Nigeria"), ("Guinea", "Guinea-Bissau"),
+    ("not Paris", "Paris"),
     ("Paris or Lyon", "Paris"), ("", "Paris"), ("Paris || Lyon", "Paris"), ("5", "-5"), ("81.8 years", "81.8 %"),
     ("Republic of the Congo", "Democratic Republic of the Congo"), ("unknown", "0"),
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from tars_jax.tasks.browsing.site import EncyclopediaSite
 
 DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/"><siteinfo/>
 <page><title>Harbor</title><ns>0</ns><revision><text>A '''harbor''' {{cite|x={{y}}}} holds [[Ship|ships]] and
-[[File:a.png|thumb|a [[Ship]]]] [[Boats]].<ref>no</ref>
+[[File:a.png|thumb|a [[Ship]]]] [[Boats]].&lt;ref&gt;no&lt;/ref&gt;
 {| class="wikitable"
 | cell
 |}
@@ -41,7 +41,10 @@ def test_a_dump_of_mediawiki(tmp_path: Path) -> None:
 
 
 def test_entries_of_foldoc(tmp_path: Path) -> None:
-    text = "00-database-info\n\n   About.\n\nABC\n\n   <language> Like {Icon}, {nothing} (http://x.y) .\n\n   (1995-02-09)\n\nIcon\n\n   See {abc}.\n"
+    text = (
+        "00-database-info\n\n   About.\n\nABC\n\n   <language> Like {Icon}, {nothing} (http://x.y) .\n"
+        "\n   (1995-02-09)\n\nIcon\n\n   See {abc}.\n"
+    )
     (tmp_path / "f.dict.dz").write_bytes(gzip.compress(text.encode()))
     first, second = read_foldoc(tmp_path / "f.dict.dz")
     assert (first.title, first.links, second.links) == ("ABC", ("Icon",), ("ABC",))
@@ -50,7 +53,12 @@ def test_entries_of_foldoc(tmp_path: Path) -> None:
 
 def small() -> list[Article]:
     return [
-        Article("France", "country", ("[[France]] is French; see [[Paris|its capital]].",), (Fact("capital", "entity", "Paris"),)),
+        Article(
+            "France",
+            "country",
+            ("[[France]] is French; see [[Paris|its capital]].",),
+            (Fact("capital", "entity", "Paris"),),
+        ),
         Article("Paris", "city", ("[[Paris]] is in [[France]].",), (Fact("population", "number", 2138551.0),)),
         Article("Lyon", "city", ("Lyon, unlike Paris, lies in France <on> the Rhône.",), ()),
     ]

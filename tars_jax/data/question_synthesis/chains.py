@@ -15,7 +15,8 @@ from tars_jax.tasks.browsing.article import Article
 
 # relation -> how an entity is told by the one before it
 _ONLY = {
-    "capital": "the capital of {}", "country": "the country of {}", "found in": "the country in which {} was first found",
+    "capital": "the capital of {}", "country": "the country of {}",
+    "found in": "the country in which {} was first found",
     "produced in": "the country in which {} is produced", "mentions": "the only entry that is named by {}",
 }  # fmt: skip
 _FIRST = {

@@ -1,5 +1,5 @@
-"""Typed predicates over facts, and how vague ones are made of exact facts: numbers to ranges, years to decades, names of
-entities to what is so about them."""
+"""Typed predicates over facts, and how vague ones are made of exact facts: numbers to ranges, years to decades, names
+of entities to what is so about them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Statistics:
         return self._holding[key]
 
     def _titles(self, kind: str, condition: Condition) -> Iterator[str]:
-        """As `Condition.holds` of each article, by an index of facts: there are thousands of articles and conditions."""
+        """As `Condition.holds` of each article, by an index of facts: articles and conditions are thousands."""
         facts = self._facts(kind, condition.name)
         match condition.kind:
             case "number" | "year":
@@ -109,7 +109,9 @@ class Statistics:
 
     def _facts(self, kind: str, name: str) -> list[tuple[str, float | str]]:
         if (kind, name) not in self._index:
-            self._index[kind, name] = [(each.title, value) for each in self.of_kind(kind) for value in each.values(name)]
+            self._index[kind, name] = [
+                (each.title, value) for each in self.of_kind(kind) for value in each.values(name)
+            ]
         return self._index[kind, name]
 
     def cities(self, country: str) -> tuple[str, ...]:

@@ -57,7 +57,9 @@ def filters(
 
     def is_duplicate(question: Question) -> bool:
         key = " ".join(sorted(re.findall(r"\w+", question.text.casefold())))
-        return key in seen or bool(seen.add(key))
+        known = key in seen
+        seen.add(key)
+        return known
 
     def not_unique(question: Question) -> bool:
         start = encyclopedia.articles.get(question.proof["entity"])

@@ -48,7 +48,11 @@ def describe(
     for fact in article.facts:
         forms = obfuscated(fact, rng, statistics)
         held = [(each, len(statistics.holding(kind, each))) for each in forms]
-        fitting = [each for each, count in held if limits.least_matches <= count <= limits.most_share * len(statistics.of_kind(kind))]
+        fitting = [
+            each
+            for each, count in held
+            if limits.least_matches <= count <= limits.most_share * len(statistics.of_kind(kind))
+        ]
         if fitting:
             usable.append(fitting[0])
         elif held:
@@ -101,7 +105,7 @@ def proof_of(described: Described, statistics: Statistics) -> dict[str, Any]:
 
 
 def is_proved(proof: Mapping[str, Any], statistics: Statistics) -> bool:
-    """Whether a stored proof holds in the source: one entity satisfies all, it is that one, and the counts are right."""
+    """Whether a stored proof holds in the source: that entity alone satisfies all, and the counts are right."""
     conditions = tuple(map(Condition.from_json, proof["conditions"]))
     article = statistics.encyclopedia.articles.get(proof["entity"])
     if article is None or article.kind != proof["kind"]:

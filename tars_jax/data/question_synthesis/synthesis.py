@@ -22,7 +22,7 @@ class SynthesisConfig:
     most_hops: int = 3  # of a chain; 0: none of the questions is one
     chains: float = 0.5  # share of chains among the tries
     tries: int = 60  # for each question wanted, before it gives up
-    limits: Limits = Limits()
+    limits: Limits = dataclasses.field(default_factory=Limits)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,11 @@ def _asked(
     names = [fact.name for fact in article.facts]
     facts = [fact for fact in article.facts if names.count(fact.name) == 1 and fact.name not in told]
     if not facts or rng.random() < 0.5:
-        return {"kind": article.kind, "name": "name"}, f"What is the name of {phrase}?", (article.title, *article.aliases)
+        return (
+            {"kind": article.kind, "name": "name"},
+            f"What is the name of {phrase}?",
+            (article.title, *article.aliases),
+        )
     fact = rng.choice(facts)
     said = plain(fact.shown)
     words = f"In which year stands “{fact.name}” for" if fact.kind == "year" else f"What is the {fact.name} of"

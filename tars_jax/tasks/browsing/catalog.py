@@ -1,9 +1,9 @@
 """Encyclopedias by name.
 
-    world              countries, cities and elements (the extra browsing)
-    foldoc             computing (./launch/websites.sh foldoc)
-    FILE.xml[.bz2]     a dump of MediaWiki
-    FILE.zim           a ZIM file (the extra zim)
+world              countries, cities and elements (the extra browsing)
+foldoc             computing (./launch/websites.sh foldoc)
+FILE.xml[.bz2]     a dump of MediaWiki
+FILE.zim           a ZIM file (the extra zim)
 """
 
 from __future__ import annotations

@@ -78,11 +78,13 @@ class Encyclopedia:
         with self._lock:
             index = self._indexed()
             (count,) = index.execute("SELECT count(*) FROM pages WHERE pages MATCH ?", [matched]).fetchone()
-            rows = index.execute(
-                "SELECT title, snippet(pages, 2, '', '', '…', 24) FROM pages WHERE pages MATCH ? "
-                "ORDER BY bm25(pages, ?, ?, ?), title LIMIT ? OFFSET ?",
+            best = index.execute(
+                "SELECT rowid FROM pages WHERE pages MATCH ? ORDER BY bm25(pages, ?, ?, ?), title LIMIT ? OFFSET ?",
                 [matched, *weights, most, start],
             ).fetchall()
+            # Afterwards, as a snippet of every match would be made before the best are taken.
+            shown = "SELECT title, snippet(pages, 2, '', '', '…', 24) FROM pages WHERE pages MATCH ? AND rowid = ?"
+            rows = [index.execute(shown, [matched, rowid]).fetchone() for (rowid,) in best]
         return [Found(*row) for row in rows], count
 
     def _indexed(self) -> sqlite3.Connection:

@@ -38,7 +38,8 @@ def read_foldoc(file: Path) -> list[Article]:
 
 def _entries(text: str) -> Iterator[tuple[str, str]]:
     """A headword stands at the margin; what follows it is indented or empty."""
-    title, body = "", []
+    title = ""
+    body: list[str] = []
     for line in text.splitlines():
         if line and not line[0].isspace():
             if title and any(body):

@@ -119,7 +119,9 @@ def _country(
             facts.append(Fact(each, "number", value, unit))
     if kind := re.split(r"[;,(]", _text(record, "Government/Government type"))[0].strip():
         facts.append(Fact("government", "class", kind))
-    independence = re.match(r"(?:\d{1,2} [A-Z][a-z]+ )?(1[0-9]{3}|20[0-2][0-9])\b", _text(record, "Government/Independence"))
+    independence = re.match(
+        r"(?:\d{1,2} [A-Z][a-z]+ )?(1[0-9]{3}|20[0-2][0-9])\b", _text(record, "Government/Independence")
+    )
     if independence:
         facts.append(Fact("independent since", "year", int(independence[1])))
     products = _text(record, "Economy/Agricultural products").partition("(")[0]

@@ -8,13 +8,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from tars_jax import InputError
 from tars_jax.tasks.browsing.article import Article
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 
-_OPENS = {".bz2": bz2.open, ".gz": gzip.open}
+_OPENS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open}
 _DROPPED = re.compile(r"<!--.*?-->|<ref\b[^<>]*/>|<ref\b.*?</ref>|<math\b.*?</math>|<gallery\b.*?</gallery>", re.DOTALL)
 _INNERMOST = re.compile(r"\{\{[^{}]*\}\}|\{\|(?:(?!\{\|).)*?\|\}", re.DOTALL)  # templates and tables
 _MEDIA = re.compile(r"\[\[(?:File|Image|Category|Media|[a-z]{2,3}):(?:[^\[\]]|\[\[[^\[\]]*\]\])*\]\]", re.IGNORECASE)

@@ -62,7 +62,9 @@ def article_page(article: Article, encyclopedia: Encyclopedia) -> str:
 def results_page(encyclopedia: Encyclopedia, query: str, page: int) -> str:
     """Page number `page`, from 1; beyond the last there are no results."""
     found, count = encyclopedia.search(query, (page - 1) * RESULTS, RESULTS)
-    listed = "".join(f"<p>{_link(each.title, each.title)}<small>{html.escape(each.snippet)}</small></p>" for each in found)
+    listed = "".join(
+        f"<p>{_link(each.title, each.title)}<small>{html.escape(each.snippet)}</small></p>" for each in found
+    )
     pages = -(-count // RESULTS)
     ways = [
         f'<a href="{html.escape(search_url(query, number))}">{words}</a>'

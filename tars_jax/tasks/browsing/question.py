@@ -49,7 +49,9 @@ class Question:
                 raise InputError(f"a field of a question must be one of {', '.join(kinds)}; got {name!r}")
             if not isinstance(value, kinds[name]):
                 raise InputError(f"field {name} of a question must be another type; got {value!r:.100}")
-        made = {name: tuple(value) if name in ("answers", "plan") else value for name, value in record.items()}
+        made: dict[str, Any] = {
+            name: tuple(value) if name in ("answers", "plan") else value for name, value in record.items()
+        }
         if not all(isinstance(each, str) for name in ("answers", "plan") for each in made.get(name, ())):
             raise InputError(f"answers and plan of a question must be texts; got {dict(record)!r:.200}")
         return cls(**made)

@@ -13,9 +13,13 @@ from collections.abc import Iterable, Mapping
 
 from tars_jax.tasks.browsing.article import LINK, Article, Fact
 
-_STARTS = "b c d f g h j k l m n p r s t v z br cr dr gr kr tr pl st sh th".split()
-_VOWELS = "a e i o u ai ea ou".split()
-_ENDS = {"country": ["ia", "land", "istan", "a", "or"], "city": ["ton", "burg", "a", "ville", "os", "in"], "element": ["ium"]}
+_STARTS = tuple("b c d f g h j k l m n p r s t v z br cr dr gr kr tr pl st sh th".split())  # noqa: SIM905
+_VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
+_ENDS = {
+    "country": ["ia", "land", "istan", "a", "or"],
+    "city": ["ton", "burg", "a", "ville", "os", "in"],
+    "element": ["ium"],
+}
 RENAMED = tuple(_ENDS)  # kinds
 
 
@@ -44,7 +48,9 @@ def renamed(articles: Iterable[Article], seed: int, words: Mapping[str, str] | N
     kinds = {article.title: article.kind for article in listed}
     # Names of elements are common words as well ("iron", "lead"), in prose of others they stay.
     prose = {**further, **{old: new for old, new in names.items() if kinds[old] != "element" or len(old) > 8}}
-    prose |= {old.partition(" (")[0]: new for old, new in prose.items() if " (" in old and old.partition(" (")[0] not in prose}
+    prose |= {
+        old.partition(" (")[0]: new for old, new in prose.items() if " (" in old and old.partition(" (")[0] not in prose
+    }
     starts: dict[str, list[str]] = {}
     for old in sorted(prose, key=len, reverse=True):
         starts.setdefault(re.match(r"\w*", old)[0], []).append(old)  # type: ignore[index]

@@ -19,7 +19,9 @@ def read_zim(file: Path, most: int | None = None) -> Encyclopedia:
     try:
         from libzim.reader import Archive
     except ImportError:
-        raise InputError("libzim must be installed, by the extra zim, to read a ZIM file; got no module libzim") from None
+        raise InputError(
+            "libzim must be installed, by the extra zim, to read a ZIM file; got no module libzim"
+        ) from None
     try:
         archive = Archive(file)
     except RuntimeError as error:

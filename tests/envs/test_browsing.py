@@ -1,0 +1,108 @@
+"""Questions over an encyclopedia in Chromium: the reference player answers by clicks and the search, from screens that
+are byte-equal by seed."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tars_jax import InputError
+from tars_jax.agent import Response, parse_response
+from tars_jax.agent.actions import Finished, ToolCall
+from tars_jax.environment import Task
+from tars_jax.envs.browsing import BrowsingEnvironment
+from tars_jax.envs.registry import load_environment
+from tars_jax.rollout.episode_runner import page_resources
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+
+DUMP = "<mediawiki>{}</mediawiki>"
+PAGE = "<page><title>{}</title><ns>0</ns><revision><text>{}</text></revision></page>"
+
+
+def questions(folder: Path, **changes: Any) -> list[dict[str, Any]]:
+    filler = "\n".join(f"Line {number} of many." for number in range(40))
+    pages = {
+        "Harbor": f"A harbor.\n{filler}\nSee [[Tall ship]].",
+        "Tall ship": "A ship with nine masts.",
+        "Ship": "Floats.",
+    }
+    (folder / "dump.xml").write_text(DUMP.format("".join(PAGE.format(*each) for each in pages.items())))
+    asked = {
+        "id": "q", "text": "How many masts?", "answers": ["nine"], "source": str(folder / "dump.xml"),
+        "plan": ["Harbor", "Tall ship"], **changes,
+    }  # fmt: skip
+    return [asked]
+
+
+async def played(options: dict[str, Any], episodes: int = 1) -> list[list[Any]]:
+    settings = BrowserConfig(width=320, height=240, browsers=1, pages_per_browser=2)
+    async with BrowserManager(settings) as manager:
+        spec = load_environment("browsing", options)
+        environment = spec.checked(page_resources(manager, settings, 1))
+        found: list[list[Any]] = []
+        for _ in range(episodes):
+            rng = random.Random(0)
+            seen: list[Any] = []
+            observation = await environment.reset(Task("t", "browsing", 7, options, 30))
+            for _ in range(20):
+                move = BrowsingEnvironment.reference_player(observation.info["state"], rng)
+                written = ", ".join(f"{name}={value!r}" for name, value in move.parameters.items())
+                action = read(f"{move.function}({written})")
+                seen.append((observation.screenshot, move.function))
+                if isinstance(action, Finished):
+                    seen.append(action.content)
+                    break
+                observation = (await environment.step([action])).observation
+            found.append(seen)
+        await environment.close()
+        return found
+
+
+def read(call: str) -> Any:
+    parsed = parse_response(f"Action: {call}", space=BrowsingEnvironment.action_space)
+    assert isinstance(parsed, Response), parsed
+    return parsed.actions[0]
+
+
+@pytest.mark.browser
+def test_the_reference_player_answers_and_screens_are_equal(tmp_path: Path) -> None:
+    options = {"questions": questions(tmp_path), "size": [320, 240]}
+    first, again = asyncio.run(played(options, 2))
+    assert first[-1] == "nine" and first == again
+    assert {"click", "type"} <= {kind for _, kind in first[:-1]}
+    verification = load_environment("browsing", options).verification(Task("t", "browsing", 7, options, 30))
+    assert (verification.by, verification.reference) == ("judge", "nine")
+
+
+@pytest.mark.browser
+def test_tools_read_the_same_encyclopedia(tmp_path: Path) -> None:
+    async def said() -> list[str]:
+        options = {"questions": questions(tmp_path), "tools": True}
+        async with BrowserManager(BrowserConfig(width=320, height=240, browsers=1, pages_per_browser=1)) as manager:
+            environment = BrowsingEnvironment(page_resources(manager, BrowserConfig(), 1), **options)  # type: ignore[arg-type]
+            await environment.reset(Task("t", "browsing", 0, options, 9))
+            calls = [ToolCall("Search", {"query": "masts"}), ToolCall("LinkReader", {"url": "/wiki/Tall%20ship"})]
+            calls.append(ToolCall("LinkReader", {"url": "/wiki/Nowhere"}))
+            texts = [(await environment.step([call])).observation.text for call in calls]
+            await environment.close()
+            return texts
+
+    search, page, missing = asyncio.run(said())
+    assert search.startswith("1 results\n/wiki/Tall%20ship Tall ship: ") and "nine masts" in page
+    assert "there is no page" in missing
+
+
+def test_bad_questions_are_named(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_text('{"id": "q"}\n')
+    for options, said in (
+        ({"questions": questions(tmp_path), "question": "other"}, "question must be the id of one of 1 questions"),
+        ({"questions": str(tmp_path / "none")}, "questions must be a file of questions"),
+        ({"questions": str(tmp_path / "q.jsonl")}, "q.jsonl line 1: a question must have text"),
+    ):
+        spec = load_environment("browsing", options)
+        with pytest.raises(InputError, match=said):
+            spec.verification(Task("t", "browsing", 0, options, 1))
