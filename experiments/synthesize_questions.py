@@ -69,7 +69,5 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print(f"\n{'tries':>9} {made.tries:6d}")
     for reason, count in made.rejected.items():
         print(f"{count:9d} {100 * count / made.tries:5.1f}% {reason}")
-    print(
-        f"{len(made.questions)} questions, {proved} proved again, in {seconds:.0f} s: {run_directory.path}/questions.jsonl"
-    )
+    print(f"{len(made.questions)} questions, {proved} proved again, in {seconds:.0f} s: {run_directory.path}")
     print(json.dumps(result))

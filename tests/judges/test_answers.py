@@ -13,7 +13,8 @@ SAME = [
     ("81.8 percent", "81.8 %"), ("−5", "-5"), ("12.4 km", "12 km ± 5%"), ("12.9 km", "12 km ± 1"),
     ("July 14, 1789", "14 July 1789"), ("1789-07-14", "14 July 1789"), ("14th of July 1789", "1789-07-14"),
     ("France, Spain and Italy", "Italy; Spain; France"), ("Paris.", "the Paris"), ("Sao Paulo", "São Paulo"),
-    ("It is Paris", "Paris"), ("Guinea Bissau", "Guinea-Bissau"), ("Burma", "Myanmar || Burma"), ("Ｐａｒｉｓ", "paris"),
+    ("It is Paris", "Paris"), ("Guinea Bissau", "Guinea-Bissau"), ("Burma", "Myanmar || Burma"),
+    ("Ｐａｒｉｓ", "paris"),
 ]  # fmt: skip
 OTHER = [
     ("1,235", "1,234"), ("1.5 billion", "1,500,000"), ("547,030 km", "547,030 km²"), ("12 m", "12 km"),
