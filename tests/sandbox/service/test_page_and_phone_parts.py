@@ -19,6 +19,7 @@ from tars_jax.sandbox.service.computers.kind import ComputersKind
 from tars_jax.sandbox.service.computers.opening import ContainedComputers
 from tars_jax.sandbox.service.computers.sessions import ComputerSessions
 from tars_jax.sandbox.service.config import ServiceConfig
+from tars_jax.sandbox.service.gateway.apis import api_doors
 from tars_jax.web.running import serving
 from tests.sandbox.service.conftest import ANN, OWNERS, Service, require_containers
 
@@ -41,7 +42,7 @@ def screens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         browsers=BrowserConfig(browsers=1, pages_per_browser=4),
     )  # fmt: skip
     with (
-        serving(make_app(config, ComputersKind(sessions)), config, plain=True) as address,
+        serving(make_app(config, ComputersKind(sessions), doors=api_doors()), config, plain=True) as address,
         httpx.Client(base_url=address, headers={"Authorization": f"Bearer {ANN}"}, timeout=100) as http,
     ):
         yield Service(address, sessions, http)
@@ -77,6 +78,14 @@ def test_a_page_the_shell_and_the_dialog_see_one_file_system(screens: Service) -
     assert screens.call(session, "back")["data"]["url"] == "http://localhost:8000/"
     thumbnail = screens.http.get(f"/v1/sessions/{session['id']}/screenshot").content
     assert Image.open(io.BytesIO(thumbnail)).size == (320, 240)
+
+    aio, bearer = f"/s/{session['id']}/aio/v1/browser", {"Authorization": f"Bearer {session['token']}"}
+    info = screens.http.get(f"{aio}/info", headers=bearer).json()["data"]
+    assert info["viewport"] == {"width": 320, "height": 240}
+    pressed = {"action_type": "CLICK", "x": 50, "y": 80}
+    assert screens.http.post(f"{aio}/actions", headers=bearer, json=pressed).status_code == 200
+    assert screens.call(session, "screenshot")["data"]["title"] == "More"
+    screens.call(session, "back")
 
     path = f"/v1/sessions/{session['id']}"
     (fork,) = screens.http.post(f"{path}/fork", json={"way": "files"}).json()["sessions"]

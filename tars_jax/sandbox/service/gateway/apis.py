@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import importlib.util
+from collections.abc import Sequence
 
+from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.sessions.calls import event_to_json
 from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
+from tars_jax.sandbox.service.computers.session import ComputerSession
 from tars_jax.sandbox.service.gateway.doors import Door
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    png: bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionScreen:
+    """What a session shows, as a page that can be acted on: its desktop, its page or its phone."""
+
+    session: ComputerSession
+
+    async def act(self, events: Sequence[InputEvent], *, advance_ms: float) -> Seen:
+        """Raises as a call of the session."""
+        call = {"call": "act", "events": [event_to_json(event) for event in events], "advance_ms": advance_ms}
+        return Seen(base64.b64decode((await self.session.call(call))["png"]))
 
 
 def api_doors() -> dict[str, Door]:
     """By their names in /s/ID/NAME/. The gateway has let the client in. MCP takes the extra `mcp`."""
     doors: dict[str, Door] = {
-        "aio": lambda session: aio_app(session.computer.machine, None),
+        "aio": lambda session: aio_app(
+            session.computer.machine, None, page=SessionScreen(session) if session.screen is not None else None
+        ),
         "swe_rex": lambda session: swe_rex_app(session.computer.machine, None),
     }
     if importlib.util.find_spec("mcp") is not None:
