@@ -203,7 +203,7 @@ def test_the_unmodified_setup_controller(
         for attribute in attributes:
             setattr(stand_in, attribute, lambda *_, **__: None)
         monkeypatch.setitem(sys.modules, name, stand_in)
-    from desktop_env.controllers.setup import SetupController  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    from desktop_env.controllers.setup import SetupController
 
     host, port = guest[0].removeprefix("http://").split(":")
     (tmp_path / "sent.txt").write_text("words\n")

@@ -29,6 +29,11 @@ def say(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def say_all(messages: list[dict[str, Any]]) -> None:
+    for message in messages:
+        say(message)
+
+
 def tool(name: str, **schema: Any) -> dict[str, Any]:
     return {"name": name, "description": f"does {name}", "inputSchema": {"type": "object", **schema}}
 
@@ -66,7 +71,7 @@ def called(name: str, arguments: dict[str, Any], number: Any) -> dict[str, Any] 
         case "many":
             return {"content": [{"type": "text", "text": f"line {n}"} for n in range(5000)]}
         case "later":  # under every number that its client might use next
-            later = threading.Timer(1.5, lambda: [say({"id": each, "result": result("late")}) for each in range(100)])
+            later = threading.Timer(1.5, say_all, [[{"id": each, "result": result("late")} for each in range(100)]])
             later.daemon = True
             later.start()
             return None

@@ -1,6 +1,9 @@
 """Fava over ledger.beancount, which it looks at for changes."""
 
 import os
+from collections.abc import Iterable
+from typing import Any
+from wsgiref.types import StartResponse
 
 from fava.application import create_app
 
@@ -8,7 +11,8 @@ os.environ["BEANCOUNT_DISABLE_LOAD_CACHE"] = "1"
 _app = create_app([os.path.abspath("ledger.beancount")], load=True, poll_watcher=True)
 
 
-def application(environ, start_response):
+def application(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
     if environ["PATH_INFO"] == "/":
         environ["PATH_INFO"] = "/ledger/"
-    return _app(environ, start_response)
+    answer: Iterable[bytes] = _app(environ, start_response)
+    return answer

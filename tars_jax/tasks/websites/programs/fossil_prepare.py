@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 
-def fossil(*arguments, stdin=""):
+def fossil(*arguments: str, stdin: str = "") -> None:
     subprocess.run([*sys.argv[1:], *arguments], input=stdin.encode(), check=True, stdout=subprocess.DEVNULL)
 
 

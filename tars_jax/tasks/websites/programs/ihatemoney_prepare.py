@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import sys
+from typing import Any
 
 content = json.load(sys.stdin)
 pathlib.Path("settings.cfg").write_text(
@@ -18,7 +19,7 @@ client = create_app().test_client()
 word = base64.b64encode(b"trip:trip").decode()
 
 
-def post(path, fields, headers=None):
+def post(path: str, fields: dict[str, Any], headers: dict[str, str] | None = None) -> Any:
     answer = client.post(f"/api/projects{path}", data=fields, headers=headers)
     if answer.status_code != 201:
         sys.exit(f"{path} was answered with {answer.status_code}: {answer.text}")

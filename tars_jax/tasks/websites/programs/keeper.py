@@ -7,6 +7,8 @@ One JSON object a line comes in over the unix socket, {"call": NAME, ...}, and o
 open see the change.
 """
 
+from __future__ import annotations
+
 import fnmatch
 import hashlib
 import html.parser
@@ -23,6 +25,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 MAGIC = b"SQLite format 3\0"
 ASIDE = ("-journal", "-wal", "-shm")  # of SQLite: they come and go
@@ -38,19 +42,24 @@ class Wrong(Exception):
 class Form(html.parser.HTMLParser):
     """The first form of a page that has a field of each wanted name, with what its fields hold."""
 
-    def __init__(self, wanted):
+    def __init__(self, wanted: Iterable[str]) -> None:
         super().__init__()
-        self.wanted, self.found, self.form, self.text, self.select = set(wanted), None, None, None, None
+        self.wanted = set(wanted)
+        self.found: dict[str, Any] | None = None
+        self.form: dict[str, Any] | None = None
+        self.text: str | None = None  # the textarea, and the select, that is being read
+        self.select: str | None = None
 
-    def handle_starttag(self, tag, attributes):
-        values = {name: value or "" for name, value in attributes}
-        name, fields = values.get("name"), self.form and self.form["fields"]
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        name = values.get("name")
         if tag == "form":
             self.end()
             self.form = {"action": values.get("action", ""), "fields": {}, "names": set()}
-        elif self.form is None:
+        if self.form is None or tag == "form":
             return
-        elif tag == "option" and self.select:
+        fields: dict[str, str] = self.form["fields"]
+        if tag == "option" and self.select:
             value = values.get("value", "")
             if "selected" in values or self.select not in fields:
                 fields[self.select] = value
@@ -65,11 +74,11 @@ class Form(html.parser.HTMLParser):
             elif kind not in ("checkbox", "radio", "submit", "button", "image", "file", "reset") or "checked" in values:
                 fields[name] = values.get("value", "on" if kind == "checkbox" else "")
 
-    def handle_data(self, data):
-        if self.text:
+    def handle_data(self, data: str) -> None:
+        if self.text and self.form is not None:
             self.form["fields"][self.text] += data
 
-    def handle_endtag(self, tag):
+    def handle_endtag(self, tag: str) -> None:
         if tag == "form":
             self.end()
         elif tag == "textarea":
@@ -77,20 +86,20 @@ class Form(html.parser.HTMLParser):
         elif tag == "select":
             self.select = None
 
-    def end(self):
+    def end(self) -> None:
         form, self.form, self.text, self.select = self.form, None, None, None
         if form is not None and self.found is None and self.wanted <= form["names"]:
             self.found = form
 
-    def close(self):
+    def close(self) -> None:
         super().close()
         self.end()
 
 
 class Keeper:
-    def __init__(self, state, saved, port, transient):
+    def __init__(self, state: pathlib.Path, saved: pathlib.Path, port: int, transient: Sequence[str]) -> None:
         self.state, self.saved, self.port, self.transient = state, saved, port, transient
-        self.digests = {}
+        self.digests: dict[str, str] = {}
         self.cookies = http.cookiejar.CookieJar()
         self.browser = urllib.request.build_opener(
             urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(self.cookies)
@@ -100,9 +109,9 @@ class Keeper:
 
     # ---- saving and putting back
 
-    def names(self, folder):
+    def names(self, folder: pathlib.Path) -> list[str]:
         """Of all files, links and folders of the state, sorted; folders end with a slash."""
-        found = []
+        found: list[str] = []
         for place, folders, files in os.walk(folder):
             below = os.path.relpath(place, folder)
             prefix = "" if below == "." else below + "/"
@@ -112,11 +121,11 @@ class Keeper:
             found += [prefix + name for name in files if not self.passes(prefix + name)]
         return sorted(found)
 
-    def passes(self, path):
+    def passes(self, path: str) -> bool:
         """Whether it is no state."""
         return path.endswith(ASIDE) or any(fnmatch.fnmatchcase(path, each) for each in self.transient)
 
-    def digest(self, path):
+    def digest(self, path: str) -> str:
         if path.endswith("/"):
             return "folder"
         file = self.state / path
@@ -128,10 +137,10 @@ class Keeper:
             return database_digest(file)
         return hashlib.sha256(file.read_bytes()).hexdigest() + " " + oct(file.stat().st_mode & 0o777)
 
-    def all_digests(self):
+    def all_digests(self) -> dict[str, str]:
         return {path: self.digest(path) for path in self.names(self.state)}
 
-    def save(self):
+    def save(self) -> dict[str, int]:
         """Keeps the state as it is now; what `reset` comes back to."""
         copy = self.saved / "state"
         shutil.rmtree(self.saved, ignore_errors=True)
@@ -147,14 +156,15 @@ class Keeper:
             elif is_database(source):
                 with opened(target) as other, opened(source) as one:
                     one.backup(other)
-                other.close(), one.close()
+                other.close()
+                one.close()
                 shutil.copystat(source, target)
             elif source.is_file():
                 shutil.copy2(source, target)
         (self.saved / "digests.json").write_text(json.dumps(self.digests))
         return {"files": len(self.digests), "bytes": sum(f.stat().st_size for f in copy.rglob("*") if f.is_file())}
 
-    def reset(self):
+    def reset(self) -> dict[str, Any]:
         """Puts the saved state back, and checks that all of it is there and nothing else."""
         begun = time.perf_counter()
         copy, now = self.saved / "state", self.all_digests()
@@ -179,13 +189,13 @@ class Keeper:
             raise Wrong(f"the state was not put back: {', '.join(wrong[:5])}")
         return {"changed": sorted(changed)[:50], "ms": 1000 * (time.perf_counter() - begun)}
 
-    def differs(self):
+    def differs(self) -> list[str]:
         now = self.all_digests()
         return sorted(path for path in {*now, *self.digests} if now.get(path) != self.digests.get(path))
 
     # ---- reading
 
-    def sql(self, file, statement, parameters):
+    def sql(self, file: str, statement: str, parameters: Sequence[Any]) -> list[dict[str, Any]]:
         path = (self.state / file).resolve()
         if not path.is_relative_to(self.state.resolve()) or not path.is_file():
             raise Wrong(f"there is no database {file}")
@@ -204,8 +214,9 @@ class Keeper:
             raise Wrong(f"sql gave more than {MOST_ROWS} rows")
         return [{key: plain(row[key]) for key in row.keys()} for row in rows]  # noqa: SIM118
 
-    def files(self, pattern):
-        found, left = {}, LARGEST
+    def files(self, pattern: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        left = LARGEST
         for path in sorted(self.state.glob(pattern)):
             name = str(path.relative_to(self.state))
             if path.is_file() and not path.is_symlink() and not self.passes(name):
@@ -215,19 +226,19 @@ class Keeper:
                 found[name] = data.decode(errors="replace")
         return found
 
-    def http(self, method, path, body, kind, answer_s):
+    def http(self, method: str, path: str, body: str, kind: str, answer_s: float) -> tuple[int, str]:
         url = f"http://127.0.0.1:{self.port}{urllib.parse.quote(path, safe='/?&=%:+,;@!$()*~[]#')}"
         headers = {"Host": f"localhost:{self.port}", "Content-Type": kind or "application/json", "Accept": "*/*"}
         request = urllib.request.Request(url, body.encode() if body else None, headers, method=method)
         try:
             with self.browser.open(request, timeout=answer_s) as answer:
-                return [answer.status, answer.read(LARGEST).decode(errors="replace")]
+                return answer.status, answer.read(LARGEST).decode(errors="replace")
         except urllib.error.HTTPError as error:
-            return [error.code, error.read(LARGEST).decode(errors="replace")]
+            return error.code, error.read(LARGEST).decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
             raise Wrong(f"{method} {path}: {error}") from error
 
-    def submit(self, path, fields, action, anew):
+    def submit(self, path: str, fields: Mapping[str, str], action: str, anew: bool) -> dict[str, Any]:
         """Sends the form of a page that has these fields, with what else it holds; status, text, cookies after it.
 
         A name that ends with ! need not be in the form: a button, for instance. `anew`: without the cookies so far.
@@ -250,16 +261,16 @@ class Keeper:
         return {"status": status, "text": page, "cookies": cookies}
 
 
-def is_database(file):
+def is_database(file: pathlib.Path) -> bool:
     with open(file, "rb") as opened_file:
         return opened_file.read(16) == MAGIC
 
 
-def opened(file):
+def opened(file: pathlib.Path) -> sqlite3.Connection:
     return sqlite3.connect(file, timeout=WAIT_S, isolation_level=None)
 
 
-def database_digest(file):
+def database_digest(file: pathlib.Path) -> str:
     connection = opened(file)
     try:
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
@@ -276,7 +287,7 @@ def database_digest(file):
     return "sqlite " + hashlib.sha256(data).hexdigest()
 
 
-def restore_database(source, target):
+def restore_database(source: pathlib.Path, target: pathlib.Path) -> None:
     one, other = opened(source), opened(target)
     try:
         one.backup(other)
@@ -287,22 +298,22 @@ def restore_database(source, target):
         other.close()
 
 
-def is_other_kind(one, other):
-    return {one, other} & {"folder", "other"} or one.startswith("link") != other.startswith("link")
+def is_other_kind(one: str, other: str) -> bool:
+    return bool({one, other} & {"folder", "other"}) or one.startswith("link") != other.startswith("link")
 
 
-def remove(path):
+def remove(path: pathlib.Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
-def main():
+def main() -> None:
     where, state, saved, port, transient = sys.argv[1:]
     keeper = Keeper(pathlib.Path(state), pathlib.Path(saved), int(port), json.loads(transient))
     pathlib.Path(where).unlink(missing_ok=True)
@@ -315,6 +326,7 @@ def main():
             for line in stream:
                 told = json.loads(line)
                 name = told.pop("call")
+                answer: dict[str, Any]
                 try:
                     answer = {"ok": getattr(keeper, name)(**told)}
                 except (Wrong, OSError, sqlite3.Error) as error:

@@ -7,6 +7,7 @@ import runpy
 import socketserver
 import sys
 import wsgiref.simple_server
+from typing import Any
 
 
 class Server(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
@@ -15,11 +16,11 @@ class Server(socketserver.ThreadingMixIn, wsgiref.simple_server.WSGIServer):
 
 
 class Quiet(wsgiref.simple_server.WSGIRequestHandler):
-    def log_message(self, *arguments):
+    def log_message(self, format: str, *args: Any) -> None:
         pass
 
-    def address_string(self):
-        return self.client_address[0]
+    def address_string(self) -> str:
+        return str(self.client_address[0])
 
 
 port, file = sys.argv[1:]
