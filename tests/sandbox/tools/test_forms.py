@@ -167,6 +167,19 @@ def test_jupyter_form(tmp_path: Path) -> None:
     with_tools(tmp_path, work)
 
 
+def test_shells_and_cells_know_the_display(tmp_path: Path) -> None:
+    async def live() -> None:
+        async with (
+            LocalGuest(tmp_path, tmp_path / "s") as guest,
+            Toolbox(guest.machine, ["execute_bash", "JupyterCI"], env={"DISPLAY": ":7"}) as tools,
+        ):
+            assert (await tools.call("execute_bash", {"command": "echo $DISPLAY"})).text.startswith(":7")
+            cell = {"code": "import os; print(os.environ['DISPLAY'])"}
+            assert (await tools.call("JupyterCI", cell)).text.strip() == ":7"
+
+    asyncio.run(live())
+
+
 def test_search_and_link_reader(tmp_path: Path) -> None:
     async def work(call: Call) -> None:
         found = (await call("Search", query="red APPLES")).text
