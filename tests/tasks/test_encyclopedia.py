@@ -40,6 +40,48 @@ def test_a_dump_of_mediawiki(tmp_path: Path) -> None:
         load_encyclopedia(str(tmp_path / "cut.xml"))
 
 
+def test_a_zim_file(tmp_path: Path) -> None:
+    writer = pytest.importorskip("libzim.writer", reason="libzim is missing: ./launch/encyclopedia.sh")
+
+    class Page(writer.Item):  # type: ignore[misc]
+        def __init__(self, path: str, title: str, text: str, kind: str = "text/html") -> None:
+            super().__init__()
+            self.path, self.title, self.text, self.kind = path, title, text, kind
+
+        def get_path(self) -> str:
+            return self.path
+
+        def get_title(self) -> str:
+            return self.title
+
+        def get_mimetype(self) -> str:
+            return self.kind
+
+        def get_contentprovider(self) -> object:
+            return writer.StringProvider(self.text)
+
+        def get_hints(self) -> dict[object, object]:
+            return {writer.Hint.FRONT_ARTICLE: True}
+
+    file = tmp_path / "small.zim"
+    with writer.Creator(file) as creator:
+        creator.set_mainpath("Harbor")
+        text = "<p>It holds <a href='The_Ship#sails'>many ships</a> &amp; [[more]].</p>"
+        harbor = f"<head><title>no</title></head><h1>Harbor</h1>{text}"
+        creator.add_item(Page("Harbor", "Harbor", harbor))
+        creator.add_item(Page("The_Ship", "Ship", "<p>It floats, <a href='https://a.org'>far</a> away.</p>"))
+        creator.add_item(Page("style.css", "", "p {}", "text/css"))
+        creator.add_redirection("Boat", "Boat", "The_Ship", {})
+    found = load_encyclopedia(str(file))
+    assert sorted(found.articles) == ["Harbor", "Ship"]
+    assert found.articles["Harbor"].text == ("Harbor", "It holds [[Ship|many ships]] & [ [more] ].")
+    assert found.articles["Ship"].text == ("It floats, far away.",)
+    assert found.find("boat") is found.articles["Ship"]
+    (tmp_path / "broken.zim").write_bytes(b"ZIM\x04" + bytes(100))
+    with pytest.raises(InputError, match=r"broken.zim must be a ZIM file; got"):
+        load_encyclopedia(str(tmp_path / "broken.zim"))
+
+
 def test_entries_of_foldoc(tmp_path: Path) -> None:
     text = (
         "00-database-info\n\n   About.\n\nABC\n\n   <language> Like {Icon}, {nothing} (http://x.y) .\n"

