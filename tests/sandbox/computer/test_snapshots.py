@@ -83,7 +83,8 @@ def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
 def test_a_paused_container_stands_still_and_goes_on(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
         async with opened(tmp_path, kind) as isolation:
-            count = "i=0; while true; do i=$((i+1)); echo $i > count; (sleep 0.01); done"
+            # Renamed, so that no pause finds it empty.
+            count = "i=0; while true; do i=$((i+1)); echo $i > next; mv next count; (sleep 0.01); done"
             container = await isolation.launch(SPEC, ["/bin/sh", "-c", count])
             read: Callable[[], bytes] = lambda: container.read("/home/agent/count")  # noqa: E731
             await asyncio.sleep(0.5)
