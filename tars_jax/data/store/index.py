@@ -51,7 +51,7 @@ class Index:
     def __init__(self, folder: Path, journal: Journal) -> None:
         self.file, self._journal = folder / FILE, journal
         try:
-            self.connection = sqlite3.connect(self.file, WAIT_S, isolation_level=None, check_same_thread=False)
+            self.connection = sqlite3.connect(self.file, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
             self.connection.row_factory = sqlite3.Row
             self.connection.execute("PRAGMA journal_mode=WAL")
             self.connection.execute("PRAGMA synchronous=NORMAL")  # what a power cut takes is made again
