@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,9 @@ def test_the_world() -> None:
 def test_a_zim_file(tmp_path: Path) -> None:
     writer = pytest.importorskip("libzim.writer", reason="libzim is missing: ./launch/encyclopedia.sh")
 
-    class Page(writer.Item):  # type: ignore[misc]
+    item: Any = writer.Item
+
+    class Page(item):
         def __init__(self, path: str, title: str, text: str, kind: str = "text/html") -> None:
             super().__init__()
             self.path, self.title, self.text, self.kind = path, title, text, kind

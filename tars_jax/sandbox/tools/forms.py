@@ -100,7 +100,7 @@ class Toolbox:
         kernel: Kernel | None = None, longest_view: int = LIMIT, bash_timeout_s: float = BASH_TIMEOUT_S,
         env: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """`pages`: what Search and LinkReader know. `longest_view`: Anthropic's max_characters. `env`: of shells and kernel.
+        """`pages`: what Search and LinkReader know. `longest_view`: Anthropic's max_characters. `env`: of what runs.
 
         Raises InputError for a name that is none of FUNCTIONS, and for functions of pages without any.
         """

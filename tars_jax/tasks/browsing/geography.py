@@ -52,7 +52,8 @@ _ELEMENT_NUMBERS = {
 def _package(name: str, distribution: str) -> Path:
     found = importlib.util.find_spec(name)  # its data alone: mendeleev itself would import pandas
     if found is None or not found.submodule_search_locations:
-        raise InputError(f"{distribution} must be installed, by ./launch/encyclopedia.sh or the extra browsing; got no module {name}")
+        words = f"{distribution} must be installed, by ./launch/encyclopedia.sh or the extra browsing"
+        raise InputError(f"{words}; got no module {name}")
     return Path(found.submodule_search_locations[0])
 
 
