@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -68,7 +69,10 @@ def test_a_page_the_shell_and_the_dialog_see_one_file_system(screens: Service) -
     assert shown["data"]["title"] == "Fruit" and shown["data"]["url"] == "http://localhost:8000/"
     assert "one of this computer" in screens.refused(session, 400, "navigate", address="http://8.8.8.8/")["message"]
     shown = screens.call(session, "act", events=click(50, 20), advance_ms=200)
-    assert screens.call(session, "downloads")["paths"] == ["/home/agent/Downloads/plum.txt"]
+    last = time.monotonic() + 30
+    while not (paths := screens.call(session, "downloads")["paths"]) and time.monotonic() < last:
+        time.sleep(0.05)
+    assert paths == ["/home/agent/Downloads/plum.txt"]
     assert screens.call(session, "run", command="cat Downloads/plum.txt")["output"] == "from the site\n"
     shown = screens.call(session, "act", events=click(50, 150), advance_ms=200)
     assert shown["data"]["dialog"] is not None

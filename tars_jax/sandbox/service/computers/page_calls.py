@@ -192,6 +192,8 @@ class PageCalls:
 
         async def work() -> Any:
             async with self._turn:
-                return {"paths": list((await self._opened()).downloads.values())}
+                page = await self._opened()
+                await self._carried_out([], 0.0)  # brings what has arrived since
+                return {"paths": list(page.downloads.values())}
 
         return work
