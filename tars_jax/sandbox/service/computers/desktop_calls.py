@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
-from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.sandbox.service.computers.part import Reader, read_act
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
@@ -90,13 +89,7 @@ class DesktopCalls:
 
     def _act(self, fields: Fields) -> Work:
         """{events, advance_ms?} -> {png, data: null}: as the call of a page; time is real, and goes on by itself"""
-        given = fields.array("events")
-        if len(given) > MAX_EVENTS:
-            raise fields.error("events", f"at most {MAX_EVENTS}")
-        events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
-        wait_ms = fields.number("advance_ms", 0.0, 0.0, LONGEST_WAIT_MS)
-        if fields.value("read") is not None:
-            raise fields.error("read", "left out: a desktop evaluates nothing")
+        events, wait_ms = read_act(fields, LONGEST_WAIT_MS, "a desktop evaluates nothing")
 
         async def work() -> Any:
             shown = await self.desktop.act(events)

@@ -278,9 +278,9 @@ class ComputerLife(Leased):
 
     @property
     def screen(self) -> DesktopCalls | PageCalls | PhoneCalls | None:
-        """What the session shows: of several the first."""
-        found = (self.parts.get(name) for name in ("desktop", "browser", "phone"))
-        return next((part for part in found if isinstance(part, DesktopCalls | PageCalls | PhoneCalls)), None)
+        """What the session shows."""
+        part = self.parts.get(self.spec.screen or "")
+        return part if isinstance(part, DesktopCalls | PageCalls | PhoneCalls) else None
 
     @property
     def tools(self) -> ToolCalls | None:

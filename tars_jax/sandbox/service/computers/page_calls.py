@@ -15,11 +15,11 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent
 from tars_jax.sandbox.browser.manager import BrowserManager
 from tars_jax.sandbox.browser.screenshots import Observation
-from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS, MAX_EVENTS, event_from_json
+from tars_jax.sandbox.browser.sessions.calls import LONGEST_ADVANCE_MS
 from tars_jax.sandbox.computer.guest_client import GuestMachine
 from tars_jax.sandbox.computer.page import BLANK, ComputerPage
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.sandbox.service.computers.part import Reader
+from tars_jax.sandbox.service.computers.part import Reader, read_act
 from tars_jax.web.protocol import Fields
 
 SHOWS_MS = 100.0  # virtual, after an address was opened
@@ -80,7 +80,8 @@ class PageCalls:
         shown = self._shown
         if shown is None:
             async with self._turn:
-                shown = self._shown or (await self._opened(), await self._carried_out([], 0.0))[1]
+                await self._opened()
+                shown = self._shown or await self._carried_out([], 0.0)
         return await asyncio.to_thread(lambda: shown.png)
 
     async def _opened(self) -> ComputerPage:
@@ -100,7 +101,6 @@ class PageCalls:
         try:
             return await work
         except SandboxFailure:
-            self._anew = True
             await self._end()
             raise
 
@@ -127,13 +127,9 @@ class PageCalls:
 
     def _act(self, fields: Fields) -> Work:
         """{events, advance_ms} -> {png, data: {title, url, dialog}, anew}: as the call of a page"""
-        given = fields.array("events")
-        if len(given) > MAX_EVENTS:
-            raise fields.error("events", f"at most {MAX_EVENTS}")
-        events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
-        advance_ms = fields.number("advance_ms", 0.0, 0.0, LONGEST_ADVANCE_MS)
-        if fields.value("read") is not None:
-            raise fields.error("read", "left out: a page of a computer tells its title and address alone")
+        events, advance_ms = read_act(
+            fields, LONGEST_ADVANCE_MS, "a page of a computer tells its title and address alone"
+        )
 
         async def work() -> Any:
             async with self._turn:

@@ -7,6 +7,8 @@ import binascii
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from tars_jax.sandbox.browser.events import InputEvent
+from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
 from tars_jax.web.protocol import Fields
 
 Reader: TypeAlias = Callable[[Fields], Callable[[], Awaitable[Any]]]
@@ -56,6 +58,18 @@ class Part(Protocol):
 
 def seconds(fields: Fields, default: float, name: str = "timeout_s") -> float:
     return fields.number(name, default, 0.0, LONGEST_S)
+
+
+def read_act(fields: Fields, longest_ms: float, why_no_read: str) -> tuple[list[InputEvent], float]:
+    """Events and milliseconds of a call `act`: {events, advance_ms?}. Raises RequestError, InputError."""
+    given = fields.array("events")
+    if len(given) > MAX_EVENTS:
+        raise fields.error("events", f"at most {MAX_EVENTS}")
+    events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
+    advance_ms = fields.number("advance_ms", 0.0, 0.0, longest_ms)
+    if fields.value("read") is not None:
+        raise fields.error("read", f"left out: {why_no_read}")
+    return events, advance_ms
 
 
 def data_of(fields: Fields, name: str) -> bytes:

@@ -64,7 +64,7 @@ async def _bring_up(
     if "phone" in spec.parts:
         size = spec.phone_width, spec.phone_height
         parts["phone"] = phone = await start_phone(machine, *size, None if states is None else states["phone"])
-        phone.screen = "desktop" not in spec.parts and "browser" not in spec.parts
+        phone.screen = spec.screen == "phone"
     if "mcp" in spec.parts:  # the first of those that may fail when all else is well
         parts["mcp"] = await start_tools(machine, spec.mcp, None if states is None else states["mcp"])
     if "shell" in spec.parts:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, MouseDown, MouseUp, Wheel
-from tars_jax.sandbox.browser.sessions.calls import MAX_EVENTS, event_from_json
 from tars_jax.sandbox.computer.guest_client import GuestMachine
-from tars_jax.sandbox.service.computers.part import Reader, as_json, seconds
+from tars_jax.sandbox.service.computers.part import Reader, as_json, read_act, seconds
 from tars_jax.web.protocol import Fields
 
 if TYPE_CHECKING:
@@ -109,13 +108,8 @@ class PhoneCalls:
 
     def _events(self, fields: Fields) -> Work:
         """{events, advance_ms?} -> as `phone_act`: a pointer that goes down and up is a finger"""
-        given = fields.array("events")
-        if len(given) > MAX_EVENTS:
-            raise fields.error("events", f"at most {MAX_EVENTS}")
-        events = [event_from_json(event, f"events[{index}]") for index, event in enumerate(given)]
-        fields.number("advance_ms", 0.0, 0.0, LONGEST_WAIT_MS)  # it shows itself when it has come to rest
-        if fields.value("read") is not None:
-            raise fields.error("read", "left out: a phone evaluates nothing")
+        # It shows itself when it has come to rest, however long that takes.
+        events, _ = read_act(fields, LONGEST_WAIT_MS, "a phone evaluates nothing")
 
         async def work() -> Any:
             async with self._turn:

@@ -11,6 +11,7 @@ from tars_jax.sandbox.tools.mcp.spec import ServerSpec, check_servers, read_spec
 from tars_jax.web.protocol import Fields
 
 PARTS = ("shell", "files", "jupyter", "desktop", "browser", "phone", "mcp")
+SCREENS = ("desktop", "browser", "phone")
 DEFAULT_PARTS = ("shell", "files", "jupyter")
 MOST_MIB, MOST_PROCESSES = 1 << 20, 1 << 16
 LONGEST_S = 86_400.0
@@ -42,15 +43,19 @@ class ComputerSpec:
             raise InputError(f"mcp must leave show out: a service shows no folder of its own; got that of {shown[0]!r}")
 
     @property
+    def screen(self) -> str | None:
+        """The part that the session shows: of several the first."""
+        return next((part for part in SCREENS if part in self.parts), None)
+
+    @property
     def has_page(self) -> bool:
         """Whether its browser is a page of the sandbox's, on a virtual clock, and no application of a desktop."""
-        return "browser" in self.parts and "desktop" not in self.parts
+        return self.screen == "browser"
 
     @property
     def screen_size(self) -> tuple[int, int]:
         """Width and height of what it shows, pixels."""
-        phone_alone = "phone" in self.parts and not {"desktop", "browser"} & set(self.parts)
-        return (self.phone_width, self.phone_height) if phone_alone else (self.width, self.height)
+        return (self.phone_width, self.phone_height) if self.screen == "phone" else (self.width, self.height)
 
     def to_json(self) -> dict[str, Any]:
         container = {
