@@ -1,7 +1,8 @@
 """A real web application as an environment: a policy acts in the browser, and success is read from the site's state.
 
 ./launch/websites.sh fossil trac
-train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl"}'
+train --config.environment=website_app                      # the sample tasks of the sites that are installed
+train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "sites": ["trac"]}'
 train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "task": "trac-17"}'
 """
 
@@ -16,19 +17,24 @@ from typing import Any
 from urllib.parse import urljoin
 
 from tars_jax import InputError
+from tars_jax.agent import Response, parse_response
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate
+from tars_jax.agent.calls import call_of
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_websites
 from tars_jax.envs.computer_screen import PageScreen
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.tasks.games.moves import Move
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import installed
+from tars_jax.tasks.websites.samples import sample_tasks
 from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import Row, Website
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 
 SIZE = (1280, 720)
+SPACE = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
 
 
 class WebsiteAppEnvironment:
@@ -37,8 +43,10 @@ class WebsiteAppEnvironment:
     A task without an answer ends as soon as it is done; one with an answer ends with `finished`, which says it.
 
     Args:
-      tasks: a file of tasks (`tars_jax.tasks.websites.task`), or the tasks themselves as JSON objects.
+      tasks: a file of tasks (`tars_jax.tasks.websites.task`), or the tasks themselves as JSON objects; empty: the
+        samples (`tars_jax.tasks.websites.samples`) of the sites that are installed.
       task: the id of one of them; empty: the seed draws one.
+      sites: only tasks of these sites; (): of all.
       size: (width, height) of the page in pixels.
       isolation: a kind of `sandbox/computer/isolation.py`; auto: the first that works here.
 
@@ -46,16 +54,13 @@ class WebsiteAppEnvironment:
     """
 
     time_limit = 300.0
-    action_space = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
+    action_space = SPACE
 
     def __init__(
-        self, tasks: str | Sequence[Mapping[str, Any]], task: str = "", size: Sequence[int] = SIZE,
-        isolation: str = "auto",
+        self, tasks: str | Sequence[Mapping[str, Any]] = "", task: str = "", size: Sequence[int] = SIZE,
+        isolation: str = "auto", sites: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        known = read_tasks(tasks)
-        self._tasks = tuple(each for each in known if task in ("", each.id))
-        if not self._tasks:
-            raise InputError(f"task must be the id of one of {len(known)} tasks; got {task!r}")
+        self._tasks = chosen(tasks, task, sites)
         self._sites: dict[str, Website] = {name: load_website(name) for name in {each.site for each in self._tasks}}
         for each in self._tasks:
             _check_task(each, self._sites[each.site])
@@ -67,15 +72,24 @@ class WebsiteAppEnvironment:
         self._screen: PageScreen | None = None
         self._task: WebsiteTask | None = None
         self._before: dict[str, Sequence[Row]] = {}
+        self._left: list[Action] = []  # of the task's recorded solution
         self._whole = True
 
     @staticmethod
     def max_steps(options: Mapping[str, Any]) -> int:
         """The largest budget among the tasks that may come."""
-        task = options.get("task", "")
-        return max(
-            (each.max_steps for each in read_tasks(options.get("tasks", ())) if task in ("", each.id)), default=1
-        )
+        asked = chosen(options.get("tasks", ""), options.get("task", ""), options.get("sites", ()))
+        return max(each.max_steps for each in asked)
+
+    @staticmethod
+    def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
+        """Makes the calls of the task's recorded solution; without one it gives up. A careless one waits in between."""
+        if not state["solution"]:
+            return Move("There is no more to do.", "finished", {"content": ""})
+        if rng.random() >= skill:
+            return Move("I wait and see.", "wait", {})
+        function, parameters = state["solution"][0]
+        return Move("The next step.", function, parameters)
 
     @property
     def instruction(self) -> str:
@@ -104,6 +118,7 @@ class WebsiteAppEnvironment:
         wrong = await asked.wrong(session, None, self._before)
         if not wrong:
             raise InputError(f"task {asked.id!r} must not be done at its start; got checks that hold already")
+        self._left = solution_of(asked)
         self._whole = True
         return await self._observed("", wrong)
 
@@ -114,6 +129,8 @@ class WebsiteAppEnvironment:
         answer: str | None = None
         ended = self._whole = False
         for action in actions:
+            if self._left and action == self._left[0]:
+                del self._left[0]
             if isinstance(action, Finished | CallUser):
                 ended, answer = True, getattr(action, "content", "")
                 break
@@ -153,12 +170,42 @@ class WebsiteAppEnvironment:
     async def _observed(self, text: str, wrong: str) -> Observation:
         assert self._screen is not None and self._task is not None
         png, pixels, more = await self._screen.shown()
-        info = {"task": self._task.id, "site": self._task.site, "wrong": wrong, "url": self._screen.seen.data["url"]}
+        info = {
+            "task": self._task.id, "site": self._task.site, "wrong": wrong, "url": self._screen.seen.data["url"],
+            "solution": list(map(call_of, self._left)),
+        }  # fmt: skip
         return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), {"state": info})
+
+
+def chosen(
+    tasks: str | Sequence[Mapping[str, Any]], task: str = "", sites: Sequence[str] = ()
+) -> tuple[WebsiteTask, ...]:
+    """The tasks that may come. Raises InputError where there are none."""
+    known = read_tasks(tasks)
+    found = tuple(each for each in known if task in ("", each.id) and (not sites or each.site in sites))
+    if not found:
+        of_sites = f" of {', '.join(sites)}" if sites else ""
+        raise InputError(f"task must be the id of one of {len(known)} tasks{of_sites}; got {task!r}")
+    return found
+
+
+def solution_of(task: WebsiteTask) -> list[Action]:
+    """The recorded actions that solve it, as `about` has them; none: []. Raises InputError for what is no action."""
+    found: list[Action] = []
+    for call in task.about.get("solution", ()):
+        response = parse_response(f"Action: {call}", space=SPACE)
+        if not isinstance(response, Response):
+            raise InputError(
+                f"solution of task {task.id!r} must be calls of a browser; got {call!r}: {response.message}"
+            )
+        found += response.actions
+    return found
 
 
 def read_tasks(tasks: str | Sequence[Mapping[str, Any]]) -> tuple[WebsiteTask, ...]:
     """Those of an option `tasks`. Raises InputError."""
+    if tasks == "":
+        return sample_tasks()
     if isinstance(tasks, str):
         path = Path(tasks)
         changed = path.stat().st_mtime_ns if path.is_file() else 0
@@ -183,3 +230,4 @@ def _check_task(task: WebsiteTask, site: Website) -> None:
         if reader not in site.readers:
             known = ", ".join(site.readers)
             raise InputError(f"task {task.id!r}: a reader of {site.name} must be one of {known}; got {reader!r}")
+    solution_of(task)

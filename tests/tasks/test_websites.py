@@ -101,6 +101,42 @@ def test_two_sessions_share_nothing_and_what_a_page_changes_is_put_back() -> Non
     run(work)
 
 
+@pytest.mark.full
+def test_eight_sessions_of_two_sites_at_once_see_their_own_state_alone() -> None:
+    """Each does something else; then all are put back, one of them while the others go on."""
+    fossil, trac = site("fossil"), site("trac")
+
+    async def work(websites: Websites) -> None:
+        sessions = await asyncio.gather(*(websites.open(each, 1) for each in (fossil, trac) * 4))
+        first = [await each.snapshot() for each in sessions]
+
+        async def add(session: WebsiteSession, name: str) -> None:
+            if session.site is trac:
+                form = "/milestone?action=new", {"name": name, "add!": "Add milestone"}
+            else:
+                form = "/wikinew", {"name": name, "mimetype": "text/x-markdown"}
+            status, _ = await session.submit(*form)
+            assert status < 400
+            if session.site is fossil:
+                status, _ = await session.submit(f"/wikiedit?name={name}", {"w": f"About {name}", "submit!": "Save"})
+
+        async def names(session: WebsiteSession) -> list[str]:
+            rows = await session.read("milestones" if session.site is trac else "wiki")
+            return [row["name"] for row in rows if row["name"].startswith("Mark")]
+
+        await asyncio.gather(*(add(each, f"Mark{number}") for number, each in enumerate(sessions)))
+        assert [await names(each) for each in sessions] == [[f"Mark{number}"] for number in range(8)]
+        await asyncio.gather(
+            sessions[0].reset(), sessions[1].reset(), add(sessions[2], "Mark9"), add(sessions[3], "Mark9")
+        )
+        found = [await names(each) for each in sessions]
+        assert found == [[], [], ["Mark2", "Mark9"], ["Mark3", "Mark9"], *([f"Mark{number}"] for number in range(4, 8))]
+        await asyncio.gather(*(each.reset() for each in sessions))
+        assert [await each.snapshot() for each in sessions] == first
+
+    run(work)
+
+
 def test_failures_of_a_site_are_typed() -> None:
     declared = site("fossil")
 

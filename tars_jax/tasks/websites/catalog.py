@@ -10,7 +10,8 @@ from tars_jax.tasks.websites.site import Website
 _PLUGINS = Plugins("website", "tars_jax.websites")
 _HERE = "tars_jax.tasks.websites"
 # The attribute of each module is `SITE`.
-OURS = ("fossil", "trac", "roundup", "fava", "otterwiki", "ihatemoney", "sqlite_web")
+OURS = ("fossil", "trac", "roundup", "fava", "otterwiki", "ihatemoney", "sqlite_web", "radicale", "maildev",
+    "tiddlywiki", "wagtail")  # fmt: skip
 
 
 def website_names() -> tuple[str, ...]:

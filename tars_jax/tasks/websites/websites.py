@@ -63,6 +63,7 @@ class Websites:
 
         Raises InputError where it is not installed in its version, SandboxFailure where it does not start.
         """
+        installed(site)  # as it is now, which may be later than what was prepared
         key = (repr(site), seed)  # a changed declaration is another site
         task = self._prepared.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):

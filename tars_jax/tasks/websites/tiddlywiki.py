@@ -1,0 +1,51 @@
+"""TiddlyWiki: a notebook. Its program keeps the notes in memory and writes files late, so a reset restarts it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Content, Rest, Row, Website
+
+_TAGS = ("work", "home", "later", "urgent", "idea")
+
+
+def _content(rng: random.Random) -> Content:
+    notes = [
+        {
+            "title": title,
+            "tags": sorted(words.pick(rng, _TAGS, rng.randint(1, 2))),
+            "text": words.paragraph(rng, 3),
+        }
+        for title in words.pick(rng, words.TOPICS, 7)
+    ]
+    return {"title": f"Notes of {rng.choice(words.SHOPS)}", "notes": notes}
+
+
+def _notes(answer: Any) -> list[Row]:
+    rows = [
+        {"title": note["title"], "tags": note.get("tags", ""), "text": note.get("text", "").strip()}
+        for note in answer
+        if "draft.of" not in note
+    ]
+    return sorted(rows, key=lambda row: row["title"])
+
+
+SITE = Website(
+    "tiddlywiki",
+    version="5.4.1",
+    license="BSD-3-Clause",
+    package="npm:tiddlywiki",
+    title="TiddlyWiki",
+    port=8010,
+    prepare=("{python}", "{programs}/tiddlywiki_prepare.py"),
+    serve=(
+        "node", "{root}/node_modules/tiddlywiki/tiddlywiki.js", "{state}", "--listen", "host=127.0.0.1", "port={port}",
+        "anon-username=anna", "csrf-disable=yes",
+    ),
+    content=_content,
+    health="/status",
+    readers={"notes": Rest("/recipes/default/tiddlers.json?exclude=revision", _notes)},
+    restarts=True,
+)  # fmt: skip

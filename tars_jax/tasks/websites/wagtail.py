@@ -1,0 +1,63 @@
+"""Wagtail: the pages of a small site, edited in its admin. Its user anna is logged in by the form."""
+
+from __future__ import annotations
+
+import random
+
+from tars_jax.tasks.websites import words
+from tars_jax.tasks.websites.site import Content, Login, Sql, Website
+
+_DATABASE = "site.sqlite3"
+_PAGES = """SELECT p.title, p.slug, up.title AS parent, t.intro, t.body, p.live, p.show_in_menus AS in_menus,
+  p.seo_title, p.search_description, p.has_unpublished_changes AS unpublished
+  FROM wagtailcore_page p JOIN pages_textpage t ON t.page_ptr_id = p.id
+  LEFT JOIN wagtailcore_page up ON up.path = substr(p.path, 1, length(p.path) - 4) ORDER BY p.path"""
+_REDIRECTS = """SELECT r.old_path, p.title AS page, r.redirect_link AS link, r.is_permanent AS permanent
+  FROM wagtailredirects_redirect r LEFT JOIN wagtailcore_page p ON p.id = r.redirect_page_id ORDER BY r.old_path"""
+
+
+def _content(rng: random.Random) -> Content:
+    titles = words.pick(rng, words.TOPICS, 7)
+    people = [person for person in words.PEOPLE if words.login_of(person) != "anna"]
+    return {
+        "home": f"{rng.choice(words.SHOPS)}",
+        "pages": [
+            {
+                "title": title,
+                "parent": titles[rng.randrange(3)] if number >= 3 else "",
+                "intro": words.sentence(rng),
+                "body": f"<p>{words.paragraph(rng, 3)}</p>",
+                "live": rng.random() < 0.8,
+            }
+            for number, title in enumerate(titles)
+        ],
+        "users": [{"username": words.login_of(each), "name": each} for each in words.pick(rng, tuple(people), 3)],
+    }
+
+
+SITE = Website(
+    "wagtail",
+    version="8.0.1",
+    license="BSD-3-Clause",
+    package="pypi:wagtail",
+    title="Wagtail",
+    port=8011,
+    prepare=("{python}", "-W", "ignore", "{programs}/wagtail_prepare.py"),
+    serve=("{python}", "-W", "ignore", "{programs}/wsgi_serve.py", "{port}", "{programs}/wagtail_application.py"),
+    content=_content,
+    environment={"DJANGO_SETTINGS_MODULE": "wagtail_site.settings"},
+    first_page="/admin/pages/3/",  # of the home page
+    health="/admin/login/",
+    login=Login("/admin/login/", {"username": "anna", "password": "anna"}),
+    readers={
+        "pages": Sql(_DATABASE, _PAGES),
+        "redirects": Sql(_DATABASE, _REDIRECTS),
+        "users": Sql(
+            _DATABASE,
+            "SELECT username, first_name, last_name, email, is_superuser, is_active FROM auth_user ORDER BY username",
+        ),
+        "collections": Sql(_DATABASE, "SELECT name FROM wagtailcore_collection WHERE depth > 1 ORDER BY name"),
+    },
+    transient=("media/*",),
+    database=_DATABASE,
+)
