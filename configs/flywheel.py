@@ -39,7 +39,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.environment_options = (
         '[{"distance": [1, 1]}, {"distance": [2, 2]}, {"distance": [3, 3]}, {"distance": [4, 4]}]'
     )
-    # Where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, or package.module:attribute.
+    # Where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, of questions (environment
+    # browsing) or of websites (website_app); or package.module:attribute.
     config.tasks = ""
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
         config[section] = base[section]
@@ -70,6 +71,8 @@ def get_config() -> ml_collections.ConfigDict:
             "prefer": "shortest",  # or first, as they were sampled
         }
     )
+    # How training reads its sets: as they lie in the store; or array_record, from a file of each, by grain (the extra).
+    config.reader = "store"
     stage = quickstart.get_config().supervised
     stage.episodes = 0  # drawn for one training; 0: as many as the set holds, and text beside them
     config.ct = stage.copy_and_resolve_references()

@@ -13,6 +13,7 @@ from tars_jax.evaluation.report_tables import Table
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.flywheel import CONTROLS, KEEP, Cycle, FlywheelResult, turn
 from tars_jax.pipelines.rules import JOB_RULES, check, imitation_rules
+from tars_jax.pipelines.training_sets import READERS
 from tars_jax.rules import Rule, at_least, between, more_than, one_of
 from tars_jax.training.extension import Extension
 from tars_jax.training.metrics import MetricsWriter
@@ -24,6 +25,7 @@ RULES = JOB_RULES | {
     "cycles": at_least(1),
     "control": one_of(*CONTROLS),
     "demonstrations.episodes": at_least(0),
+    "reader": one_of(*READERS),
     "sampling.tasks": at_least(1),
     "sampling.samples": at_least(1),
     "sampling.at_most": at_least(1),

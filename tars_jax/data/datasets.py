@@ -2,6 +2,7 @@
 
     RUN/trajectories/ppo        a folder of our trajectories
     RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py)
+    mine.array_record           the same as one file, which `store` exports (the extra grain)
     mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export, too
     mine.parquet, mine/         the same as Parquet, and as Hugging Face's datasets saves it to disk
@@ -26,6 +27,7 @@ from tars_jax.data.images import read_image
 from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
+from tars_jax.data.store.feeding import ArrayRecordEpisodes
 from tars_jax.data.tables import rows_of, table_files
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory
@@ -54,13 +56,15 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         yield from _trajectories([path / _MESSAGES])
     elif path.is_file() and path.suffix in (".jsonl", *_TABLES):
         yield from _trajectories([path])
+    elif path.is_file() and path.suffix == ".array_record":
+        yield from (each for each in ArrayRecordEpisodes(path) if each.outcome.carries_reward)
     elif not path.exists() and (":" in name or name in _PLUGINS.entry_points()):
         yield from _brought(name)
     else:
         raise InputError(
             "dataset must be a folder of trajectories such as RUN/trajectories/ppo, a store, a .jsonl file of messages "
-            f"or of AgentNet, .parquet, a folder that datasets saved, package.module:attribute, or an entry point of "
-            f"{_PLUGINS.group}; got {name!r}"
+            "or of AgentNet, .parquet, .array_record, a folder that datasets saved, package.module:attribute, or an "
+            f"entry point of {_PLUGINS.group}; got {name!r}"
         )
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.rejection_sampling import KeepRule, by_task, keep
 from tars_jax.data.store import Origin, Store
-from tars_jax.data.store.feeding import Feed, Source, StoredEpisodes
+from tars_jax.data.store.feeding import StoredEpisodes
 from tars_jax.data.store.routing import CT, SFT, Routed, batch_of, changed, route
 from tars_jax.data.store.verdicts import Verdict
 from tars_jax.pipelines.cycle_tasks import CycleTasks
@@ -32,7 +32,8 @@ from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
 from tars_jax.pipelines.stages import collect, evaluate, improve, pretrain, supervise
 from tars_jax.pipelines.starts import start_from
-from tars_jax.pipelines.task_sources import load_task_source
+from tars_jax.pipelines.task_sources import load_task_source, with_listed
+from tars_jax.pipelines.training_sets import draw
 from tars_jax.pipelines.windows import holding
 from tars_jax.training.checkpoint import copy_export, lineage
 from tars_jax.training.merge_checkpoints import merge_checkpoints
@@ -86,6 +87,7 @@ class FlywheelResult:
 
 def turn(config: Any, run: RunDirectory) -> FlywheelResult:
     """The cold start and `config.cycles` cycles; RUN/cycles/N/model is the model after cycle N."""
+    config = with_listed(config)
     spec = RunSpec(config)
     source = load_task_source(config.tasks, spec.config)
     held_out = source.held_out(config.task.evaluation_episodes + config.keep.episodes)
@@ -213,12 +215,9 @@ class _Cycle:
         if name == SFT and self._config.control != "no_routing":
             rule = KeepRule(self._config.sampling.at_most, self._config.sampling.prefer)
             episodes = [each for group in by_task(list(episodes)) for each in keep(group, rule)]
-        if not episodes:
-            return []
-        sources = [Source(name, episodes, 1 - weight)]
-        sources += [Source("text", self._texts, weight)] if self._texts and weight else []
-        count = config.episodes or round(len(episodes) / sources[0].weight)
-        return Feed(sources, seed=self._config.seed + self._number).take(count)
+        records = self._context.path / f"{name}.array_record" if self._config.reader == "array_record" else None
+        seed = self._config.seed + self._number
+        return draw(name, episodes, self._texts, weight, count=config.episodes, seed=seed, records=records)
 
     # ---- training
 

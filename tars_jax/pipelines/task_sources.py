@@ -1,13 +1,16 @@
 """Where a flywheel's tasks come from, by name.
 
 ""                          the tasks of `config.environment`: games, websites, browsing, computers, ...
-mine/tasks.jsonl            tasks that were synthesized, one a line, as `Task.to_json` writes them
+mine/tasks.jsonl            tasks that were synthesized, one a line: questions (`synthesize_questions`, environment
+                            browsing), tasks of websites (`synthesize_websites`, environment website_app), or any as
+                            `Task.to_json` writes them
 package.module:attribute    a function of the config that gives a TaskProvider, as does an entry point of
                             `tars_jax.task_sources`
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -17,22 +20,78 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.pipelines.environments import EnvironmentTasks
+from tars_jax.envs.registry import environments_in, load_environment
+from tars_jax.pipelines.environments import MOST_PROBES, EnvironmentTasks, options_of
 from tars_jax.pipelines.task_provider import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE, TaskProvider
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Step, Trajectory
 
 SOURCES = Plugins("tasks", "tars_jax.task_sources")
+# Environments that draw from a list among their options, and what a line of such a list has.
+LISTS = {"browsing": ("questions", "answers", "text"), "website_app": ("tasks", "site", "instruction")}
 
 
 def load_task_source(name: str, config: Any) -> TaskProvider:
     """Raises InputError where there is no such source, or its tasks are none."""
     if not name:
+        if drawn := [each for each in environments_in(config.environment) if each in LISTS]:
+            raise InputError(
+                f"config.tasks must be the file of {LISTS[drawn[0]][0]} for {drawn[0]}, so that none is both trained "
+                "on and held out; got ''"
+            )
         return EnvironmentTasks(config)
     if name.endswith(".jsonl"):
         return TasksOfFile(Path(name), config)
     provider: TaskProvider = SOURCES.load(name)(config)
     return provider
+
+
+def with_listed(config: Any) -> Any:
+    """`config` whose environment draws from the lines of `config.tasks`, where these are of such a one: what is looked
+    at before anything is played are the longest of them. Raises InputError for a file that cannot be read."""
+    if not config.tasks.endswith(".jsonl") or config.environment not in LISTS:
+        return config
+    option, _, words = LISTS[config.environment]
+    listed = [record for _, record in _lines(Path(config.tasks)) if _form(record)]
+    longest = sorted(listed, key=lambda record: -len(str(record.get(words))))[:MOST_PROBES]
+    options = [{**kind, option: [_without_split(record) for record in longest]} for kind in options_of(config)]
+    config = config.copy_and_resolve_references()
+    config.environment_options = json.dumps(options[0] if len(options) == 1 else options)
+    return config
+
+
+def _form(record: Mapping[str, Any]) -> str:
+    """The environment whose list a line is of; empty: it is a whole task."""
+    if "environment" in record or "game" in record:
+        return ""
+    return next((name for name, (_, mark, words) in LISTS.items() if mark in record and words in record), "")
+
+
+def _without_split(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != "split"}
+
+
+def _lines(file: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Where each object stands, and the object."""
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"config.tasks must be a file that can be read; got {str(file)!r}: {error}") from error
+    found = []
+    for number, line in enumerate(filter(str.strip, lines), 1):
+        where = f"{file}:{number}"
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{where} must be a task of JSON, of split train or eval; {error}") from error
+        if not isinstance(record, dict):
+            raise InputError(f"{where} must be a task of JSON, of split train or eval; got {line[:80]!r}")
+        found.append((where, record))
+    return found
+
+
+def _key(task: Task) -> str:
+    return json.dumps([task.environment, task.seed, dict(task.options)], sort_keys=True)
 
 
 class TasksOfFile:
@@ -45,24 +104,31 @@ class TasksOfFile:
     def __init__(self, file: Path, config: Any) -> None:
         self._config, self._environment = config, EnvironmentTasks(config)
         self._sets: dict[str, list[Task]] = {"train": [], "eval": []}
-        try:
-            lines = file.read_text("utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"config.tasks must be a file that can be read; got {str(file)!r}: {error}") from error
-        for number, line in enumerate(filter(str.strip, lines)):
+        for number, (where, record) in enumerate(_lines(file)):
             try:
-                record = json.loads(line)
-                split = record.pop("split", "eval" if number % 5 == 4 else "train")
-                self._sets[split].append(Task.from_json(record))
-            except (ValueError, AttributeError, KeyError, InputError) as error:
-                raise InputError(
-                    f"{file}:{number + 1} must be a task of JSON, of split train or eval; {error}"
-                ) from error
+                split = record.get("split", "eval" if number % 5 == 4 else "train")
+                self._sets[split].append(self._task(_without_split(record)))
+            except (ValueError, AttributeError, KeyError, TypeError, InputError) as error:
+                raise InputError(f"{where} must be a task of JSON, of split train or eval; {error}") from error
         if not all(self._sets.values()):
             counts = {name: len(tasks) for name, tasks in self._sets.items()}
             raise InputError(f"{file} must hold tasks to train on and tasks to hold out; got {counts}")
+        if both := set(map(_key, self._sets["train"])) & set(map(_key, self._sets["eval"])):
+            raise InputError(f"{file} must hold out no task that is trained on; got {len(both)} in both splits")
         for name, tasks in self._sets.items():
             np.random.default_rng((config.seed, len(name))).shuffle(tasks)
+
+    def _task(self, record: dict[str, Any]) -> Task:
+        """A line of a list becomes a task that holds it whole, so that it is the same wherever the file lies."""
+        if not (name := _form(record)):
+            return Task.from_json(record)
+        if name != self._config.environment:
+            raise InputError(f"config.environment must be {name} for it; got {self._config.environment!r}")
+        options = {**options_of(self._config)[0], LISTS[name][0]: [record]}
+        spec = load_environment(name, options)
+        most = min(self._config.task.max_steps, spec.default_max_steps(options))
+        task = Task(str(record["id"]), name, 0, options, most, self._config.task.instruction)
+        return dataclasses.replace(task, verification=spec.verification(task))
 
     @property
     def has_reference(self) -> bool:

@@ -98,7 +98,7 @@ def test_array_records_hold_whole_episodes(tmp_path: Path) -> None:
     assert write_array_record(file, given) == 4
     episodes = ArrayRecordEpisodes(file)
     assert len(episodes) == 4 and [each.id for each in episodes[1:3]] == ["played 1", "played 2"]
-    assert episodes[3].steps == given[3].steps
+    assert episodes[-1].steps == given[3].steps and [each.id for each in episodes] == [each.id for each in given]
     with pytest.raises(InputError, match="must be an ArrayRecord file; got none"):
         ArrayRecordEpisodes(tmp_path / "nothing")
 

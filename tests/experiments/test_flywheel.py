@@ -8,21 +8,29 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import random
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import ml_collections
 import pytest
 
 from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.store import Store
+from tars_jax.data.store.checking import check
 from tars_jax.data.store.records import task_key
 from tars_jax.data.store.routing import CT, SFT, batch_of
 from tars_jax.environment import Task
 from tars_jax.pipelines import flywheel, run_context
-from tars_jax.pipelines.task_sources import TasksOfFile
+from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.task_sources import TasksOfFile, load_task_source, with_listed
 from tars_jax.rollout import players
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.run_directory import RunDirectory
@@ -83,6 +91,8 @@ def killed(owner: Any, name: str, when: Callable[..., bool], patch: pytest.Monke
         yield
 
 
+# Where the extra grain is, the short history is fed by it.
+BY_GRAIN = ("reader=array_record", "text.datasets=tars_jax.data.texts:sums,") if find_spec("grain") else ()
 MOMENTS: list[tuple[Any, str, Callable[..., bool]]] = [
     (Store, "assign", lambda store, name, *_: name == SFT),  # and not yet to CT
     (RunDirectory, "finish", lambda run, stage, *_: stage == batch_of(0)),
@@ -99,7 +109,7 @@ MOMENTS: list[tuple[Any, str, Callable[..., bool]]] = [
 @pytest.mark.parametrize(
     ("moments", "flags"),
     [
-        (MOMENTS[5:6], ("ppo.updates=0",)),
+        (MOMENTS[5:6], ("ppo.updates=0", *BY_GRAIN)),
         pytest.param(MOMENTS, ("keep.by=merged",), marks=pytest.mark.full),
     ],
 )
@@ -127,6 +137,38 @@ def test_cycles_interrupted_anywhere_come_to_the_same(
     assert spin(whole, "cycles=2", *flags) == 0
     assert [row for row in facts(whole) if row[1] < 2] == before
     obeys_the_equations(whole)
+
+
+KILLS = 8
+
+
+@pytest.mark.slow
+@pytest.mark.full
+@pytest.mark.multiprocess
+@pytest.mark.timeout(1800)
+def test_killed_at_any_file_operation_it_comes_to_the_same(tmp_path: Path, weights: Path) -> None:  # noqa: F811
+    """kill -9 before operations drawn from a seed, each counted from the start of its process."""
+    flags = ["--config.cycles=1", "--config.keep.by=merged", *(f"--config.{flag}" for flag in FLAGS)]
+
+    def go(run: Path, kill_at: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tests.experiments.flywheel_run", str(run), str(weights), str(kill_at), *flags]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    whole, broken = tmp_path / "whole" / "fly 1", tmp_path / "broken" / "fly 1"
+    done = go(whole)
+    assert done.returncode == 0, done.stderr
+    changes = int(done.stdout.rpartition("changes: ")[2])
+    generator, killed_in = random.Random(0), 0
+    for _ in range(KILLS):
+        code = go(broken, generator.randint(1, changes // 3)).returncode
+        assert code in (0, -signal.SIGKILL)
+        killed_in += code != 0
+    assert killed_in >= KILLS // 2
+    assert go(broken).returncode == 0
+    assert facts(broken) == facts(whole) and check(broken / "store") == []
+    ours, theirs = (json.loads((run / "result.json").read_text())["cycles"] for run in (whole, broken))
+    for name in ("routed", "datasets", "scores"):
+        assert [cycle[name] for cycle in ours] == [cycle[name] for cycle in theirs]
 
 
 def obeys_the_equations(run: Path) -> None:
@@ -206,6 +248,40 @@ def test_synthesized_tasks_of_a_file(tmp_path: Path) -> None:
         TasksOfFile(file, config())
     with pytest.raises(InputError, match="config.tasks must be a file that can be read"):
         TasksOfFile(tmp_path / "none.jsonl", config())
+
+
+def test_questions_and_tasks_of_websites(tmp_path: Path) -> None:
+    """A line of such a file becomes a task that holds it, so that none is both trained on and held out."""
+    file = tmp_path / "fragen.jsonl"
+    asked = [{"id": f"q{n}", "text": "Who?" + n * "!", "answers": [f"A{n}"], "source": "world"} for n in range(5)]
+    file.write_text("\n".join(map(json.dumps, asked)), "utf-8")
+    config = ml_collections.ConfigDict(
+        {"environment": "browsing", "environment_options": '{"size": [96, 96]}', "seed": 0, "tasks": str(file),
+         "demonstrations": {"player": ""}, "task": {"max_steps": 7, "instruction": ""}}
+    )  # fmt: skip
+    listed = with_listed(config)
+    assert [each["id"] for each in json.loads(listed.environment_options)["questions"]] == [
+        "q4",
+        "q3",
+        "q2",
+        "q1",
+        "q0",
+    ]
+    source = load_task_source(config.tasks, listed)
+    (held_out,) = source.held_out(1)
+    assert (held_out.id, held_out.environment, held_out.max_steps) == ("q4", "browsing", 7)
+    assert held_out.options == {"size": [96, 96], "questions": [asked[4]]}
+    assert (held_out.verification.by, held_out.verification.reference) == ("judge", "A4")
+    assert source.has_reference and {task.id for task in source.practice(8)} == {"q0", "q1", "q2", "q3"}
+
+    with pytest.raises(InputError, match="config.tasks must be the file of questions for browsing, so that none is"):
+        load_task_source("", config)
+    file.write_text("\n".join(json.dumps({**asked[0], "split": split}) for split in ("train", "eval")), "utf-8")
+    with pytest.raises(InputError, match="must hold out no task that is trained on; got 1 in both splits"):
+        load_task_source(config.tasks, with_listed(config))
+    file.write_text(json.dumps({"id": "t", "site": "trac", "instruction": "Make it."}), "utf-8")
+    with pytest.raises(InputError, match=r":1 must be a task .* config.environment must be website_app for it"):
+        TasksOfFile(file, listed)
 
 
 class _Config:

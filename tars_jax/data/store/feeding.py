@@ -154,7 +154,8 @@ class ArrayRecordEpisodes(Sequence[Trajectory]):
     def __getitem__(self, index: int | slice) -> Trajectory | Sequence[Trajectory]:
         if isinstance(index, slice):
             return [self[number] for number in range(*index.indices(len(self)))]
-        return decode_trajectory(self._records[index], f"{self._file}:{index}")
+        place = range(len(self))[index]  # IndexError beyond the end, which ends a loop; array_record has another
+        return decode_trajectory(self._records[place], f"{self._file}:{place}")
 
 
 def grain_feed(sources: Sequence[Source[T]], seed: int) -> Any:
