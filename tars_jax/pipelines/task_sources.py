@@ -53,6 +53,8 @@ def with_listed(config: Any) -> Any:
         return config
     option, _, words = LISTS[config.environment]
     listed = [record for _, record in _lines(Path(config.tasks)) if _form(record)]
+    if not listed:
+        return config
     longest = sorted(listed, key=lambda record: -len(str(record.get(words))))[:MOST_PROBES]
     options = [{**kind, option: [_without_split(record) for record in longest]} for kind in options_of(config)]
     config = config.copy_and_resolve_references()

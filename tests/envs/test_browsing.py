@@ -13,11 +13,12 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent import Response, parse_response
 from tars_jax.agent.actions import Finished, ToolCall
-from tars_jax.environment import Task
+from tars_jax.environment import Task, Verification
 from tars_jax.envs.browsing import BrowsingEnvironment
 from tars_jax.envs.registry import load_environment
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tests.environments.small_encyclopedia import SmallEncyclopedia
 
 DUMP = "<mediawiki>{}</mediawiki>"
 PAGE = "<page><title>{}</title><ns>0</ns><revision><text>{}</text></revision></page>"
@@ -76,6 +77,33 @@ def test_the_reference_player_answers_and_screens_are_equal(tmp_path: Path) -> N
     assert {"click", "type"} <= {kind for _, kind in first[:-1]}
     verification = load_environment("browsing", options).verification(Task("t", "browsing", 7, options, 30))
     assert (verification.by, verification.reference) == ("judge", "nine")
+
+
+@pytest.mark.browser
+def test_small_pages_are_answered_in_two_steps() -> None:
+    """What a nano policy learns from (configs/browsing_small.py): the color stands on the animal's page alone."""
+
+    async def play() -> list[Any]:
+        settings = BrowserConfig(width=224, height=160, browsers=1, pages_per_browser=2)
+        async with BrowserManager(settings) as manager:
+            environment = SmallEncyclopedia(page_resources(manager, settings, 1))
+            found: list[Any] = []
+            for seed in range(4):
+                task = Task("t", "small", seed, {}, 4)
+                observation = await environment.reset(task)
+                assert observation.pixels is not None and observation.pixels.shape == (160, 224, 3)
+                move = environment.reference_player(observation.info["state"], random.Random(0))
+                x, y = move.parameters["point"]
+                assert move.thought == environment.instruction[:-1] and 0 < x < 1000 and 200 < y < 1000
+                turn = await environment.step([read(f"click(point='<point>{x} {y}</point>')")])
+                move = environment.reference_player(turn.observation.info["state"], random.Random(0))
+                said = Verification("judge", move.parameters["content"])
+                assert environment.verification(task) == said and not turn.terminated
+                found.append((environment.instruction, said.reference))
+            await environment.close()
+            return found
+
+    assert len(set(asyncio.run(play()))) > 1
 
 
 @pytest.mark.browser

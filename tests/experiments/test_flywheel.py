@@ -6,6 +6,7 @@ As in test_stages.py nothing is learned; the policy is a reference player that e
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import random
@@ -26,7 +27,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.store import Store
 from tars_jax.data.store.checking import check
 from tars_jax.data.store.records import task_key
-from tars_jax.data.store.routing import CT, SFT, batch_of
+from tars_jax.data.store.routing import CT, SFT, batch_of, route
 from tars_jax.environment import Task
 from tars_jax.pipelines import flywheel, run_context
 from tars_jax.pipelines.checkout import ROOT
@@ -35,6 +36,7 @@ from tars_jax.rollout import players
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
+from tests.data.test_store import played
 from tests.experiments.test_stages import TOKENIZER, nothing_is_learned, weights  # noqa: F401
 
 VAULT = "tests.environments.functions_vault:Vault"
@@ -231,6 +233,28 @@ def test_controls_and_what_people_and_texts_bring(tmp_path: Path, spin: Callable
         assert (row["cycle"], row["parent"], row["verdict"], row["judged_by"]) == (1, "an episode", 1, "annotator")
 
 
+def test_corrected_episodes_belong_to_the_cycle_that_their_name_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`corrected 2` is taken in by cycle 2, once; what an annotator says counts above the environment."""
+    corrected = dataclasses.replace(played(7, False), success=True, metadata={"corrects": "3f09"})
+    monkeypatch.setattr(flywheel, "recorded_for", lambda spec, names: [corrected])
+    (tmp_path / "corrected 2").mkdir()
+    names = [str(tmp_path / "corrected {cycle}")]
+    with Store(tmp_path / "store", create=True) as store:
+        for number, count in ((1, 0), (2, 1), (2, 1), (3, 1)):
+            cycle = flywheel._Cycle.__new__(flywheel._Cycle)
+            cycle._number, cycle._store, cycle._run = number, store, tmp_path
+            cycle._spec = None  # type: ignore[assignment]
+            cycle._take_in("annotation", names)
+            assert store.count() == count, number
+        (row,) = store.rows()
+        known = {"cycle": 2, "source": "annotation", "parent": "3f09", "verdict": 1, "judged_by": "annotator"}
+        assert {name: row[name] for name in known} == known
+        routed = route(store, 2)
+        assert (routed.sft, routed.ct, store.members(SFT)) == (1, 0, [row["id"]])
+
+
 def test_synthesized_tasks_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "aufgaben ü.jsonl"
     tasks = [Task(f"task {number}", VAULT, number, {}, 3) for number in range(10)]
@@ -248,6 +272,44 @@ def test_synthesized_tasks_of_a_file(tmp_path: Path) -> None:
         TasksOfFile(file, config())
     with pytest.raises(InputError, match="config.tasks must be a file that can be read"):
         TasksOfFile(tmp_path / "none.jsonl", config())
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_a_cycle_on_questions_of_an_encyclopedia(tmp_path: Path, spin: Callable[..., int]) -> None:
+    """In Chromium: those who ask are the file's, a fifth of them held out; a judge compares the answers."""
+    animals = [f"Tier{n}" for n in range(10)]
+    pages = "".join(
+        f"<page><title>{name}</title><ns>0</ns><revision><text>Has {n} legs.</text></revision></page>"
+        for n, name in enumerate(animals)
+    )
+    (tmp_path / "dump.xml").write_text(f"<mediawiki>{pages}</mediawiki>", "utf-8")
+    asked = [
+        {"id": name, "text": f"Legs of {name}?", "answers": [str(n)], "source": str(tmp_path / "dump.xml"),
+         "plan": [name]}
+        for n, name in enumerate(animals)
+    ]  # fmt: skip
+    file = tmp_path / "questions.jsonl"
+    file.write_text("\n".join(map(json.dumps, asked)), "utf-8")
+    flags = (
+        "environment=browsing", 'environment_options={"size": [320, 256]}', f"tasks={file}", "task.max_steps=4",
+        "task.evaluation_episodes=1", "keep.episodes=1", "demonstrations.episodes=8", "sampling.tasks=4",
+        "engine.max_new_tokens=0", "ppo.updates=0", "browser.pages=2", "browser.browsers=1",
+    )  # fmt: skip
+    assert spin(tmp_path / "run", "cycles=1", *flags) == 0
+    with Store(tmp_path / "run" / "store") as store:
+        rows = store.rows("purpose=training")
+        told = {store.load(row["id"]).metadata["instruction"] for row in rows}
+        held_out = {store.load(row["id"]).metadata["instruction"] for row in store.rows("purpose=evaluation")}
+        assert len(rows) == 8 + 2 * 4 and told == {each["text"] for each in asked} - {
+            "Legs of Tier4?",
+            "Legs of Tier9?",
+        }
+        assert held_out <= {"Legs of Tier4?", "Legs of Tier9?"} and len(held_out) == 1
+        assert {row["verdict"] for row in rows} == {0, 1}  # who errs says "unknown"
+        assert set(store.members(SFT)) == set(store.ids("purpose=training and verdict=1"))
 
 
 def test_questions_and_tasks_of_websites(tmp_path: Path) -> None:

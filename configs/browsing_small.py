@@ -1,0 +1,30 @@
+"""Browsing at nano size: four pages of an encyclopedia at 224x160 pixels, demonstrations that err, then PPO.
+
+Command:  ./launch/local.sh train --config=browsing_small --config.seed=SEED
+"""
+
+import ml_collections
+
+from configs import train
+
+
+def get_config() -> ml_collections.ConfigDict:
+    config = train.get_config()
+    config.environment = "tests.environments.small_encyclopedia:SmallEncyclopedia"
+    config.task.max_steps = 4
+    config.task.evaluation_episodes = 100
+    config.agent.constrained = False
+    config.agent.list_actions = False
+    config.agent.max_observation_tokens = 0
+    config.engine.max_new_tokens = 28
+    config.browser.pages = 8
+    config.demonstrations.episodes = 500
+    config.demonstrations.skill = 0.6
+    config.supervised.updates = 300
+    config.value.episodes = 200
+    config.value.max_updates = 60
+    config.ppo.updates = 10
+    config.ppo.min_batch = 96
+    config.ppo.minibatch_rows = 64
+    config.ppo.learning_rate = 5e-4
+    return config

@@ -1,0 +1,70 @@
+"""Browsing that a nano policy can learn from screenshots: four short pages, and what color an animal has.
+
+The pages are the encyclopedia's own, served and judged as those of `browsing`; which animal has which color is the
+seed's, so the answer stands nowhere but on the animal's page.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tars_jax.environment import Observation, Task, Verification
+from tars_jax.envs.browsing import BrowsingEnvironment
+from tars_jax.envs.spec import EnvironmentResources
+from tars_jax.tasks.browsing.article import Article
+from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+from tars_jax.tasks.browsing.pages import article_url
+from tars_jax.tasks.browsing.question import Question
+from tars_jax.tasks.browsing.site import EncyclopediaSite
+from tars_jax.tasks.games.moves import Move
+
+ANIMALS = ("Bee", "Fox", "Owl", "Yak")
+COLORS = ("red", "blue", "green", "black")
+REPEATED = 4  # times that a page says its color: a word alone is a few pixels
+
+
+class SmallEncyclopedia(BrowsingEnvironment):
+    """Two steps are enough: open the animal's page, say the color. By chance that is 1 in 4, once the page is open."""
+
+    max_steps = 4
+
+    def __init__(self, resources: EnvironmentResources, size: Sequence[int] = (224, 160)) -> None:
+        color = {"id": "any", "text": "Owl?", "answers": list(COLORS), "source": "small"}
+        super().__init__(resources, [color], size=size)
+
+    @staticmethod
+    def verification(task: Task) -> Verification:
+        return Verification("judge", asked(task)[0].reference)
+
+    async def reset(self, task: Task) -> Observation:
+        self._question, colors = asked(task)
+        links = " ".join(f"[[{animal}]]" for animal in ANIMALS)
+        encyclopedia = Encyclopedia(
+            Article(animal, "animal", (" ".join([color] * REPEATED), links)) for animal, color in colors.items()
+        )
+        self._encyclopedia = encyclopedia
+        self._site = EncyclopediaSite.of(encyclopedia, f"small {' '.join(colors.values())}")
+        self._visited = set()
+        return self._with_plan(await super(BrowsingEnvironment, self).reset(task))
+
+    @staticmethod
+    def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
+        """Opens any page, or says any color, where it errs. Its thought is what it goes by."""
+        if not state["target"]:
+            color = state["answer"] if rng.random() < skill else rng.choice(COLORS)
+            return Move(color, "finished", {"content": color})
+        width, height = state["view"]
+        links = dict(state["links"])
+        animal = state["target"] if rng.random() < skill else rng.choice(ANIMALS)
+        x, y = links.get(article_url(animal)) or links[article_url(state["target"])]  # a page does not lead to itself
+        return Move(animal, "click", {"point": (round(1000 * x / width), round(1000 * y / height))})
+
+
+def asked(task: Task) -> tuple[Question, dict[str, str]]:
+    """The question of a seed, and the colors of all animals."""
+    generator = random.Random(f"small {task.seed}")
+    animal = generator.choice(ANIMALS)
+    colors = {each: generator.choice(COLORS) for each in ANIMALS}
+    return Question(str(task.seed), f"{animal}?", (colors[animal],), "small", plan=(animal,)), colors
