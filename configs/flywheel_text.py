@@ -22,11 +22,8 @@ def get_config() -> ml_collections.ConfigDict:
     config.demonstrations.episodes = 64
     config.demonstrations.skill = 0.5
     config.sampling.tasks = 128
-    config.ct.updates = 20
-    config.sft.updates = 60
-    config.ppo.updates = 2
-    config.ppo.min_batch = 96
-    config.ppo.advantages = "group"
-    config.ppo.group_size = 4
+    config.ct.updates = 10
+    config.sft.updates = 30
+    config.ppo.updates = 0  # what routing and fresh data do is what is compared
     config.evaluate_ct = False
     return config
