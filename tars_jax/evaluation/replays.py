@@ -51,6 +51,8 @@ def _task_title(trajectory: Trajectory, index: int) -> str:
     options = options if isinstance(options, Mapping) else {}
     for key, value in {"seed": task.get("seed"), **options, "at most": task.get("max_steps")}.items():
         if isinstance(value, list | tuple) and value:
+            if any(isinstance(each, list | Mapping) for each in value):  # such as a question with its answers
+                continue
             words.append(f"{key} {' to '.join(map(str, dict.fromkeys(value)))}")
         elif isinstance(value, str | int | float):
             words.append(f"{key} {value}" + (" steps" if key == "at most" else ""))

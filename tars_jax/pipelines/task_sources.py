@@ -11,6 +11,7 @@ package.module:attribute    a function of the config that gives a TaskProvider, 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Step, Trajectory
 
 SOURCES = Plugins("tasks", "tars_jax.task_sources")
+SEED_BYTES = 6  # exact as a JavaScript number
 # Environments that draw from a list among their options, and what a line of such a list has.
 LISTS = {"browsing": ("questions", "answers", "text"), "website_app": ("tasks", "site", "instruction")}
 
@@ -129,7 +131,9 @@ class TasksOfFile:
         options = {**options_of(self._config)[0], LISTS[name][0]: [record]}
         spec = load_environment(name, options)
         most = min(self._config.task.max_steps, spec.default_max_steps(options))
-        task = Task(str(record["id"]), name, 0, options, most, self._config.task.instruction)
+        # Of its own: players draw from it, and all would draw the same.
+        seed = int.from_bytes(hashlib.sha256(str(record["id"]).encode()).digest()[:SEED_BYTES])
+        task = Task(str(record["id"]), name, seed, options, most, self._config.task.instruction)
         return dataclasses.replace(task, verification=spec.verification(task))
 
     @property

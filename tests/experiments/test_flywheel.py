@@ -336,6 +336,7 @@ def test_questions_and_tasks_of_websites(tmp_path: Path) -> None:
     assert held_out.options == {"size": [96, 96], "questions": [asked[4]]}
     assert (held_out.verification.by, held_out.verification.reference) == ("judge", "A4")
     assert source.has_reference and {task.id for task in source.practice(8)} == {"q0", "q1", "q2", "q3"}
+    assert len({task.seed for task in source.practice(4)}) == 4  # players draw from it
 
     with pytest.raises(InputError, match="config.tasks must be the file of questions for browsing, so that none is"):
         load_task_source("", config)
