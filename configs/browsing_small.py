@@ -1,6 +1,9 @@
 """Browsing at nano size: four pages of an encyclopedia at 224x160 pixels, demonstrations that err, then PPO.
 
 Command:  ./launch/local.sh train --config=browsing_small --config.seed=SEED
+
+For T1, T4 and T6 on Browsing tasks: the report of the run draws reward, steps and think tokens over updates. **It was
+not trained yet**; seen is that the reference player solves the tasks in two steps.
 """
 
 import ml_collections
