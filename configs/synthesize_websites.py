@@ -25,6 +25,7 @@ def get_config() -> ConfigDict:
             "model": "",  # its name there
             "api_key_file": "",  # a file that holds the key alone
             "max_tokens": 600,  # of a model's answer
+            "answer_s": 60.0,  # that a model has for it, seconds
             "tasks": 40,  # of a site, at most
             "each": 6,  # candidates of a function
             "merged": 10,  # of the tasks, those with something to be made first, at most

@@ -1,10 +1,10 @@
 """New tasks on real websites: explored, composed, solved and verified, then filtered.
 
-Each site of `config.sites` is started with its content, its tasks are made, and RUN/sites/NAME.json is written; a
-killed run goes on with the sites that have none. At the end RUN/tasks.jsonl has the tasks as the environment
-`website_app` plays them, RUN/judged.jsonl those that only a judge can verify, RUN/report.html and RUN/table.md the
-yield and the reasons. A list of addresses is only sorted into what can be used and what not, unless its sites may be
-changed.
+Each site of `config.sites` is started with its content, its tasks are made, and RUN/sites/NAME.json is written. A
+killed run goes on where it was, by what RUN/sites/NAME.jsonl has of the candidates so far. At the end RUN/tasks.jsonl
+has the tasks as the environment `website_app` plays them, RUN/judged.jsonl those that only a judge can verify,
+RUN/report.html and RUN/table.md the yield and the reasons. A list of addresses is only sorted into what can be used
+and what not, unless its sites may be changed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.data.website_synthesis.addresses import AddressSite
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig
+from tars_jax.data.website_synthesis.journal import Journal
 from tars_jax.data.website_synthesis.models import ModelHelper
 from tars_jax.data.website_synthesis.report import markdown, page
 from tars_jax.data.website_synthesis.site import LiveSite
@@ -53,6 +54,7 @@ RULES = {
     "exploration.depth": at_least(1),
     "exploration.presses": at_least(0),
     "page_s": at_least(1),
+    "answer_s": at_least(1),
 }
 FAILED_MARK = "failed"
 
@@ -121,11 +123,14 @@ async def _made(
 ) -> None:  # fmt: skip
     helper = None
     if config.helper != "embedded":
-        helper = ModelHelper(config.helper, config.model, read_key(config.api_key_file), config.max_tokens)
+        key = read_key(config.api_key_file)
+        helper = ModelHelper(config.helper, config.model, key, config.max_tokens, float(config.answer_s))
     try:
         report = await synthesize(
-            manager, site, name, settings, rewriter=helper, extractor=helper, say=lambda line: print(line, flush=True)
-        )
+            manager, site, name, settings, rewriter=helper, extractor=helper,
+            journal=Journal(_file(run_directory, name).with_suffix(".jsonl")),
+            say=lambda line: print(line, flush=True),
+        )  # fmt: skip
     except (SandboxFailure, PageError) as failure:
         _note_failure(run_directory, name, failure)
         return

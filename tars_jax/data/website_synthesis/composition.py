@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import TypeAlias
 
 from tars_jax.data.website_synthesis.functions import Field, SiteFunction
 from tars_jax.data.website_synthesis.moves import HOME, Move
@@ -41,32 +42,40 @@ class Candidate:
         return sum(move != HOME for move in self.plan)
 
 
-def candidates(functions: Sequence[SiteFunction], seed: str, each: int) -> Iterator[Candidate]:
-    """`each` of every function in turn, with other fields and values every time."""
+Hidden: TypeAlias = Collection[tuple[str, str]]  # (program, label) of fields that no reader of the state shows
+
+
+def candidates(functions: Sequence[SiteFunction], seed: str, each: int, hidden: Hidden = ()) -> Iterator[Candidate]:
+    """`each` of every function in turn, with other fields and values every time; `hidden` may grow meanwhile."""
     for number in range(each):
         for index, function in enumerate(functions):
             rng = random.Random(f"{seed}:{number}:{index}")
-            part = draw_part(function, rng, rng.randint(1, 5) if number else rng.randint(1, 2))
+            part = draw_part(function, rng, rng.randint(1, 5) if number else rng.randint(1, 2), hidden)
             if part is not None and not (number and not part.inputs):
                 yield alone(part)
 
 
-def rows(functions: Sequence[SiteFunction], seed: str, count: int, length: int = 2) -> Iterator[Candidate]:
+def rows(
+    functions: Sequence[SiteFunction], seed: str, count: int, length: int = 2, hidden: Hidden = ()
+) -> Iterator[Candidate]:
     """Tasks that are done in a row, each with another object or form: long ones out of short ones."""
     rng = random.Random(f"{seed}:rows")
     usable = [each for each in functions if each.category != "delete" and len(each.trail) <= MOST_LINKS]
     for _ in range(count if len(usable) >= length else 0):
-        parts = [draw_part(each, rng, 1) for each in rng.sample(usable, length)]
+        parts = [draw_part(each, rng, 1, hidden) for each in rng.sample(usable, length)]
         if all(part is not None and part.inputs for part in parts):
             yield in_a_row([part for part in parts if part is not None], rng)
 
 
-def draw_part(function: SiteFunction, rng: random.Random, most: int) -> Part | None:
+def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hidden = ()) -> Part | None:
     """The function with values for what it needs and for up to `most` fields in all; None where nothing fits."""
+    fields = [each for each in function.fields if (function.program, each.label) not in hidden]
     needed = [each for each in function.fields if each.required and not each.value and each.kind != "checkbox"]
+    if any(each not in fields for each in needed):
+        return None
     if function.category == "create":
-        needed = needed or [each for each in function.fields if _is_text(each)][:1]
-    others = [each for each in function.fields if each not in needed]
+        needed = needed or [each for each in fields if _is_text(each)][:1]
+    others = [each for each in fields if each not in needed]
     rng.shuffle(others)
     fillable = function.category != "delete"
     drawn = [*needed, *(others[: max(0, most - len(needed))] if fillable else ())]

@@ -34,7 +34,11 @@ SHORTEST_PART = 3  # of a typed text that stands inside of a longer one
 
 
 class NoCheck(Exception):
-    """Why no check can be written."""
+    """Why no check can be written, and the inputs that nothing in the state shows."""
+
+    def __init__(self, reason: str, unshown: Sequence[Move] = ()) -> None:
+        super().__init__(reason)
+        self.unshown = tuple(unshown)
 
 
 def write_check(
@@ -57,9 +61,9 @@ def write_check(
         raise NoCheck("it changes something only once in two times")
     chosen = _covering(found, inputs, category)
     missing = [move for move in inputs if not any(_shows(each, move) for each in chosen)]
-    typed = [move.label for move in missing if move.kind == "fill"]
+    typed = [move for move in missing if move.kind == "fill"]
     if typed:
-        raise NoCheck("a text that was asked for is not in the state")
+        raise NoCheck("a text that was asked for is not in the state", typed)
     expectations: list[Expectation] = []
     for each in chosen:
         partner = next((other for other in again if _same_place(each, other)), None)

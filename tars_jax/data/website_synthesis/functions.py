@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from tars_jax.data.website_synthesis.driver import can_choose
 from tars_jax.data.website_synthesis.exploration import Explored, kind_of
 from tars_jax.data.website_synthesis.moves import Move, move_to
-from tars_jax.data.website_synthesis.view import DRAWN, Control, View
+from tars_jax.data.website_synthesis.view import DRAWN, Control, View, row_of
 
 MOST_SUBMITS = 3  # of one form
 CATEGORIES = ("create", "edit", "delete", "configure", "information")
@@ -25,6 +25,8 @@ CATEGORY_WORDS = {name: re.compile(rf"\b({words})\b", re.IGNORECASE) for name, w
 HEADING_PARTS = re.compile(r"\s*(?::| [|–—-])\s+")
 VAGUE = re.compile(r"\b(submit|post|send|enter|register)\b", re.IGNORECASE)  # of what is there, or of something new
 ACCOUNT = re.compile(r"\b(log|sign)[ -]?(in|on|out|off|up)\b|password|captcha|anonymous", re.IGNORECASE)
+QUERIES = re.compile(r"\b(search|query|filter|report)\b", re.IGNORECASE)  # of a page: what is sent there asks
+SENDS = re.compile(r"\b(save|create|add|delete|rename|submit)\b", re.IGNORECASE)
 LOOKS = re.compile(
     r"\b(search|find|filter|go|preview|cancel|reset|refresh|sort|show|hide|view|close|diff|compare|download|print|"
     r"theme|dark|light|help|clear|copy|next|previous|prev|expand|collapse|zoom|back|jump|menu|toggle)\b",
@@ -61,21 +63,27 @@ class SiteFunction:
     page: str  # kind of its page's address
     action: str  # path that its form goes to
     object: str | None = None  # the row of a list that its page was reached from; empty: nothing tells it from others
+    row: str = ""  # the row of a list that its button stands in
 
     @property
     def key(self) -> tuple[str, ...]:
         """The same for functions that are the same thing reached in another way."""
-        return (self.action, self.button, *(each.move.name or each.label for each in self.fields))
+        return (self.action, self.button, self.row, *(each.move.name or each.label for each in self.fields))
 
     @property
     def shape(self) -> tuple[str, ...]:
         """The same for functions that differ in the object alone."""
-        return (kind_of(f"//h{self.action}"), self.button, *(each.move.name or each.label for each in self.fields))
+        return (self.program, self.button, *(each.move.name or each.label for each in self.fields))
+
+    @property
+    def program(self) -> str:
+        """What answers its form: its address without what tells one object from another."""
+        return kind_of(f"//h{self.action}")
 
     @property
     def family(self) -> tuple[str, str]:
         """The same button of the same program, whatever its fields."""
-        return kind_of(f"//h{self.action}"), self.button
+        return self.program, self.button
 
 
 def functions_of(pages: Sequence[Explored]) -> tuple[list[SiteFunction], Counter[str]]:
@@ -120,7 +128,9 @@ def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
         return "it logs in or out"
     if not submit.label:
         return "a button that says nothing"
-    if submit.form >= 0 and view.forms[submit.form].method == "get":
+    if submit.form >= 0 and view.forms[submit.form].method == "get" and not _by_script(submit, fields):
+        return "it only looks things up"
+    if QUERIES.search(f"{view.heading} {view.path.partition('?')[0]}") and not SENDS.search(said):
         return "it only looks things up"
     if LOOKS.search(said) and not (fields and CATEGORY_WORDS["edit"].search(said)):
         return "it changes only what is shown"
@@ -135,6 +145,12 @@ def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
     if not fields and not any(pattern.search(said) for pattern in CATEGORY_WORDS.values()):
         return "a button whose effect its words do not tell"
     return ""
+
+
+def _by_script(submit: Control, fields: Sequence[Control]) -> bool:
+    """Whether a form is sent by a script: an address could not hold fields that have no names."""
+    says = any(CATEGORY_WORDS[name].search(submit.label) for name in ("create", "edit"))
+    return says and any(each.is_typed for each in fields) and not any(each.name for each in fields)
 
 
 def category_of(view: View, submit: Control, fields: Sequence[Control], action: str) -> str:
@@ -187,13 +203,15 @@ def _function(
     )  # fmt: skip
     parts = [_own_part(each, common) for each in (*view.headings, view.title)]
     heading = next(filter(None, parts), "")
-    names = [*page.names, heading]
+    row = "" if fields else row_of(view, submit)
+    names = [*page.names, heading, row]
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
     rows = [name for name, move in zip(page.names, _followed(page), strict=False) if name != move.label]
-    return SiteFunction(
-        category_of(view, submit, fields, action), page.trail, places, submit.label, named, press,
-        kind_of(view.url), action, _object(rows, heading, shared),
-    )  # fmt: skip
+    category = category_of(view, submit, fields, action)
+    told = row or _object(rows, heading, shared)
+    if told is None and category == "delete" and all(each in shared for each in places):
+        told = ""
+    return SiteFunction(category, page.trail, places, submit.label, named, press, kind_of(view.url), action, told, row)
 
 
 def _object(rows: Sequence[str], heading: str, shared: Collection[str]) -> str | None:

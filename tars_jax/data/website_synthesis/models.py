@@ -30,6 +30,9 @@ SELECT = (
 )
 
 
+MOST_SILENT = 3  # times in a row
+
+
 class Extractor(Protocol):
     """Says which functions of a page are worth a task."""
 
@@ -39,10 +42,17 @@ class Extractor(Protocol):
 
 
 class ModelHelper:
-    """Is a Rewriter and an Extractor. Raises GaveUp where the endpoint refuses a key, a model or a field."""
+    """Is a Rewriter and an Extractor. Raises GaveUp where the endpoint refuses a key, a model or a field.
 
-    def __init__(self, address: str, model: str, api_key: str = "", max_tokens: int = 600) -> None:
+    One that was silent for `answer_s` seconds three times in a row is asked no more: the work goes on without it.
+    """
+
+    def __init__(
+        self, address: str, model: str, api_key: str = "", max_tokens: int = 600, answer_s: float = 60.0
+    ) -> None:
         self._address, self._model, self._api_key, self._max_tokens = address, model, api_key, max_tokens
+        self._answer_s = answer_s
+        self._silent = 0
 
     def rewrite(self, instruction: str) -> str:
         """The model's wording; empty where it did not answer."""
@@ -60,15 +70,26 @@ class ModelHelper:
         return read_numbers(answer, len(functions))
 
     def _ask(self, messages: Sequence[Message]) -> str:
+        if self._silent >= MOST_SILENT:
+            return ""
         try:
-            return asyncio.run(self._asked(messages))
-        except (PolicyUnavailable, Declined):
+            answer = asyncio.run(self._asked(messages))
+        except Declined:
+            return ""
+        except (PolicyUnavailable, TimeoutError):
+            self._silent += 1
             return ""
         except InputError as error:
             raise GaveUp(f"The model at {self._address} refuses to help: {error}.") from error
+        self._silent = 0
+        return answer
 
     async def _asked(self, messages: Sequence[Message]) -> str:
-        async with open_client(self._address, model=self._model, api_key=self._api_key) as client:
+        patience = self._answer_s
+        async with (
+            asyncio.timeout(patience),
+            open_client(self._address, model=self._model, api_key=self._api_key, patience=patience) as client,
+        ):
             return (await client.chat(messages, Sampling(max_new_tokens=self._max_tokens))).text
 
 

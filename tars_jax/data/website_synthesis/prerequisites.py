@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tars_jax.data.website_synthesis.composition import Candidate, after, draw_part
+from tars_jax.data.website_synthesis.composition import Candidate, Hidden, after, draw_part
 from tars_jax.data.website_synthesis.driver import open_driver
 from tars_jax.data.website_synthesis.exploration import Explored, kind_of, leads_on
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
@@ -18,8 +18,9 @@ MOST_LINKS = 4  # of the page that an object's making ends on
 
 
 async def dependent(
-    manager: BrowserManager, site: LiveSite, first: Candidate, known: Sequence[SiteFunction], seed: str
-) -> list[Candidate]:
+    manager: BrowserManager, site: LiveSite, first: Candidate, known: Sequence[SiteFunction], seed: str,
+    hidden: Hidden = (),
+) -> list[Candidate]:  # fmt: skip
     """Tasks that make an object and then do something to it.
 
     Raises what `execute` raises.
@@ -50,7 +51,7 @@ async def dependent(
             continue
         for variant in range(1 if function.category == "delete" else 2):
             rng = random.Random(f"{seed}:{number}:{variant}")
-            part = draw_part(function, rng, rng.randint(1, 3))
+            part = draw_part(function, rng, rng.randint(1, 3), hidden)
             if part is not None and (part.inputs or function.category == "delete"):
                 found.append(after(first, part, rng))
     return found

@@ -47,7 +47,9 @@ def readings(instruction: str, functions: Sequence[SiteFunction]) -> list[tuple[
     for function in functions:
         values = read(instruction, function)
         if values is not None:
-            found.setdefault((function.action, function.button, tuple(sorted(values.items()))), (function, values))
+            found.setdefault(
+                (function.action, function.button, function.row, tuple(sorted(values.items()))), (function, values)
+            )
     return list(found.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,23 +12,29 @@ from typing import Any
 
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.data.website_synthesis.composition import Candidate, candidates, rows
+from tars_jax.data.website_synthesis.desk import Desk
 from tars_jax.data.website_synthesis.driver import MoveFailed
 from tars_jax.data.website_synthesis.effects import NoCheck, agrees, write_check
 from tars_jax.data.website_synthesis.execution import Execution, execute, play_at_random, replay
-from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore
+from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore, kind_of
 from tars_jax.data.website_synthesis.filters import ambiguous, leaks, normalized, shape, too_long, unproved
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
+from tars_jax.data.website_synthesis.journal import Journal, Outcome
 from tars_jax.data.website_synthesis.models import Extractor
+from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.prerequisites import dependent
 from tars_jax.data.website_synthesis.questions import Question, questions
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.state import Check, Tables, differences, fingerprint
 from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of, task_id
+from tars_jax.data.website_synthesis.view import View
 from tars_jax.data.website_synthesis.wording import Rewriter, refine
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 
 NO_CHANGE = "it changes nothing in the state"
 HOPELESS = 2  # failures in a row after which a function is tried no more
+MOST_UNFINISHED = 3  # forms of a site that only lead to another form, which is then filled in, too
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +75,13 @@ class SiteReport:
 
 async def synthesize(
     manager: BrowserManager, site: LiveSite, name: str, config: SynthesisConfig, *,
-    rewriter: Rewriter | None = None, extractor: Extractor | None = None,
+    rewriter: Rewriter | None = None, extractor: Extractor | None = None, journal: Journal | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> SiteReport:  # fmt: skip
-    """The tasks of one site, the same for the same seed and site; `say` hears of progress."""
+    """The tasks of one site, the same for the same seed and site.
+
+    `journal` has what an earlier run that was killed found out; `say` hears of progress.
+    """
     seed = f"{config.seed}:{name}"
     explored = await explore(manager, site, config.exploration)
     functions, dropped = functions_of(explored.pages)
@@ -80,27 +90,37 @@ async def synthesize(
         dropped.update(left_out)
     say(f"{name}: {len(explored.pages)} pages, {len(functions)} functions")
     chance = await play_at_random(manager, site, config.random_episodes, config.random_actions, seed)
-    made = _Maker(manager, site, name, config, functions, explored.noise, chance, rewriter, say)
-    alone = config.tasks - config.merged - config.rows - config.questions
-    await made.take(candidates(functions, seed, config.each), alone)
-    for first in made.creators():
-        if len(made.tasks) >= alone + config.merged:
-            break
-        try:
-            found = await dependent(manager, site, first, functions, seed)
-        except (MoveFailed, PageError, SandboxFailure):
-            continue
-        await made.take(found, alone + config.merged)
-    await made.take(rows(made.proved(), seed, 3 * config.rows), config.tasks - config.questions)
-    asked, unfit = questions(explored.pages, seed, config.questions)
-    for question in asked:
-        await made.ask(question)
+    functions = in_order(functions, chance[0])
+    made = _Maker(
+        manager, site, name, config, functions, explored.noise, chance, rewriter, journal or Journal(), say
+    )  # fmt: skip
+    try:
+        unfit = await _all_kinds(made, explored.pages, seed)
+    finally:
+        await made.close()
+    made.take_in_the_rest()
     await site.reset()
     made.rejected.update({f"question: {reason}": count for reason, count in unfit.items()})
     return SiteReport(
         name, len(explored.pages), len(explored.dead), dict(Counter(each.category for each in functions)),
         dict(dropped), made.tried, dict(made.rejected), tuple(made.tasks),
     )  # fmt: skip
+
+
+async def _all_kinds(made: _Maker, pages: Sequence[Explored], seed: str) -> Counter[str]:
+    """Tasks of one function, of two that need each other, of two in a row, and questions; why cells make none."""
+    config = made.config
+    alone = config.tasks - config.merged - config.rows - config.questions
+    await made.take(candidates(made.functions, seed, config.each, made.hidden), alone)
+    for first in (*made.unfinished(), *made.creators()):
+        if len(made.tasks) >= alone + config.merged:
+            break
+        await made.take(await made.after(first, seed), alone + config.merged)
+    await made.take(rows(made.proved(), seed, 3 * config.rows, hidden=made.hidden), config.tasks - config.questions)
+    asked, unfit = questions(pages, seed, config.questions)
+    for question in asked:
+        await made.ask(question)
+    return unfit
 
 
 def _selected(
@@ -121,15 +141,20 @@ class _Maker:
     def __init__(
         self, manager: BrowserManager, site: LiveSite, name: str, config: SynthesisConfig,
         functions: list[SiteFunction], noise: frozenset[str], chance: list[Tables], rewriter: Rewriter | None,
-        say: Callable[[str], None],
+        journal: Journal, say: Callable[[str], None],
     ) -> None:  # fmt: skip
-        self._manager, self._site, self._name, self._config = manager, site, name, config
-        self._functions = functions
-        self._noise, self._chance, self._rewriter, self._say = noise, chance, rewriter, say
+        self._manager, self._site, self._name, self.config = manager, site, name, config
+        self.functions = functions
+        self._desk = Desk(manager, site)
+        self._noise, self._chance, self._rewriter = noise, chance, rewriter
+        self._journal, self._say = journal, say
         self.tasks: list[SynthesizedTask] = []
         self.rejected: Counter[str] = Counter()
         self.tried = 0
+        self.hidden: set[tuple[str, str]] = set()  # what Outcome.unshown has told so far
+        self._marked: set[tuple[str, str]] = set()  # fields that the state shows in other words
         self._accepted: list[Candidate] = []
+        self._unfinished: dict[tuple[str, str], Candidate] = {}
         self._failures: Counter[tuple[str, ...]] = Counter()
         self._seen: set[object] = set()
 
@@ -142,15 +167,25 @@ class _Maker:
             if any(self._failures[each] >= HOPELESS for each in families):
                 continue
             self.tried += 1
-            reason = self._turned_down(candidate) or await self._tried_out(candidate)
-            if reason:
-                self.rejected[reason] += 1
-                self._failures[families[-1]] += HOPELESS if reason == NO_CHANGE else 1
-            else:
-                self._failures[families[-1]] = -len(self._functions)  # one success: it works
-                self._accepted.append(candidate)
-            said = f"({reason}) {candidate.instruction}" if reason else candidate.instruction
+            reason = self._turned_down(candidate)
+            outcome = Outcome(reason) if reason else await self._tried_out(candidate)
+            self._take_in(candidate, outcome)
+            said = f"({outcome.reason}) {candidate.instruction}" if outcome.reason else candidate.instruction
             self._say(f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {said}")
+
+    async def after(self, first: Candidate, seed: str) -> list[Candidate]:
+        """What can be done once `first` is."""
+        try:
+            return await dependent(self._manager, self._site, first, self.functions, seed, self.hidden)
+        except (MoveFailed, PageError, SandboxFailure):
+            return []
+
+    async def close(self) -> None:
+        await self._desk.close()
+
+    def unfinished(self) -> list[Candidate]:
+        """Forms that change nothing by themselves and may lead to another form."""
+        return list(self._unfinished.values())[:MOST_UNFINISHED]
 
     def creators(self) -> list[Candidate]:
         """Accepted tasks that make an object, one of each function."""
@@ -165,105 +200,173 @@ class _Maker:
         found = {part.function.key: part.function for candidate in self._accepted for part in candidate.parts[:1]}
         return list(found.values())
 
+    def take_in_the_rest(self) -> None:
+        """Tasks of an earlier run that this one has not come upon."""
+        for task in self._journal.left():
+            if self._is_new(normalized(task.instruction)):
+                self.tried += 1
+                self.tasks.append(task)
+
     def _turned_down(self, candidate: Candidate) -> str:
-        reason = too_long(candidate) or ambiguous(candidate, self._functions)
+        reason = too_long(candidate) or ambiguous(candidate, self.functions)
         names = [move.name for move in candidate.plan] + list(self._chance[0])
         reason = reason or leaks(candidate.instruction, [name for name in names if name])
         if not reason and not self._is_new(shape(candidate)):
             return "a duplicate"
         return reason
 
-    async def _tried_out(self, candidate: Candidate) -> str:
-        """Why it is none; empty: it was added to the tasks."""
+    def _take_in(self, candidate: Candidate, outcome: Outcome) -> None:
+        """Counts what became of a candidate, and learns from it what need not be tried again."""
+        last = candidate.parts[-1].function
+        if outcome.complaint:
+            self.rejected[f"a rewriter's wording: {outcome.complaint}"] += 1
+        if outcome.task is not None:
+            self.tasks.append(outcome.task)
+            self._failures[last.family] = -len(self.functions)  # one success: it works
+            self._accepted.append(candidate)
+            return
+        self.rejected[outcome.reason] += 1
+        learned = set(outcome.unshown) - self.hidden
+        self.hidden |= learned
+        self._failures[last.family] += HOPELESS if outcome.reason == NO_CHANGE else not learned
+        if outcome.reason == NO_CHANGE and len(candidate.parts) == 1 and last.category == "create":
+            self._unfinished.setdefault(last.family, candidate)
+
+    async def _tried_out(self, candidate: Candidate) -> Outcome:
+        """What becomes of it, or what an earlier run has written down."""
+        key = candidate_key(candidate.instruction, candidate.plan)
+        outcome = self._journal.known(key)
+        if outcome is None:
+            outcome = await self._found_out(candidate)
+            if outcome.task is not None and normalized(outcome.task.instruction) in self._seen:
+                outcome = Outcome("a duplicate")
+            self._journal.note(key, outcome)
+        if outcome.task is not None:
+            self._seen.add(normalized(outcome.task.instruction))
+        return outcome
+
+    async def _found_out(self, candidate: Candidate) -> Outcome:
         try:
-            first = await execute(self._manager, self._site, candidate.plan)
+            first = await execute(self._desk, candidate.plan)
             if fingerprint(first.before) == fingerprint(first.after):
                 return await self._judged(candidate, first)
             actions = [each.action for each in first.episode]
             second = await replay(self._manager, self._site, actions)
             if self._without_noise(first.before) != self._without_noise(second.before):
-                return "a reset does not undo it"
+                return Outcome("a reset does not undo it")
             category = candidate.parts[-1].function.category
             check, unshown = write_check(
                 first.before, first.after, second.after, candidate.inputs, self._noise, category
             )
             if not agrees(category, differences(first.before, first.after)):
-                return "it does something else than its words say"
+                return Outcome("it does something else than its words say")
             for move in unshown:
-                less = [each for each in candidate.plan if each != move]
-                if not unproved(check, {}, [(await execute(self._manager, self._site, less)).after]):
-                    continue
-                return "what was asked for is not in the state"
+                if not await self._matters(candidate, move, check):
+                    return Outcome("what was asked for is not in the state", unshown=fields_of(candidate, [move]))
         except MoveFailed:
-            return "its solution cannot be carried out"
+            return Outcome("its solution cannot be carried out")
         except NoCheck as error:
-            return str(error)
+            return Outcome(str(error), unshown=fields_of(candidate, error.unshown))
         except (PageError, SandboxFailure):
-            return "a page failed"
-        reason = unproved(check, first.before, self._chance)
-        return reason or await self._add(candidate, check, tuple(map(format_call, actions)))
+            return Outcome("a page failed")
+        if reason := unproved(check, first.before, self._chance):
+            return Outcome(reason)
+        return await self._task(candidate, check, tuple(map(format_call, actions)))
 
-    async def _judged(self, candidate: Candidate, first: Execution) -> str:
+    async def _matters(self, candidate: Candidate, move: Move, check: Check) -> bool:
+        """Whether the check fails without an option or a tick that no value of the state says."""
+        fields = fields_of(candidate, [move])
+        if not self._marked.issuperset(fields):
+            less = [each for each in candidate.plan if each != move]
+            done = await execute(self._desk, less)
+            if unproved(check, {}, [done.after]):
+                return False
+            self._marked.update(fields)
+        return True
+
+    async def _judged(self, candidate: Candidate, first: Execution) -> Outcome:
         """Of a task that the state cannot tell: a rubric, where the page shows at the end what was put in."""
+        if goes_on(first.view, candidate.parts[-1].function):
+            return Outcome(NO_CHANGE)
         texts = [move.value for move in candidate.inputs if move.kind == "fill" and len(move.value) > 2]
         shown = " ".join(first.view.text.split())
-        if not (self._config.rubrics and texts and all(text in shown for text in texts)):
-            return NO_CHANGE
+        if not (self.config.rubrics and texts and all(text in shown for text in texts)):
+            return Outcome(NO_CHANGE)
         actions = [each.action for each in first.episode]
         second = await replay(self._manager, self._site, actions)
         if not all(text in " ".join(second.view.text.split()) for text in texts):
-            return "its recorded episode does not repeat"
+            return Outcome("its recorded episode does not repeat")
         facts = tuple(f"The page shows {move.label} {move.value!r} as stored." for move in candidate.inputs)
-        return await self._add(candidate, (), tuple(map(format_call, actions)), facts)
+        return await self._task(candidate, (), tuple(map(format_call, actions)), facts)
 
     def _without_noise(self, tables: Tables) -> str:
         return fingerprint({name: found for name, found in tables.items() if name not in self._noise})
 
-    async def _add(
+    async def _task(
         self, candidate: Candidate, check: Check, solution: tuple[str, ...], rubric: tuple[str, ...] = ()
-    ) -> str:
+    ) -> Outcome:
         instruction, complaint = await asyncio.to_thread(refine, candidate.instruction, self._rewriter)
-        if complaint:
-            self.rejected[f"a rewriter's wording: {complaint}"] += 1
-        if not self._is_new(normalized(instruction)):
-            return "a duplicate"
         site, last = self._name, candidate.parts[-1].function
-        self.tasks.append(
-            SynthesizedTask(
-                task_id(site, instruction), site, last.category, instruction, candidate.steps,
-                max(6, 2 * len(solution)), check, rubric, plan=candidate.plan, solution=solution,
-                functions=tuple(part.function.button for part in candidate.parts),
-                split=split_of(site, self._config.held_out),
-            )
+        task = SynthesizedTask(
+            task_id(site, instruction), site, last.category, instruction, candidate.steps, max(6, 2 * len(solution)),
+            check, rubric, plan=candidate.plan, solution=solution,
+            functions=tuple(part.function.button for part in candidate.parts),
+            split=split_of(site, self.config.held_out),
         )  # fmt: skip
-        return ""
+        return Outcome("", task, complaint=complaint)
 
     async def ask(self, question: Question) -> None:
         """A question, if its answer is where its solution ends, and nothing is changed on the way."""
         self.tried += 1
+        key = candidate_key(question.instruction, question.plan)
+        outcome = self._journal.known(key)
+        if outcome is None:
+            outcome = await self._answered(question)
+            self._journal.note(key, outcome)
+        if outcome.task is None:
+            self.rejected[outcome.reason] += 1
+        elif self._is_new(normalized(outcome.task.instruction)):
+            self.tasks.append(outcome.task)
+
+    async def _answered(self, question: Question) -> Outcome:
         try:
-            seen = await execute(self._manager, self._site, question.plan)
+            seen = await execute(self._desk, question.plan, changes=False)
         except (MoveFailed, PageError, SandboxFailure):
-            self.rejected["question: its solution cannot be carried out"] += 1
-            return
+            return Outcome("question: its solution cannot be carried out")
         cells = {cell for table in seen.view.tables for row in table.rows for cell in row}
         if question.answer not in cells:
-            self.rejected["question: its answer is not where it was"] += 1
-        elif self._is_new(normalized(question.instruction)):
-            site, steps = self._name, len(question.plan) + 1
-            solution = [*(format_call(each.action) for each in seen.episode), f"finished(content={question.answer!r})"]
-            self.tasks.append(
-                SynthesizedTask(
-                    task_id(site, question.instruction), site, "information", question.instruction, steps,
-                    max(6, 2 * len(solution)), (), question.rubric, question.answer, question.plan, tuple(solution),
-                    split=split_of(site, self._config.held_out),
-                )
-            )  # fmt: skip
+            return Outcome("question: its answer is not where it was")
+        site, steps = self._name, len(question.plan) + 1
+        solution = [*(format_call(each.action) for each in seen.episode), f"finished(content={question.answer!r})"]
+        task = SynthesizedTask(
+            task_id(site, question.instruction), site, "information", question.instruction, steps,
+            max(6, 2 * len(solution)), (), question.rubric, question.answer, question.plan, tuple(solution),
+            split=split_of(site, self.config.held_out),
+        )  # fmt: skip
+        return Outcome("", task)
 
     def _is_new(self, key: object) -> bool:
         is_new = key not in self._seen
         self._seen.add(key)
         return is_new
+
+
+def goes_on(view: View, function: SiteFunction) -> bool:
+    """Whether a form has only led to another one, which is still to be filled in."""
+    return kind_of(view.url) != function.page and any(each.kind in ("textarea", "editor") for each in view.controls)
+
+
+def candidate_key(instruction: str, plan: Sequence[Move]) -> str:
+    """The same for the same candidate in every process."""
+    return hashlib.sha256(repr((instruction, tuple(plan))).encode()).hexdigest()[:20]
+
+
+def fields_of(candidate: Candidate, moves: Iterable[Move]) -> tuple[tuple[str, str], ...]:
+    """(program, label) of the fields that some inputs of a candidate were put into."""
+    wanted = list(moves)
+    return tuple(
+        (part.function.program, move.label) for part in candidate.parts for move in part.inputs if move in wanted
+    )
 
 
 def shuffled(tasks: Iterable[SynthesizedTask], seed: int) -> list[SynthesizedTask]:

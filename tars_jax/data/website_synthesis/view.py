@@ -112,6 +112,13 @@ def name_of(view: View, link: Control) -> str:
     return link.row if len(rows) == 1 else ""
 
 
+def row_of(view: View, button: Control) -> str:
+    """What tells the row of a list that a button stands in; empty: it stands in none, or another says the same."""
+    alike = [each for each in view.controls if each.kind == "button" and each.label == button.label]
+    alike = [each for each in alike if each.row == button.row]
+    return button.row if len(alike) == 1 else ""
+
+
 def path_of(url: str) -> str:
     """An address without its host and fragment."""
     parts = urlsplit(url)

@@ -15,6 +15,7 @@ from tars_jax.tasks.websites.checks import Check, ReadsState
 from tars_jax.tasks.websites.site import Row
 
 DEFAULT_MAX_STEPS = 30
+SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/website_synthesis; docs/websites_tasks.md
 
 
 @dataclasses.dataclass(frozen=True)

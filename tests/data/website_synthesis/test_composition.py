@@ -8,10 +8,12 @@ import random
 import pytest
 
 from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, in_a_row, rows
+from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.filters import ambiguous, leaks, normalized, too_long
-from tars_jax.data.website_synthesis.functions import Field, SiteFunction, trivial
+from tars_jax.data.website_synthesis.functions import Field, SiteFunction, functions_of, trivial
 from tars_jax.data.website_synthesis.models import read_numbers
 from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.reading import readings
 from tars_jax.data.website_synthesis.view import Control, Form, View, name_of
 from tars_jax.data.website_synthesis.wording import refine
@@ -62,6 +64,33 @@ def test_a_value_under_another_label_is_another_reading() -> None:
     assert not readings(said.replace("Text", "Colour"), FUNCTIONS)
     assert not readings(said.replace("Lost key", "Lost kitten"), FUNCTIONS)
     assert not readings(said.replace('Text "b"', 'Priority "Purple"'), FUNCTIONS)
+
+
+def test_a_field_that_no_reader_shows_is_drawn_no_more() -> None:
+    hidden: set[tuple[str, str]] = set()
+    offered = candidates(FUNCTIONS[1:], "1", 12, hidden)
+    assert {move.label for _ in range(8) for move in next(offered).inputs} > {"Title", "Text"}
+    hidden |= {("/1?", "Title"), ("/2?", "Title"), ("/1?", "Text"), ("/2?", "Text")}
+    assert FUNCTIONS[1].program == FUNCTIONS[2].program == "/#?"
+    hidden |= {("/#?", "Text")}
+    assert all(move.label != "Text" for each in offered for move in each.inputs)
+    hidden |= {("/new?", "Title")}
+    assert draw_part(function(), random.Random(0), 2, hidden) is None  # it needs a title
+
+
+def test_what_readers_show_is_tried_first() -> None:
+    def named(category: str, button: str, label: str, action: str) -> SiteFunction:
+        field = Field(Move("fill", label, label.lower()), "text", label)
+        return SiteFunction(category, (), ("Home",), button, (field,), Move("press", button), "/", action)
+
+    settings = named("configure", "Save settings", "Title", "/settings")
+    query = named("edit", "Update", "Rows per page", "/query")
+    ticket = named("create", "Create", "Title", "/newticket")
+    delete = named("delete", "Delete", "Reason", "/ticket/3")
+    tables = {"tickets": [{"title": "Lamp", "dueDate": ""}]}
+    found = in_order([settings, query, delete, ticket], tables)
+    assert {each.button for each in found[:2]} == {"Create", "Delete"}
+    assert [each.button for each in found[2:]] == ["Update", "Save settings"]
 
 
 def test_long_rows_are_no_tasks() -> None:
@@ -124,6 +153,30 @@ def test_an_object_that_nothing_tells_from_others_makes_no_task() -> None:
         part = draw_part(made, random.Random(0), 2)
         assert part is not None and ambiguous(alone(part), [made]).startswith(said)
         assert (f'"{name}"' in part.instruction) == bool(name)
+
+
+def test_a_button_of_a_list_says_what_it_removes() -> None:
+    def listed(*rows: str) -> Explored:
+        buttons = [Control("button", "remove", row=row, hit=True) for row in rows]
+        return Explored(
+            View("http://h/m", "Members", "", ("Members",), (), tuple(buttons), (), 0.0, 9, 9, 0.0, 9.0), (), ()
+        )
+
+    functions, _ = functions_of([listed("Ada", "Chen", "Chen")])
+    assert {(each.object, each.row) for each in functions} == {("Ada", "Ada"), (None, "")}
+    ada = next(each for each in functions if each.row)
+    part = draw_part(ada, random.Random(0), 1)
+    assert part is not None and '"Ada"' in part.instruction and not ambiguous(alone(part), [ada])
+    other = dataclasses.replace(ada, object="Chen", row="Chen", places=("Members", "Chen"))
+    assert not ambiguous(alone(part), [ada, other]) and ada.key != other.key
+
+
+def test_a_form_that_a_script_sends_is_no_search() -> None:
+    save, form = Control("button", "Save", form=0, type="submit", hit=True), Form("get", "http://h/")
+    for name, said in (("", ""), ("q", "it only looks things up")):
+        fields = [Control("text", "Payee", name=name, form=0)]
+        view = View("http://h/", "", "", (), (form,), (*fields, save), (), 0.0, 9, 9, 0.0, 9.0)
+        assert trivial(view, save, fields) == said
 
 
 @pytest.mark.parametrize(("value", "left_out"), [("2026-05-01", False), ("", True)])

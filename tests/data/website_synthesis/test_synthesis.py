@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -14,9 +16,11 @@ from tars_jax.agent.response import Response
 from tars_jax.data.website_synthesis.execution import play_at_random, replay
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
 from tars_jax.data.website_synthesis.functions import functions_of
+from tars_jax.data.website_synthesis.journal import Journal, Outcome
 from tars_jax.data.website_synthesis.report import markdown, page
 from tars_jax.data.website_synthesis.state import is_met, to_tables
 from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, synthesize
+from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.envs.website import Website
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tests.data.website_synthesis.small_site import SmallSite
@@ -65,14 +69,20 @@ def test_a_site_is_explored_and_its_functions_are_found() -> None:
 @pytest.mark.parametrize(
     ("tasks", "merged", "rows"), [(3, 1, 0), pytest.param(9, 2, 2, marks=pytest.mark.full)], ids=["few", "more"]
 )
-def test_tasks_are_solved_verified_and_reported(tasks: int, merged: int, rows: int) -> None:
+def test_tasks_are_solved_verified_and_reported(tasks: int, merged: int, rows: int, tmp_path: Path) -> None:
     config = SynthesisConfig(
         tasks=tasks, merged=merged, rows=rows, questions=1, random_episodes=1, random_actions=3,
         exploration=ExplorationConfig(pages=6, presses=0),
     )  # fmt: skip
 
     async def work(manager: BrowserManager, site: SmallSite) -> tuple[SiteReport, list[tuple[bool, bool]]]:
-        report = await synthesize(manager, site, "orders", config)
+        written = tmp_path / "orders.jsonl"
+        report = await synthesize(manager, site, "orders", config, journal=Journal(written))
+        lines = written.read_bytes().splitlines(keepends=True)
+        assert len(lines) == len({json.loads(line)["key"] for line in lines}) >= tasks
+        written.write_bytes(b"".join(lines[:-1]) + lines[-1][:40])  # as a kill leaves it
+        again = await synthesize(manager, site, "orders", config, journal=Journal(written))
+        assert again == report and written.read_bytes().splitlines(keepends=True) == lines
         states = []
         for task in report.tasks:  # each once more, by its recorded actions alone
             parsed = [parse_response(f"Action: {each}", space=Website.action_space) for each in task.solution]
@@ -107,3 +117,14 @@ def test_random_play_is_the_same_for_a_seed_and_does_nothing_first() -> None:
         return one == other and one[0] == to_tables(await site.snapshot())
 
     assert on_site(work)
+
+
+def test_tasks_of_an_earlier_run_are_neither_lost_nor_doubled(tmp_path: Path) -> None:
+    task = SynthesizedTask("orders-1", "orders", "edit", "Do it.", 1, 6, reference="3")
+    journal = Journal(tmp_path / "orders.jsonl")
+    journal.note("one", Outcome("", task, complaint="it is far longer or shorter"))
+    journal.note("two", Outcome("a page failed", unshown=(("/new?", "Title"),)))
+    read = Journal(tmp_path / "orders.jsonl")
+    assert read.known("two") == Outcome("a page failed", unshown=(("/new?", "Title"),)) and read.known("three") is None
+    assert list(read.left()) == [task]
+    assert read.known("one") == Outcome("", task, complaint="it is far longer or shorter") and not list(read.left())

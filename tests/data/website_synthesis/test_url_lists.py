@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import copy
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.synthesize_websites import RULES, run
 from tars_jax import InputError
-from tars_jax.data.website_synthesis.url_lists import curate, read_url_list
-from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tars_jax.data.website_synthesis.url_lists import read_url_list
+from tars_jax.pipelines.config import load_config
+from tars_jax.training.run_directory import RunDirectory
 from tests.data.website_synthesis.small_site import SmallSite
 
 PAGES = {
@@ -51,24 +53,36 @@ def served(body: str) -> Iterator[str]:
         server.server_close()
 
 
+def run_with(folder: Path, addresses: str, *flags: str) -> RunDirectory:
+    """The experiment over a list of addresses alone."""
+    (folder / "addresses.txt").write_text(addresses)
+    flags = ("sites=", f"addresses={folder / 'addresses.txt'}", *flags)
+    root = Path(__file__).parents[3]
+    config = load_config("synthesize_websites", [f"--config.{each}" for each in flags], root=root, rules=RULES)
+    with RunDirectory.create(folder / "run", config.to_dict(), "synthesize_websites") as run_directory:
+        assert run(config, run_directory) == 0
+    return run_directory
+
+
 @pytest.mark.browser
-def test_addresses_are_sorted() -> None:
+def test_addresses_are_sorted(tmp_path: Path) -> None:
     with socket.socket() as nobody, contextlib.ExitStack() as stack:
         nobody.bind(("127.0.0.1", 0))
         urls = {name: stack.enter_context(served(body)) for name, body in PAGES.items()}
         good = SmallSite()
         stack.callback(good.close)
         asked = [*urls.values(), f"http://127.0.0.1:{nobody.getsockname()[1]}/", good.url, f"{good.url}settings"]
-
-        async def sorted_out() -> list[tuple[str, int]]:
-            async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2)) as manager:
-                return [(each.reason, each.functions) for each in await curate(manager, asked)]
-
-        found = asyncio.run(sorted_out())
-    assert [reason for reason, _ in found] == [
+        before = copy.deepcopy(good.state)
+        done = run_with(tmp_path, "# a user's list\n" + "\n".join(asked))
+        assert good.state == before, "looking at a site changes nothing"
+    found = (done.finished("addresses") or {})["verdicts"]
+    assert [each["reason"] for each in found] == [
         "gated", "gated", "static", "game", "dead", "dead", "", "a duplicate",
     ]  # fmt: skip
-    assert found[-2][1] >= 6
+    assert [each["url"] for each in found] == asked and found[-2]["functions"] >= 6
+    report = (tmp_path / "run/report.html").read_text()
+    assert all(f"<td>{each}</td>" in report for each in asked) and "<td>static</td>" in report
+    assert not list((tmp_path / "run/sites").glob("*")), "no task is made where nothing may be changed"
 
 
 def test_a_list_is_read(tmp_path: Path) -> None:
