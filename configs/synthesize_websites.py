@@ -18,6 +18,7 @@ def get_config() -> ConfigDict:
         {
             "sites": "installed",  # names of websites, or all that are installed
             "held_out": "fossil,wagtail",  # sites whose tasks are for evaluation alone
+            "at_once": 1,  # sites that are worked on side by side
             "content_seed": 0,  # of what the sites are filled with
             "addresses": "",  # a file of addresses, one a line, that are sorted into what can be used and what not
             "may_change": False,  # tasks are made on kept addresses, too: forms are sent there

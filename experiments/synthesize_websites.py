@@ -44,6 +44,7 @@ RULES = {
     "seed": at_least(0),
     "tasks": at_least(1),
     "each": at_least(1),
+    "at_once": at_least(1),
     "merged": at_least(0),
     "rows": at_least(0),
     "questions": at_least(0),
@@ -85,13 +86,23 @@ async def _all(
         random_episodes=config.random.episodes, random_actions=config.random.actions, seed=config.seed,
         held_out=held_out, exploration=ExplorationConfig(**config.exploration.to_dict()),
     )  # fmt: skip
-    browser = BrowserConfig(browsers=1, pages_per_browser=2, call_timeout_s=float(config.page_s))
+    browser = BrowserConfig(browsers=config.at_once, pages_per_browser=2, call_timeout_s=float(config.page_s))
     async with BrowserManager(browser) as manager:
         if sites:
+            left = [name for name in sites if not _file(run_directory, name).exists()]
+
+            async def worker(websites: Websites) -> None:
+                while left:
+                    await _one(config, run_directory, websites, manager, settings, left.pop(0))
+
             async with Websites() as websites:
-                for name in sites:
-                    if not _file(run_directory, name).exists():
-                        await _one(config, run_directory, websites, manager, settings, name)
+                workers = [asyncio.create_task(worker(websites)) for _ in range(config.at_once)]
+                try:
+                    await asyncio.gather(*workers)
+                finally:
+                    for each in workers:
+                        each.cancel()
+                    await asyncio.gather(*workers, return_exceptions=True)
         if addresses and run_directory.finished("addresses") is None:
             verdicts = await curate(manager, addresses)
             run_directory.finish("addresses", {"verdicts": [vars(each) for each in verdicts]})

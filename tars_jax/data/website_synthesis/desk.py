@@ -55,7 +55,7 @@ class Desk:
             if self._shown is None:
                 self._shown = await self.site.open_page(self._manager, SIZE)
             self._uses += 1
-            driver = PageDriver(self._shown, self.site.url, SIZE, keeps_screenshots=keeps_screenshots)
+            driver = PageDriver(self._shown, self.site.url, SIZE, keeps_screenshots=keeps_screenshots, inserts=True)
             await driver.open(self.site.url)
             address = await self._shown.page.evaluate("location.href")
             if was_new:

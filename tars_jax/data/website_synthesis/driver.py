@@ -13,7 +13,7 @@ from tars_jax.data.website_synthesis.moves import HOME, Move, find
 from tars_jax.data.website_synthesis.site import LiveSite, ShownPage
 from tars_jax.data.website_synthesis.view import VIEW_SCRIPT, Control, View
 from tars_jax.envs.gui import to_events
-from tars_jax.sandbox.browser import BrowserManager, is_key
+from tars_jax.sandbox.browser import BrowserManager, InsertText, is_key
 
 SETTLE_MS = 300  # virtual, after each action
 PATIENCE_S = 2.0  # real, for what a click on a slow site brings
@@ -34,10 +34,16 @@ class Acted:
 
 
 class PageDriver:
-    """One page of a site. `episode` has everything that was done on it, in order."""
+    """One page of a site. `episode` has everything that was done on it, in order.
 
-    def __init__(self, shown: ShownPage, address: str, size: tuple[int, int], *, keeps_screenshots: bool) -> None:
+    `inserts`: texts of fields come at once instead of key by key, for a first try that is replayed with real keys.
+    """
+
+    def __init__(
+        self, shown: ShownPage, address: str, size: tuple[int, int], *, keeps_screenshots: bool, inserts: bool = False
+    ) -> None:
         self._page, self._address, self._size, self._keeps = shown, address, size, keeps_screenshots
+        self._inserts = inserts
         self._shown = b""
         self.episode: list[Acted] = []
 
@@ -54,12 +60,14 @@ class PageDriver:
         await self._page.navigate(url)
         await self._settle()
 
-    async def act(self, action: Action) -> None:
+    async def act(self, action: Action, *, inserts: bool = False) -> None:
         """Carries out one action. Raises what Page.act raises."""
         self.episode.append(Acted(action, self._shown if self._keeps else b""))
         if isinstance(action, Navigate):
             await self._page.navigate(urljoin(self._address, action.content))
         events, own_ms = to_events(action, *self._size)
+        if inserts and isinstance(action, Type):
+            events = [InsertText(action.content)]
         seen = await self._page.act(events, advance_ms=max(SETTLE_MS, own_ms))
         self._shown = seen.png
 
@@ -85,7 +93,7 @@ class PageDriver:
             case "fill":
                 if control.value:
                     await self.act(Hotkey(("ctrl", "a")))
-                await self.act(Type(move.value))
+                await self.act(Type(move.value), inserts=self._inserts)
             case "choose":
                 await self.act(Type(move.value + "\n"))
                 chosen = find(await self.view(), move)

@@ -58,13 +58,21 @@ async def _executed(desk: Desk, plan: Sequence[Move], keeps_screenshots: bool, c
     return Execution(before, after, tuple(driver.episode), view)
 
 
-async def replay(manager: BrowserManager, site: LiveSite, actions: Sequence[Action]) -> Execution:
-    """Repeats recorded actions, which knows of no page; raises as `execute`, but for MoveFailed."""
+async def replay(
+    manager: BrowserManager, site: LiveSite, actions: Sequence[Action], *, reopens: bool = False
+) -> Execution:
+    """Repeats recorded actions, which knows of no page; raises as `execute`, but for MoveFailed.
+
+    `reopens`: the view is of the last page opened anew, which shows what was stored and not what was only sent.
+    """
     await site.reset()
     before = to_tables(await site.snapshot())
     async with open_driver(manager, site) as driver:
         await driver.replay(actions)
         view = await driver.view()
+        if reopens:
+            await driver.open(view.url)
+            view = await driver.view()
         after = await _state_after(site, before, driver)
     return Execution(before, after, tuple(driver.episode), view)
 

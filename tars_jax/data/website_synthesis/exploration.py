@@ -28,6 +28,7 @@ FILES = re.compile(r"\.(zip|gz|tgz|bz2|tar|pdf|png|jpe?g|gif|svg|ico|css|js|json
 NUMBER = re.compile(r"\d+|[0-9a-f]{8,}")
 PREVIEWS = re.compile(r"\b(preview|review|continue|next)\b", re.IGNORECASE)
 SENDS = re.compile(r"\b(submit|save|create|add|post|publish|send)\b", re.IGNORECASE)
+OPENS = re.compile(r"\b(new|add|create|edit|change|modify|rename|write|compose)\b", re.IGNORECASE)
 BACK = re.compile(r"^(cancel|close|back|ok|undo|dismiss|×|x|✕)$", re.IGNORECASE)
 
 
@@ -155,15 +156,16 @@ async def _press_buttons(
 ) -> list[Explored]:
     """What buttons outside of forms bring up, a second level included."""
     found: list[Explored] = []
-    seen: set[tuple[str, str]] = set()
-    left, waiting = config.presses, sorted(pages, key=_has_preview, reverse=True)
+    seen: Counter[tuple[str, str]] = Counter()
+    left, waiting = config.presses, sorted(pages, key=_promises_a_form, reverse=True)
     while waiting and left > 0:
         page = waiting.pop(0)
         for control in page.view.controls if page.fresh is None else page.fresh:
             key = (kind_of(page.view.url), control.label)
-            if key in seen or left <= 0 or not _may_bring_up(page.view, control):
+            most = config.alike if _leads_to_form(page.view, control) else 1
+            if seen[key] >= most or left <= 0 or not _may_bring_up(page.view, control):
                 continue
-            seen.add(key)
+            seen[key] += 1
             left -= 1
             trail = (*page.trail, move_to(page.view, control))
             try:
@@ -184,14 +186,26 @@ async def _press_buttons(
     return found
 
 
-def _has_preview(page: Explored) -> bool:
-    return any(each.form >= 0 and PREVIEWS.search(each.label) for each in page.view.controls if each.kind == "button")
+def _promises_a_form(page: Explored) -> bool:
+    buttons = [each for each in page.view.controls if each.kind == "button"]
+    previews = any(each.form >= 0 and PREVIEWS.search(each.label) for each in buttons)
+    return previews or any(_leads_to_form(page.view, each) for each in buttons)
+
+
+def _leads_to_form(view: View, button: Control) -> bool:
+    """A button that is a link by another name: its form asks for nothing, and for an address alone."""
+    return (
+        button.form >= 0 and view.forms[button.form].method == "get" and OPENS.search(button.label) is not None
+        and not any(each.form == button.form for each in view.controls if not each.is_pressed)
+    )  # fmt: skip
 
 
 def _may_bring_up(view: View, control: Control) -> bool:
     """A button that belongs to no form, or the preview that a form asks for before it can be sent."""
     if control.kind != "button" or not control.label or control.hit is False:
         return False
+    if _leads_to_form(view, control):
+        return True
     if control.form >= 0:
         is_last = any(each.form == control.form and SENDS.search(each.label) for each in view.controls)
         return view.forms[control.form].method == "post" and bool(PREVIEWS.search(control.label)) and not is_last

@@ -28,7 +28,7 @@ ACCOUNT = re.compile(r"\b(log|sign)[ -]?(in|on|out|off|up)\b|password|captcha|an
 QUERIES = re.compile(r"\b(search|query|filter|report)\b", re.IGNORECASE)  # of a page: what is sent there asks
 SENDS = re.compile(r"\b(save|create|add|delete|rename|submit)\b", re.IGNORECASE)
 LOOKS = re.compile(
-    r"\b(search|find|filter|go|preview|cancel|reset|refresh|sort|show|hide|view|close|diff|compare|download|print|"
+    r"\b(search|find|filter|go|preview|export|cancel|reset|refresh|sort|show|hide|view|close|diff|compare|download|print|"
     r"theme|dark|light|help|clear|copy|next|previous|prev|expand|collapse|zoom|back|jump|menu|toggle)\b",
     re.IGNORECASE,
 )

@@ -293,9 +293,9 @@ class _Maker:
         if not (self.config.rubrics and texts and all(text in shown for text in texts)):
             return Outcome(NO_CHANGE)
         actions = [each.action for each in first.episode]
-        second = await replay(self._manager, self._site, actions)
+        second = await replay(self._manager, self._site, actions, reopens=True)
         if not all(text in " ".join(second.view.text.split()) for text in texts):
-            return Outcome("its recorded episode does not repeat")
+            return Outcome("what it puts in is not shown again")
         facts = tuple(f"The page shows {move.label} {move.value!r} as stored." for move in candidate.inputs)
         return await self._task(candidate, (), tuple(map(format_call, actions)), facts)
 

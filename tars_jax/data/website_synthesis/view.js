@@ -71,11 +71,16 @@
     return clean(text) || clean(element.getAttribute('aria-label')) || clean(element.title) || clean(element.alt) ||
       clean(element.querySelector?.('img[alt]')?.alt);
   }
-  // What tells the row of a list from the others: the first text in it that is not the control's own.
+  const isPassing = (text) => /^[0-9a-f]{8,}$/i.test(text) || /\b\d\d:\d\d\b/.test(text);
+  // What tells the row of a list from the others: the first text in it that is not the control's own,
+  // or the longest where that is a hash or the time of day: another one wherever the site is set up anew.
   function rowOf(element) {
     const row = element.closest('tr, li, [role=row], article, .row, .item, .card');
     const cells = row ? [...row.querySelectorAll('td, th, a, h2, h3, h4, span')].filter((each) => !each.contains(element)) : [];
-    return cells.map((each) => clean(each.innerText)).find((text) => /\w/.test(text) && text.length <= 80 && text !== clean(element.innerText)) ?? '';
+    const own = clean(element.innerText);
+    const texts = cells.map((each) => clean(each.innerText)).filter((text) => /\w/.test(text) && text.length <= 80 && text !== own);
+    const lasting = texts.filter((text) => !isPassing(text)).sort((one, other) => other.length - one.length);
+    return (texts[0] && isPassing(texts[0]) ? lasting[0] : texts[0]) ?? '';
   }
   function hrefOf(link) { // of a drawing's links, too
     const text = link.getAttribute('href');

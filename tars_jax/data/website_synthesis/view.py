@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 VIEW_SCRIPT = Path(__file__).with_name("view.js").read_text(encoding="utf-8")
+HASH = re.compile(r"[0-9a-f]{8,}", re.IGNORECASE)  # of a label: its row says more
 PRESSED = ("link", "button")
 TYPED = ("text", "textarea", "editor", "email", "number", "url", "search", "tel", "password")
 DRAWN = ("date", "time", "datetime-local", "month", "week", "color", "range", "file", "multiple")  # not filled in here
@@ -106,7 +108,7 @@ class View:
 def name_of(view: View, link: Control) -> str:
     """What a link can be called by: its text, or its row's where others say the same; empty: nothing tells it apart."""
     alike = [each for each in view.controls if each.kind == "link" and each.label == link.label]
-    if len({each.href for each in alike}) <= 1:
+    if len({each.href for each in alike}) <= 1 and not (link.row and HASH.fullmatch(link.label)):
         return link.label
     rows = {each.href for each in alike if each.row == link.row}
     return link.row if len(rows) == 1 else ""

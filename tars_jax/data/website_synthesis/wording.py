@@ -20,7 +20,9 @@ VERBS = {
     "configure": ("Change the settings", "Adjust the settings", "Update the settings"),
     "delete": ("Delete", "Remove", "Get rid of"),
 }
-_STOP = re.compile(r"\b(a|an|the|this|new|of|to|for|as|and|it|my|your|now|form|page|ticket's)\b", re.IGNORECASE)
+_STOP = re.compile(
+    r"\b(a|an|one|another|the|this|new|of|to|for|as|and|it|my|your|now|form|page|ticket's)\b", re.IGNORECASE
+)
 _DOING = re.compile(
     r"\b(new|add|create|submit|post|register|compose|publish|append|import|insert|send|enter|attach|edit|update|save|"
     r"change|changes|rename|apply|modify|set|delete|remove|trash|purge|erase|continue|ok|done|commit)\b",

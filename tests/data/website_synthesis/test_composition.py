@@ -134,7 +134,7 @@ def test_a_model_that_returns_nonsense_leaves_nothing_out() -> None:
     assert read_numbers("none of them", 3) == read_numbers("[1,,]", 3) == [0, 1, 2]
 
 
-def test_a_link_of_a_list_is_called_by_its_row() -> None:
+def test_a_link_of_a_list_is_called_by_its_row_and_never_by_a_hash() -> None:
     def link(row: str, href: str, label: str = "edit") -> Control:
         return Control("link", label, href=href, row=row)
 
@@ -144,6 +144,8 @@ def test_a_link_of_a_list_is_called_by_its_row() -> None:
     one, two, twin = link("Lamp", "/1"), link("Desk", "/2"), link("Lamp", "/3")
     assert name_of(page(one), one) == "edit" and name_of(page(one, two), two) == "Desk"
     assert name_of(page(one, two, twin), one) == ""
+    hashed = link("Rug", "/4", "005c00cf18")
+    assert name_of(page(one, hashed), hashed) == "Rug"
 
 
 def test_an_object_that_nothing_tells_from_others_makes_no_task() -> None:
@@ -181,7 +183,7 @@ def test_a_form_that_a_script_sends_is_no_search() -> None:
 
 @pytest.mark.parametrize(("value", "left_out"), [("2026-05-01", False), ("", True)])
 def test_a_date_that_is_there_already_needs_no_typing(value: str, left_out: bool) -> None:
-    fields = [Control("date", "Day", form=0, required=True, value=value), Control("text", "What", form=0)]
+    fields = [Control("date", "Day", form=0, required=True, value=value), Control("text", "What", "what", form=0)]
     save = Control("button", "Add bill", form=0, type="submit", hit=True)
     form = Form("post", "http://h/add")
     view = View("http://h/", "", "", (), (form,), (*fields, save), (), 0.0, 9, 9, 0.0, 9.0)
