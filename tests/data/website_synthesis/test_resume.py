@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ FLAGS = ("sites=", "may_change=True", "tasks=8", "questions=2", "merged=0", "row
 LONGEST_S = 240
 
 
-def records(path: Path) -> list[dict[str, object]]:
+def records(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -49,6 +50,6 @@ def test_a_killed_run_loses_and_doubles_no_task(tmp_path: Path) -> None:
     assert written.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
     found = records(written)
     assert len({each["key"] for each in found}) == len(found), "no candidate is tried twice"
-    accepted = {each["task"]["id"] for each in found if each["task"]}  # type: ignore[index]
+    accepted = {each["task"]["id"] for each in found if each["task"]}
     tasks = [each["id"] for each in records(tmp_path / "run/judged.jsonl")]
     assert sorted(tasks) == sorted(accepted) and len(accepted) >= 3

@@ -28,7 +28,7 @@ def artifact(number: int, *cards: str) -> bytes:
 
 
 content = json.load(sys.stdin)
-artifacts = []
+artifacts: list[bytes] = []
 for page in content["wiki"]:
     size = len(page["text"].encode())
     cards = (f"L {quoted(page['name'])}", "N text/x-markdown", "U admin", f"W {size}\n{page['text']}")
