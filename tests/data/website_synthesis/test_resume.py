@@ -15,12 +15,14 @@ import pytest
 from tests.data.website_synthesis.small_site import SmallSite
 
 ROOT = Path(__file__).parents[3]
-FLAGS = ("sites=", "may_change=True", "tasks=8", "questions=2", "merged=0", "rows=0", "random.episodes=0")
+FLAGS = ("sites=", "may_change=True", "tasks=8", "questions=6", "merged=0", "rows=0", "random.episodes=0")
 LONGEST_S = 240
 
 
 def records(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """Of the lines that are whole."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
 @pytest.mark.full
@@ -38,7 +40,7 @@ def test_a_killed_run_loses_and_doubles_no_task(tmp_path: Path) -> None:
         written = tmp_path / f"run/sites/127_0_0_1_{port}.jsonl"
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
             last = time.monotonic() + LONGEST_S
-            while sum(bool(each["task"]) for each in records(written)[:-1]) < 2 and time.monotonic() < last:
+            while sum(bool(each["task"]) for each in records(written)) < 1 and time.monotonic() < last:
                 assert process.poll() is None
                 time.sleep(0.05)
             process.send_signal(signal.SIGKILL)
@@ -52,4 +54,4 @@ def test_a_killed_run_loses_and_doubles_no_task(tmp_path: Path) -> None:
     assert len({each["key"] for each in found}) == len(found), "no candidate is tried twice"
     accepted = {each["task"]["id"] for each in found if each["task"]}
     tasks = [each["id"] for each in records(tmp_path / "run/judged.jsonl")]
-    assert sorted(tasks) == sorted(accepted) and len(accepted) >= 3
+    assert sorted(tasks) == sorted(accepted) and len(accepted) >= 2
