@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,17 @@ from tars_jax import InputError
 from tars_jax.data.recorded import labelled_episodes
 from tars_jax.evaluation.judge_agreement import ask_judge, judge_agreement
 from tars_jax.files import write_atomic
-from tars_jax.judges.labels import agreement, read_agent_reward_bench, settled
+from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answers, settled
 from tars_jax.judges.labels.agent_reward_bench import UNSURE
-from tars_jax.judges.labels.labelled import CONTRADICTIONS
+from tars_jax.judges.labels.answers import FILE as ANSWERS
+from tars_jax.judges.labels.labelled import CONTRADICTIONS, Labelled
 from tars_jax.pipelines.judges import named_judge
 from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.metrics import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
-    "labels": one_of("agent_reward_bench", "recorded"),
-    "source": Rule(bool, "a folder"),
+    "labels": one_of("agent_reward_bench", "recorded", "answers"),
     "judge": Rule(bool, "the name of a judge"),
     "unsure": one_of(*UNSURE),
     "contradiction": one_of(*CONTRADICTIONS),
@@ -34,10 +35,7 @@ RULES = {
 
 def run(config: Any, run_directory: RunDirectory) -> None:
     judge = named_judge(config.judge, config.judge_options, "config")
-    recorded = config.labels == "recorded"
-    labelled = (
-        labelled_episodes(config.source) if recorded else read_agent_reward_bench(config.source, unsure=config.unsure)
-    )
+    labelled = read_labels(config)
     labels = settled(labelled, config.contradiction)
     if config.most and len(labels) > config.most:
         drawn = np.random.default_rng(config.seed).permutation(len(labels))[: config.most]
@@ -64,3 +62,14 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print(table)
     for name, failure in list(failures.items())[:3]:
         print(f"{name}: {failure}")
+
+
+def read_labels(config: Any) -> Sequence[Labelled]:
+    """Raises InputError where `source` is not what the labels need."""
+    if config.labels == "answers":
+        return read_answers(config.source or ANSWERS)
+    if not config.source:
+        raise InputError("config.source must be a folder; got ''")
+    if config.labels == "recorded":
+        return labelled_episodes(config.source)
+    return read_agent_reward_bench(config.source, unsure=config.unsure)

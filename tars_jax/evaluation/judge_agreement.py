@@ -68,11 +68,12 @@ class JudgeAgreement:
     baselines: dict[str, Confusion]
     by_site: dict[str, Confusion]
     by_length: dict[str, Confusion]
+    by_agent: dict[str, Confusion]
     calibrated: Calibrated | None  # None where the judge gives no scores between 0 and 1
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"judge": self.judge.to_json(), "f1": self.f1}
-        for name in ("baselines", "by_site", "by_length"):
+        for name in ("baselines", "by_site", "by_length", "by_agent"):
             found[name] = {key: counts.to_json() for key, counts in getattr(self, name).items()}
         if self.calibrated is not None:
             found["calibrated"] = {
@@ -83,14 +84,14 @@ class JudgeAgreement:
         return found
 
     def table(self, name: str) -> str:
-        """In Markdown: the judge and its baselines, then the judge by site and by length."""
+        """In Markdown: the judge and its baselines, then the judge by agent, by site and by length."""
         head = ("", "n", "precision", "recall", "F1", "95%", "false positives", "unreadable")
         rows = [
             _row(who, counts, shown_f1(self.f1[who])) for who, counts in {name: self.judge, **self.baselines}.items()
         ]
         groups = [
             _row(f"{name}: {group}", counts, "")
-            for found in (self.by_site, self.by_length)
+            for found in (self.by_agent, self.by_site, self.by_length)
             for group, counts in found.items()
         ]
         if self.calibrated is not None:
@@ -113,6 +114,7 @@ def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> 
         f1={who: f1_estimate(pairs, seed)._asdict() for who, pairs in verdicts.items()},
         baselines=counts,
         by_site=in_groups((each.verdict, each.solved, each.labelled.site) for each in judged),
+        by_agent=in_groups((each.verdict, each.solved, each.labelled.agent) for each in judged if each.labelled.agent),
         by_length=in_groups((each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged),
         calibrated=calibrated(*zip(*read, strict=True), seed=seed) if graded else None,
     )

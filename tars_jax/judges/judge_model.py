@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tars_jax.environment import Observation
+from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.reference import normalized
 
@@ -43,6 +44,10 @@ class JudgeModel(Protocol):
 
     async def fact(self, evidence: Evidence, fact: str) -> int | None:
         """The number of an observation that shows the fact, from 1; None where it does not hold."""
+        ...
+
+    async def answer(self, question: str, reference: str, said: str) -> bool:
+        """Whether what was said to a question is right by its reference, which may hold alternatives."""
         ...
 
 
@@ -82,6 +87,9 @@ class RuleModel:
             if _shows(set(_words(observation.text)), fact)
         ]
         return shown[-1] if shown else None
+
+    async def answer(self, question: str, reference: str, said: str) -> bool:
+        return says_the_same(said, reference, normalized, question)
 
 
 def _words(text: str) -> list[str]:

@@ -26,7 +26,8 @@ _NUMBER = re.compile(r"[-+]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
 def reference_answer(trajectory: Trajectory, task: Task) -> Judgement:
     """1 and success where the episode's answer is the task's `verification.reference`."""
     answer = answer_of(trajectory)
-    right = answer is not None and says_the_same(answer, task.verification.reference, normalized)
+    asked = trajectory.metadata.get("instruction") or task.instruction
+    right = answer is not None and says_the_same(answer, task.verification.reference, normalized, asked)
     return Judgement(float(right), right)
 
 

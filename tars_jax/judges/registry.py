@@ -9,6 +9,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.judges.answer_judge import AnswerJudge
 from tars_jax.judges.judge import DEFAULT_TIME_LIMIT_S, Judge, Judgement, JudgeUnavailable
 from tars_jax.judges.reference import reference_answer
 from tars_jax.judges.rubric import RubricJudge
@@ -33,6 +34,7 @@ _OURS: Mapping[str, Any] = {
     "reference": reference_answer,
     "webjudge": WebJudge,
     "rubric": RubricJudge,
+    "answer": AnswerJudge,
 }
 
 

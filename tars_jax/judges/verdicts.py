@@ -12,19 +12,22 @@ from tars_jax.judges.judge import UnreadableVerdict
 VERDICT_FORM = "VERDICT: SUCCESS or VERDICT: FAILURE"
 SCORE_FORM = "SCORE: 1 to SCORE: 5"
 FACT_FORM = "FACT: YES n, with the number n of the observation that shows it, or FACT: NO"
+ANSWER_FORM = "ANSWER: CORRECT or ANSWER: INCORRECT"
 _VERDICT = re.compile(r"verdict: (success|failure)", re.IGNORECASE)
 _SCORE = re.compile(r"score: ([1-5])", re.IGNORECASE)
 _FACT = re.compile(r"fact: (?:(no)|yes (\d{1,4}))", re.IGNORECASE)
+_ANSWER = re.compile(r"answer: (correct|incorrect)", re.IGNORECASE)
 _POINT = re.compile(r"\s*(\d{1,3})[.)]\s+(\S.*)")
 
 
 def read_verdict(text: str) -> bool:
     """Raises UnreadableVerdict for another form, and where an earlier line says the opposite."""
-    found = _last_line(text, _VERDICT, VERDICT_FORM)[1].casefold()
-    earlier = {match[1].casefold() for line in text.splitlines() if (match := _VERDICT.fullmatch(_plain(line)))}
-    if len(earlier) > 1:
-        raise UnreadableVerdict(f"a judge must give one verdict; got both in {text!r:.200}")
-    return found == "success"
+    return _only(text, _VERDICT, VERDICT_FORM) == "success"
+
+
+def read_answer(text: str) -> bool:
+    """Whether an answer is right. Raises UnreadableVerdict as `read_verdict` does."""
+    return _only(text, _ANSWER, ANSWER_FORM) == "correct"
 
 
 def read_score(text: str) -> int:
@@ -52,6 +55,13 @@ def read_points(text: str) -> list[str]:
     if not points:
         raise UnreadableVerdict(f"key points must be numbered lines; got {text!r:.200}")
     return points
+
+
+def _only(text: str, form: re.Pattern[str], wanted: str) -> str:
+    found = _last_line(text, form, wanted)[1].casefold()
+    if len({match[1].casefold() for line in text.splitlines() if (match := form.fullmatch(_plain(line)))}) > 1:
+        raise UnreadableVerdict(f"a judge must give one verdict; got both in {text!r:.200}")
+    return found
 
 
 def _last_line(text: str, form: re.Pattern[str], wanted: str) -> re.Match[str]:

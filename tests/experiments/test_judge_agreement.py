@@ -51,12 +51,23 @@ def test_by_what_environments_said(tmp_path: Path, capsys: pytest.CaptureFixture
     assert result["judge"]["f1"] == 1 and "rules" not in result["baselines"]
 
 
+def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The held-out half is asked here alone; docs/reward_models.md has the numbers."""
+    command = ["judge_agreement", "--config.labels=answers", "--config.judge=reference"]
+    assert main([*command, f"--config.run={tmp_path}"]) == 0
+    halves = json.loads((tmp_path / "result.json").read_text())["by_agent"]
+    assert set(halves) == {"development", "held out"} and "reference: held out" in capsys.readouterr().out
+    for found in halves.values():
+        assert found["precision"] >= 0.9 and found["recall"] >= 0.7
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--config.labels=mine",), "config.labels must be one of 'agent_reward_bench', 'recorded'"),
-        (("--config.judge=nobody",), "judge must be one of environment, reference, webjudge, rubric, votes, orm"),
+        (("--config.labels=mine",), "config.labels must be one of 'agent_reward_bench', 'recorded', 'answers'"),
+        (("--config.judge=nobody",), "judge must be one of environment, reference, webjudge, rubric, answer, votes, orm"),
         (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
+        (("--config.source=",), "config.source must be a folder; got ''"),
         ((), "annotations.csv must be a file that can be read"),
     ],
 )

@@ -10,6 +10,8 @@ from typing import Protocol
 from tars_jax.data.question_synthesis.chains import are_proved
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.obfuscation import is_proved
+from tars_jax.judges.answers import says_the_same
+from tars_jax.judges.reference import normalized
 from tars_jax.tasks.browsing.article import plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.pages import RESULTS
@@ -17,7 +19,7 @@ from tars_jax.tasks.browsing.question import Question
 
 
 class ClosedBookSolver(Protocol):
-    """Answers without the encyclopedia, from what it knows by heart: several tries."""
+    """Answers without the encyclopedia, from what it knows by heart: several tries. May raise JudgeFailure."""
 
     def answers(self, question: Question) -> Sequence[str]: ...
 
@@ -75,7 +77,8 @@ def filters(
         return any(_words(each) in text for each in (*question.answers, *question.plan))
 
     def is_known(question: Question) -> bool:
-        return any(answer in solver.answers(question) for answer in question.answers)
+        tries = solver.answers(question)
+        return any(says_the_same(each, question.reference, normalized, question.text) for each in tries)
 
     def is_found_at_once(question: Question) -> bool:
         """The page with the answer is on the first page of either search for the question's own words."""
@@ -87,8 +90,8 @@ def filters(
         "not proved unique": not_unique,
         "a condition is not needed": a_condition_is_idle,
         "names its answer": says_its_answer,
-        "known without looking": is_known,
         "found by one search": is_found_at_once,
+        "known without looking": is_known,  # last, as a model may be asked
     }
 
 

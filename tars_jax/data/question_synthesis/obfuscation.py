@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics, obfuscated
@@ -38,13 +38,17 @@ class Described:
         return f"the {self.article.kind} {join([each.words for each in self.conditions])}"
 
 
+Reveals = Callable[[str, str], bool]  # of an entity's kind, and the words of a condition
+
+
 def describe(
-    article: Article, rng: random.Random, statistics: Statistics, limits: Limits, counts: dict[str, int]
-) -> Described | None:
+    article: Article, rng: random.Random, statistics: Statistics, limits: Limits, counts: dict[str, int],
+    reveals: Reveals = lambda kind, words: False,
+) -> Described | None:  # fmt: skip
     """None where its facts, made vague, do not tell it from all others. `counts` says how many conditions were dropped,
-    by reason."""
+    by reason. What statistics let pass, `reveals` is asked about: it is made vaguer still, or dropped."""
     kind = article.kind
-    usable: list[Condition] = []
+    usable: list[list[Condition]] = []
     for fact in article.facts:
         forms = obfuscated(fact, rng, statistics)
         held = [(each, len(statistics.holding(kind, each))) for each in forms]
@@ -54,15 +58,19 @@ def describe(
             if limits.least_matches <= count <= limits.most_share * len(statistics.of_kind(kind))
         ]
         if fitting:
-            usable.append(fitting[0])
+            usable.append(fitting)
         elif held:
             reason = "too revealing" if held[-1][1] < limits.least_matches else "says nothing"
             counts[reason] = counts.get(reason, 0) + 1
     rng.shuffle(usable)
     left = frozenset(each.title for each in statistics.of_kind(kind))
     taken: list[Condition] = []
-    for condition in usable:
-        if any(each.name == condition.name for each in taken):
+    for forms in usable:
+        if any(each.name == forms[0].name for each in taken):
+            continue
+        condition = next((each for each in forms if not reveals(kind, each.words)), None)
+        if condition is None:
+            counts["revealing to a model"] = counts.get("revealing to a model", 0) + 1
             continue
         fewer = left & statistics.holding(kind, condition)
         if len(fewer) < len(left):

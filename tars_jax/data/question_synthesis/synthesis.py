@@ -10,10 +10,13 @@ from tars_jax import GaveUp
 from tars_jax.data.question_synthesis.chains import Hop, merged, walk
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.filters import ClosedBookSolver, filters
-from tars_jax.data.question_synthesis.obfuscation import Described, Limits, describe, proof_of
+from tars_jax.data.question_synthesis.obfuscation import Described, Limits, Reveals, describe, proof_of
+from tars_jax.judges import JudgeFailure, UnreadableVerdict
 from tars_jax.tasks.browsing.article import Article, plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.question import Question
+
+UNREADABLE = "a model's answer cannot be read"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +39,12 @@ class Synthesized:
 def synthesize(
     encyclopedia: Encyclopedia, source: str, names_seed: int | None, solver: ClosedBookSolver,
     config: SynthesisConfig, seed: int, told: Callable[[int, int], None] = lambda made, tries: None,
+    reveals: Reveals = lambda kind, words: False,
 ) -> Synthesized:  # fmt: skip
     """The same arguments give the same questions. `told` hears of questions and tries.
 
-    Raises GaveUp where too few tries become questions.
+    Raises GaveUp where too few tries become questions, and where a model that is to be asked is away. Of a try at which
+    it gives no readable answer nothing becomes.
     """
     rng = random.Random(f"questions {seed}")
     statistics = Statistics(encyclopedia)
@@ -54,7 +59,11 @@ def synthesize(
         if tries > config.tries * config.questions:
             raise GaveUp(f"{config.questions} questions were asked for; {len(made)} came of {tries - 1} tries.")
         article = rng.choice(statistics.of_kind(rng.choice(kinds)))
-        described = describe(article, rng, statistics, config.limits, dropped)
+        try:
+            described = describe(article, rng, statistics, config.limits, dropped, reveals)
+        except JudgeFailure as failure:
+            rejected[UNREADABLE] = rejected.get(UNREADABLE, 0) + _unreadable(failure)
+            continue
         if described is None:
             rejected["no unique description"] += 1
             continue
@@ -65,13 +74,24 @@ def synthesize(
             rejected["no chain from there"] += 1
             continue
         question = _question(described, hops, rng, statistics, f"{source}-{seed}-{len(made)}", source, names_seed)
-        reason = next((name for name, wrong in turns_down.items() if wrong(question)), None)
+        try:
+            reason = next((name for name, wrong in turns_down.items() if wrong(question)), None)
+        except JudgeFailure as failure:
+            rejected[UNREADABLE] = rejected.get(UNREADABLE, 0) + _unreadable(failure)
+            continue
         if reason:
             rejected[reason] += 1
         else:
             made.append(question)
             told(len(made), tries)
     return Synthesized(tuple(made), rejected, dropped, tries)
+
+
+def _unreadable(failure: JudgeFailure) -> int:
+    """One try, of a model that answers at all. Raises GaveUp for another."""
+    if isinstance(failure, UnreadableVerdict):
+        return 1
+    raise GaveUp(f"The model that is asked about questions has not answered: {failure}.") from failure
 
 
 def _question(
