@@ -28,6 +28,12 @@ def get_config() -> ConfigDict:
                 "least_matches": 4,  # entities that one condition holds for: fewer would reveal the one
                 "most_share": 0.7,  # of all entities of the kind: more tells nothing
             },
+            "helper": "embedded",  # or the address of an OpenAI-compatible endpoint: a closed-book solver, and a scorer
+            "model": "",  # its name there
+            "api_key_file": "",  # a file that holds the key alone
+            "max_tokens": 400,  # of a model's answer
+            "answer_seconds": 60.0,  # for one answer
+            "solver_tries": 8,  # to answer by heart, each question: one that succeeds turns it down
             "seed": 0,
             "run": "",
         }

@@ -9,15 +9,25 @@ from typing import Any
 
 from tars_jax.data.question_synthesis.chains import are_proved
 from tars_jax.data.question_synthesis.conditions import Statistics
-from tars_jax.data.question_synthesis.filters import FrequentAnswers
-from tars_jax.data.question_synthesis.obfuscation import Limits, is_proved
+from tars_jax.data.question_synthesis.endpoint import REVEALING, EndpointDistinctiveness, EndpointSolver
+from tars_jax.data.question_synthesis.filters import ClosedBookSolver, EitherSolver, FrequentAnswers
+from tars_jax.data.question_synthesis.obfuscation import Limits, Reveals, is_proved
 from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
 from tars_jax.files import write_atomic
-from tars_jax.rules import at_least, between
+from tars_jax.judges.endpoint import EndpointModel
+from tars_jax.pipelines.serving import read_key
+from tars_jax.rules import Rule, at_least, between, more_than
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
+from tars_jax.tasks.browsing.leaks import leaks
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
+    "helper": Rule(
+        lambda name: name == "embedded" or name.startswith(("http://", "https://")),
+        "'embedded' or the address of an OpenAI-compatible endpoint",
+    ),
+    "answer_seconds": more_than(0),
+    "solver_tries": at_least(1),
     "names_seed": at_least(-1),
     "questions": at_least(1),
     "chains": between(0, 1),
@@ -45,9 +55,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     wanted = SynthesisConfig(
         config.questions, config.most_hops, config.chains, config.tries, Limits(**config.limits.to_dict())
     )
-    made = synthesize(
-        encyclopedia, config.source, names_seed, FrequentAnswers(encyclopedia, known), wanted, config.seed, told
-    )
+    solver, reveals = helpers(config, FrequentAnswers(encyclopedia, known, config.solver_tries))
+    made = synthesize(encyclopedia, config.source, names_seed, solver, wanted, config.seed, told, reveals)
     seconds = time.monotonic() - began
     # Everything once more from the source, by what was written down alone.
     statistics = Statistics(encyclopedia)
@@ -65,9 +74,24 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         "by_hops": {str(count): hops[count] for count in sorted(hops)},
         "articles": len(encyclopedia.articles), "seed": config.seed,
     }  # fmt: skip
+    if names_seed is not None:
+        told_by = leaks(list(load_encyclopedia(config.source).articles.values()), list(encyclopedia.articles.values()))
+        result["articles_that_leak"] = len(told_by)
     write_json(run_directory.path / "result.json", result)
     print(f"\n{'tries':>9} {made.tries:6d}")
     for reason, count in made.rejected.items():
         print(f"{count:9d} {100 * count / made.tries:5.1f}% {reason}")
     print(f"{len(made.questions)} questions, {proved} proved again, in {seconds:.0f} s: {run_directory.path}")
     print(json.dumps(result))
+
+
+def helpers(config: Any, embedded: ClosedBookSolver) -> tuple[ClosedBookSolver, Reveals]:
+    """Who tries to answer by heart, and who says which conditions reveal an entity: statistics have the first word."""
+    if config.helper == "embedded":
+        return embedded, lambda kind, words: False
+    read_key(config.api_key_file)
+    model = EndpointModel(
+        config.helper, config.model, config.api_key_file, patience=config.answer_seconds, max_tokens=config.max_tokens
+    )
+    asked, scored = EndpointSolver(model, config.solver_tries), EndpointDistinctiveness(model)
+    return EitherSolver((embedded, asked)), lambda kind, words: scored.score(kind, words) >= REVEALING

@@ -17,13 +17,14 @@ from tars_jax.tasks.browsing.article import Article
 _ONLY = {
     "capital": "the capital of {}", "country": "the country of {}",
     "found in": "the country in which {} was first found",
-    "produced in": "the country in which {} is produced", "mentions": "the only entry that is named by {}",
+    "produced in": "the country in which {} is produced", "mentions": "the only other entry that is mentioned by {}",
 }  # fmt: skip
 _FIRST = {
-    "borders": ("the neighbor of {}", ("area", "population", "coastline", "median age")),
-    "produced in": ("the producer of {}", ("area", "population", "median age")),
+    "borders": ("the neighbor with the {most} {by} among those of {}", ("area", "population", "coastline", "median age")),
+    "produced in": ("the producer with the {most} {by} among those of {}", ("area", "population", "median age")),
 }
-_CITIES = "the city of {}"
+CITIES = "cities"
+_CITIES = "the {most} city of {}"
 _MOST_CITIES = 8  # of a country, each of which somebody who answers has to look up
 
 
@@ -45,10 +46,13 @@ class Hop:
         }  # fmt: skip
 
 
-def hops_from(article: Article, statistics: Statistics) -> list[Hop]:
-    """All that lead on from an entity to exactly one other, each proved over the whole source."""
+def hops_from(article: Article, statistics: Statistics, by_relation: str = "") -> list[Hop]:
+    """All that lead on from an entity to exactly one other, each proved over the whole source; `by_relation`: by it
+    alone."""
     found = []
     for relation in dict.fromkeys(fact.name for fact in article.facts if fact.kind == "entity"):
+        if by_relation not in ("", relation):
+            continue
         linked = tuple(map(str, article.values(relation)))
         if len(linked) == 1 and relation in _ONLY:
             found.append(Hop(relation, _ONLY[relation], linked, linked[0]))
@@ -56,10 +60,10 @@ def hops_from(article: Article, statistics: Statistics) -> list[Hop]:
             words, numbers = _FIRST[relation]
             for name in numbers:
                 found += _firsts(relation, words, linked, name, statistics)
-    if article.kind == "country":
+    if article.kind == "country" and by_relation in ("", CITIES):
         cities = statistics.cities(article.title)
         if 1 < len(cities) <= _MOST_CITIES:
-            found += _firsts("cities", _CITIES, cities, "latitude", statistics)
+            found += _firsts(CITIES, _CITIES, cities, "latitude", statistics)
     return found
 
 
@@ -75,11 +79,12 @@ def _firsts(
             return []
         numbers[title] = float(values[0])
     hops = []
-    for largest, word in ((True, "largest"), (False, "smallest")):
+    pair = ("northernmost", "southernmost") if name == "latitude" else ("largest", "smallest")
+    for largest, most in zip((True, False), pair, strict=True):
         best = (max if largest else min)(numbers.values())
         titles = [title for title, number in numbers.items() if number == best]
         if len(titles) == 1:
-            hops.append(Hop(relation, f"{words} that has the {word} {name}", linked, titles[0], name, largest))
+            hops.append(Hop(relation, words.format("{}", most=most, by=name), linked, titles[0], name, largest))
     return hops
 
 

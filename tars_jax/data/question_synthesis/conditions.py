@@ -9,24 +9,16 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from tars_jax.tasks.browsing.article import Article, Fact, written
+from tars_jax.data.question_synthesis.wording import class_words, decade_words, entity_words, range_words
+from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 
 _WIDER = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # of a number's order of magnitude: the width of its range
-_CLASS_WORDS = {
-    "continent": "in {}", "government": "whose government is: {}", "currency": "whose currency is called {}",
-    "grows": "that grows {}", "block": "of the {}", "series": "of the series “{}”", "status": "that is a {}",
-    "field": "of the field “{}”",
-}  # fmt: skip
-_ENTITY_WORDS = {
-    "borders": "that borders {}", "capital": "whose capital is {}", "country": "that lies in {}",
-    "found in": "first found in {}", "produced in": "produced in {}", "mentions": "whose entry names {}",
-}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """`kind` says how a fact of that name has to be: between `low` (included) and `high` (not included), the class
+    """`kind` says how a fact of that name has to be: from `low` to `high` (of a number, `high` included), the class
     `value`, or an entity (of kind `value`) for which `of` holds."""
 
     name: str
@@ -41,7 +33,9 @@ class Condition:
         """Of any of the facts with that name."""
         values = article.values(self.name)
         match self.kind:
-            case "number" | "year":
+            case "number":
+                return any(self.low <= float(value) <= self.high for value in values)
+            case "year":
                 return any(self.low <= float(value) < self.high for value in values)
             case "class":
                 return self.value in values
@@ -53,14 +47,13 @@ class Condition:
     def words(self) -> str:
         match self.kind:
             case "year":
-                return f"{self.name} the {self.low:.0f}s"
+                return decade_words(self.name, self.low)
             case "number":
-                low, high = written(self.low), written(self.high)
-                return f"with {self.name} from {low} to less than {high} {self.unit}".strip()
+                return range_words(self.name, self.low, self.high, self.unit)
             case "class":
-                return _CLASS_WORDS.get(self.name, f"with {self.name}: {{}}").format(self.value)
+                return class_words(self.name, self.value)
         assert self.of is not None
-        return _ENTITY_WORDS.get(self.name, f"with {self.name}: {{}}").format(f"a {self.value} {self.of.words}")
+        return entity_words(self.name, self.value, self.of.words)
 
     def to_json(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "of": self.of.to_json() if self.of else None}
@@ -99,7 +92,9 @@ class Statistics:
         """As `Condition.holds` of each article, by an index of facts: articles and conditions are thousands."""
         facts = self._facts(kind, condition.name)
         match condition.kind:
-            case "number" | "year":
+            case "number":
+                return (title for title, value in facts if condition.low <= float(value) <= condition.high)
+            case "year":
                 return (title for title, value in facts if condition.low <= float(value) < condition.high)
             case "class":
                 return (title for title, value in facts if value == condition.value)
@@ -143,8 +138,10 @@ def obfuscated(fact: Fact, rng: random.Random, statistics: Statistics, *, nested
 
 
 def _range(fact: Fact, width: float) -> Condition:
-    """A range between round numbers."""
+    """A range between round numbers, of which the value is neither: "between" then has one reading."""
     value = float(fact.value)
     step = width * 10.0 ** math.floor(math.log10(abs(value)))
     low = math.floor(value / step) * step
+    if value - low < 1e-9 * abs(value) + 1e-12 or low + step - value < 1e-9 * abs(value):
+        low = value - step / 2
     return Condition(fact.name, "number", float(f"{low:.6g}"), float(f"{low + step:.6g}"), unit=fact.unit)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from tars_jax.data.question_synthesis.chains import are_proved
 from tars_jax.data.question_synthesis.conditions import Statistics
+from tars_jax.data.question_synthesis.needed import CHOICE, CONDITION, HOP, not_needed
 from tars_jax.data.question_synthesis.obfuscation import is_proved
 from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.reference import normalized
@@ -51,6 +52,16 @@ class FrequentAnswers:
         return [*(value for value, _ in common.most_common(self._tries)), *known]
 
 
+class EitherSolver:
+    """What any of several solvers says."""
+
+    def __init__(self, solvers: Sequence[ClosedBookSolver]) -> None:
+        self._solvers = tuple(solvers)
+
+    def answers(self, question: Question) -> Sequence[str]:
+        return [answer for solver in self._solvers for answer in solver.answers(question)]
+
+
 def filters(
     encyclopedia: Encyclopedia, statistics: Statistics, solver: ClosedBookSolver
 ) -> dict[str, Callable[[Question], bool]]:
@@ -69,8 +80,15 @@ def filters(
             is_proved(question.proof, statistics) and are_proved(start, question.proof["hops"], statistics)
         )
 
-    def a_condition_is_idle(question: Question) -> bool:
-        return any(count < 2 for count in question.proof["without"])
+    last: list[Any] = [None, None]  # a proof, and which part of it is idle: three filters ask
+
+    def is_idle(part: str) -> Callable[[Question], bool]:
+        def is_so(question: Question) -> bool:
+            if last[0] is not question.proof:
+                last[:] = question.proof, not_needed(question.proof, statistics)
+            return bool(last[1] == part)
+
+        return is_so
 
     def says_its_answer(question: Question) -> bool:
         text = _words(question.text)
@@ -88,7 +106,7 @@ def filters(
     return {
         "duplicate": is_duplicate,
         "not proved unique": not_unique,
-        "a condition is not needed": a_condition_is_idle,
+        **{part: is_idle(part) for part in (CONDITION, CHOICE, HOP)},
         "names its answer": says_its_answer,
         "found by one search": is_found_at_once,
         "known without looking": is_known,  # last, as a model may be asked

@@ -11,6 +11,7 @@ from tars_jax.data.question_synthesis.chains import Hop, merged, walk
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.filters import ClosedBookSolver, filters
 from tars_jax.data.question_synthesis.obfuscation import Described, Limits, Reveals, describe, proof_of
+from tars_jax.data.question_synthesis.wording import fact_question, name_question
 from tars_jax.judges import JudgeFailure, UnreadableVerdict
 from tars_jax.tasks.browsing.article import Article, plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
@@ -114,12 +115,7 @@ def _asked(
     names = [fact.name for fact in article.facts]
     facts = [fact for fact in article.facts if names.count(fact.name) == 1 and fact.name not in told]
     if not facts or rng.random() < 0.5:
-        return (
-            {"kind": article.kind, "name": "name"},
-            f"What is the name of {phrase}?",
-            (article.title, *article.aliases),
-        )
+        answers = (article.title, *article.aliases)
+        return {"kind": article.kind, "name": "name"}, name_question(phrase, rng), answers
     fact = rng.choice(facts)
-    said = plain(fact.shown)
-    words = f"In which year stands “{fact.name}” for" if fact.kind == "year" else f"What is the {fact.name} of"
-    return {"kind": article.kind, "name": fact.name}, f"{words} {phrase}?", (said,)
+    return {"kind": article.kind, "name": fact.name}, fact_question(fact, phrase, rng), (plain(fact.shown),)

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from tars_jax import InputError
+from tars_jax.tasks.browsing.article import Article
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+from tars_jax.tasks.browsing.figures import moved
 from tars_jax.tasks.browsing.foldoc import FILE, read_foldoc
 from tars_jax.tasks.browsing.geography import adjectives, read_geography
 from tars_jax.tasks.browsing.mediawiki import read_mediawiki
@@ -25,13 +28,13 @@ _REPOSITORY = Path(__file__).parents[3]
 
 @functools.lru_cache(maxsize=4)
 def load_encyclopedia(name: str, names_seed: int | None = None) -> Encyclopedia:
-    """Entities have other names where `names_seed` is given (`renaming.py`); None: their own.
+    """Entities have other names and figures where `names_seed` is given (`renaming.py`, `figures.py`); None: their own.
 
     Raises InputError where there is none of that name, and where what it needs is not installed.
     """
     if name == "world":
         articles = read_geography()
-        return Encyclopedia(articles if names_seed is None else renamed(articles, names_seed, adjectives()))
+        return Encyclopedia(articles if names_seed is None else disguised(articles, names_seed))
     if names_seed is not None:
         raise InputError(f"names_seed must be left out for {name!r}, whose entities keep their names; got {names_seed}")
     if name == "foldoc":
@@ -40,6 +43,11 @@ def load_encyclopedia(name: str, names_seed: int | None = None) -> Encyclopedia:
     if file.is_file():
         return read_zim(file) if file.suffix == ".zim" else read_mediawiki(file)
     raise InputError(f"encyclopedia must be world, foldoc, or a file .xml, .xml.bz2 or .zim; got {name!r}")
+
+
+def disguised(articles: Sequence[Article], seed: int) -> list[Article]:
+    """The world's articles with other names and figures, in their order."""
+    return renamed(moved(articles, seed), seed, adjectives())
 
 
 def foldoc_file() -> Path:

@@ -1,7 +1,8 @@
 """Other names for the entities of an encyclopedia, the same everywhere, drawn by a seed.
 
 A policy may know by heart what the capital of France is; it cannot know that of Belonia. Names are replaced in titles,
-facts, prose and links; so are the adjectives made of a country's name ("French" is "Belonian").
+facts, prose and links; so are the adjectives made of a country's name ("French" is "Belonian"), and names of people,
+rivers and parties that would tell which country it is (`prose_names.py`). Figures are `figures.py`'s.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tars_jax.tasks.browsing.article import LINK, Article, Fact
+from tars_jax.tasks.browsing.prose_names import WORD, rare_names, texts_of
 
 _STARTS = tuple("b c d f g h j k l m n p r s t v z br cr dr gr kr tr pl st sh th".split())  # noqa: SIM905
 _VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
@@ -51,6 +53,7 @@ def renamed(articles: Iterable[Article], seed: int, words: Mapping[str, str] | N
     prose |= {
         old.partition(" (")[0]: new for old, new in prose.items() if " (" in old and old.partition(" (")[0] not in prose
     }
+    prose |= {old: new for old, new in _other_names(listed, seed).items() if old not in prose}
     starts: dict[str, list[str]] = {}
     for old in sorted(prose, key=len, reverse=True):
         starts.setdefault(re.match(r"\w*", old)[0], []).append(old)  # type: ignore[index]
@@ -87,6 +90,8 @@ def renamed(articles: Iterable[Article], seed: int, words: Mapping[str, str] | N
     def fact_of(fact: Fact) -> Fact:
         if fact.kind == "entity":
             return dataclasses.replace(fact, value=names.get(str(fact.value), fact.value))
+        if fact.kind == "class":
+            return dataclasses.replace(fact, value=in_prose(str(fact.value)))
         return fact
 
     return [
@@ -99,6 +104,23 @@ def renamed(articles: Iterable[Article], seed: int, words: Mapping[str, str] | N
         )
         for each in listed
     ]
+
+
+def _other_names(articles: list[Article], seed: int) -> dict[str, str]:
+    """New words for rare names, in each way in which they are written: Ashoka, ASHOKA."""
+    rng = random.Random(f"other names {seed}")
+    new = {name: _word(rng) for name in sorted(rare_names(articles))}
+    written = {word for each in articles for text, _ in texts_of(each) for word in WORD.findall(text)}
+    return {
+        word: new[word.casefold()].upper() if word.isupper() and len(word) > 1 else new[word.casefold()]
+        for word in sorted(written)
+        if word.casefold() in new
+    }
+
+
+def _word(rng: random.Random) -> str:
+    syllables = [rng.choice(_STARTS) + rng.choice(_VOWELS) for _ in range(rng.choice((1, 2, 2)))]
+    return ("".join(syllables) + rng.choice("lmnrstkd")).title()
 
 
 def _name(rng: random.Random, kind: str) -> str:
