@@ -7,8 +7,8 @@ With no options, the embedded rules of `webjudge` (seconds, deterministic, blind
 A reward model on recorded episodes whose verifier's verdicts are known: --config.labels=recorded
 --config.source=RUN/trajectories/ppo --config.judge=orm --config.judge_options='{"checkpoint": "RUN/policy"}'.
 
-Judges of answers, by 291 answers that were labelled by hand, half of them held out (tars_jax/judges/labels/answers.py):
---config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint. Halves are rows of the table.
+Judges of answers, by 291 answers labelled by hand, half of them held out (tars_jax/judges/labels/answers.py):
+--config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each half is a row.
 
 Expected result: agreement.md and result.json with precision, recall, F1 and false positive rate, by site and by length.
 """
@@ -19,7 +19,7 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     return ConfigDict(
         {
-            "labels": "agent_reward_bench",  # recorded: episodes of our runs, and what their environments said; or answers
+            "labels": "agent_reward_bench",  # or recorded: episodes of our runs; or answers
             "source": "",  # the folder of the labels; answers have their own
             "judge": "webjudge",  # as config.task.judge of train
             "judge_options": "{}",

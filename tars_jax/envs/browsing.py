@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from tars_jax import InputError
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate, NavigateBack, ToolCall
 from tars_jax.environment import ActionSpace, Function, Observation, Task, Transition, Verification
+from tars_jax.envs.browsing_players import reference_move
 from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.envs.spec import EnvironmentResources
 from tars_jax.envs.website import Website
@@ -24,18 +25,18 @@ from tars_jax.tasks.browsing.encyclopedia import Encyclopedia, body_of
 from tars_jax.tasks.browsing.pages import RESULTS, article_url
 from tars_jax.tasks.browsing.question import Question, read_questions
 from tars_jax.tasks.browsing.site import EncyclopediaSite
-from tars_jax.tasks.games.moves import Move
 
 SIZE = (640, 480)
 TOOLS: tuple[Function, ...] = (FUNCTIONS["Search"], FUNCTIONS["LinkReader"])
 _LONGEST = 8000  # characters of an answer of LinkReader
-# For verification and reference players: where links are. No policy sees it.
+# For reference and random players: where links are, and what could be an answer. No policy sees it.
 _READ = """(() => {
   const at = (e) => { const r = e.getClientRects()[0]; return r ? [r.x + r.width / 2, r.y + r.height / 2] : null; };
   const links = [...document.querySelectorAll('main a')].map((a) => [new URL(a.href).pathname, at(a)])
     .filter((l) => l[1]);
   const box = document.querySelector('input[name=q]');
-  return { url: location.href, at: navigation.currentEntry.index, success: false, links, box: box && at(box),
+  const said = [...document.querySelectorAll('main h1, main a, main td')].map((e) => e.innerText).filter(Boolean);
+  return { url: location.href, said, at: navigation.currentEntry.index, success: false, links, box: box && at(box),
     typed: box && document.activeElement === box ? box.value : null, view: [innerWidth, innerHeight], top: scrollY };
 })()"""
 
@@ -123,29 +124,7 @@ class BrowsingEnvironment(Website):
         state |= {"target": left[0] if left else "", "answer": self._question.answers[0]}
         return observed
 
-    @staticmethod
-    def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
-        """Goes through the pages of the question's proof, by links and the search, and gives the answer."""
-        target = state["target"]
-        if not target:
-            answer = state["answer"] if rng.random() < skill else "unknown"
-            return Move("All of the proof has been seen.", "finished", {"content": answer})
-        width, height = state["view"]
-        path = article_url(target)
-        for link, (x, y) in state["links"]:
-            if link == path and 0 <= x < width and 40 <= y < height:
-                return _click(f"This leads to {target}.", x, y, state)
-        if urlsplit(state["url"]).path == "/search" and any(link == path for link, _ in state["links"]):
-            point = (500, 500)
-            return Move(f"{target} is further down.", "scroll", {"point": point, "direction": "down"})
-        if state["typed"] == "":
-            return Move(f"I look for {target}.", "type", {"content": f"{target}\n"})
-        if state["typed"] is not None:
-            return Move("The words in the box go.", "hotkey", {"key": "ctrl a backspace"})
-        if state["top"]:
-            return Move("The search is at the top.", "hotkey", {"key": "ctrl home"})
-        x, y = state["box"]
-        return _click("The search box.", x, y, state)
+    reference_player = staticmethod(reference_move)
 
 
 def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[Question, ...]:
@@ -159,8 +138,3 @@ def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple
 
 def drawn(questions: Sequence[Question], task: Task) -> Question:
     return random.Random(f"browsing {task.seed}").choice(questions)
-
-
-def _click(thought: str, x: float, y: float, state: Mapping[str, Any]) -> Move:
-    width, height = state["view"]
-    return Move(thought, "click", {"point": (round(1000 * x / width), round(1000 * y / height))})

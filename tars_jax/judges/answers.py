@@ -1,7 +1,7 @@
 """Whether an answer says what the reference says, and nothing against it.
 
-The reference's words, or its number (`quantities.py`), day (`dates.py`) or list, are looked for in the answer. What else
-the answer says must be words of the question, or such as answers are put in ("I think it is ..."): another name, a
+The reference's words, or its number (`quantities.py`), day (`dates.py`) or list, are looked for in the answer. What
+else the answer says must be words of the question, or such as answers are put in ("I think it is ..."): another name, a
 "not", an "or", a word to the judge are in neither, so that the answer is wrong. Alternatives stand between ` || `.
 """
 
@@ -20,22 +20,18 @@ _RIGHT, _WRONG = "\ue000", "\ue001"  # stand for numbers and days that are, or a
 _LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ß": "ss"})
 _WIDE = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})  # as typed without such keys
 _SHORT = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort", "dr": "doctor"}
-_SMALL = frozenset("of the and for in on de la du des a an".split())
-_FRAME = frozenset(
-    "a an the it its is was are were be been being this that there these they he she his her their in on at of by to "
-    "as for from with answer answers final called named name known i we my think believe guess suppose say would so "
-    "probably likely most perhaps maybe possibly presumably apparently seems seem appears appear looks like must "
-    "according page article entry encyclopedia source table infobox text says said states stated shows gives found "
-    "reads read looked formerly also full exactly precisely about approximately approx around roughly circa ca c some "
-    "total which who whose has have had us me yes well ok okay sure certain confident here since year people "
-    "inhabitants ad ce of city town country both become became long high tall wide deep old them le la les el los il lo der "
-    "die das den am".split()
-)
-_AGAINST = frozenset(
-    "not no never none nor neither or either except without unlike wrong false incorrect cannot could unknown unclear "
-    "if unless least over under below above fewer less more before after until between than other others "
-    "another any anything anyone whatever nearly almost".split()
-)
+_SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des", "a", "an"))
+_FRAMES = """a an the it its is was are were am be been being become became this that there these they them he she his
+her their in on at of by to as for from with answer answers final called named name known i we my think believe guess
+suppose say would so probably likely most perhaps maybe possibly presumably apparently seems seem appears appear looks
+like must according page article entry encyclopedia source table infobox text says said states stated shows gives
+found reads read looked formerly also full exactly precisely about approximately approx around roughly circa ca c some
+total which who whose has have had us me yes well ok okay sure certain confident here since year people inhabitants ad
+ce city town country both long high tall wide deep old le la les el los il lo der die das den"""
+_OPPOSED = """not no never none nor neither or either except without unlike wrong false incorrect cannot could unknown
+unclear if unless least over under below above fewer less more before after until between than other others another any
+anything anyone whatever nearly almost"""
+_FRAME, _AGAINST = frozenset(_FRAMES.split()), frozenset(_OPPOSED.split())
 _PARTS = re.compile(r"\s*(?:[,;]\s*and\s+|;|,(?!\d{3}\b)|\s+and\s+|\s+&\s+)\s*")
 _TOKEN = re.compile(rf"[{_RIGHT}{_WRONG}]|[^\W_]+[+#]*|[,;:.!?()/\n]")
 _MARKS = frozenset(",;:.!?()/\n")
@@ -165,7 +161,7 @@ def _refused(said: Sequence[_Word], holding: set[int]) -> set[int]:
 
 
 def _is_turned_round(said: Sequence[_Word], covered: Sequence[bool], asked: frozenset[str]) -> bool:
-    """"The capital of Paris is France", where the capital of France was asked for."""
+    """As "the capital of Paris is France", where the capital of France was asked for."""
     for place in range(1, len(said) - 1):
         if covered[place - 1] or not covered[place]:
             continue

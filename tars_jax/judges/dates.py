@@ -24,12 +24,12 @@ _MONTHS = {
     )
     for number, name in enumerate(names.split(), 1)
 } | {"sept": 9}
-_ORDINALS = (
+_ORDINALS = (  # in their order
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth "
     "sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth "
     "twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth thirtieth thirty-first"
-).split()
-_DAYS = {word: number for number, word in enumerate(_ORDINALS, 1)}
+)
+_DAYS = {word: number for number, word in enumerate(_ORDINALS.split(), 1)}
 _WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day,? )?"
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY = rf"(?:\d{{1,2}}(?:st|nd|rd|th|er|\.)?|{'|'.join(sorted(_DAYS, key=len, reverse=True))})"

@@ -47,20 +47,21 @@ _UNITS: dict[str, tuple[str, float]] = {
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
-_WORDS = {word: number for number, word in enumerate(_ONES)} | {
-    word: 10 * number for number, word in enumerate(_TENS, 2)
-}
+)
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_WORDS = {word: number for number, word in enumerate(_ONES.split())}
+_WORDS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
 _WORD = "|".join(sorted((*_WORDS, "hundred"), key=len, reverse=True))
 _SPELLED = rf"(?:{_WORD})(?:(?:[ -]|[ ]and[ ])(?:{_WORD}))*"
 _FIGURES = (
-    r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:['’]\d{3})+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)"
+    r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:['’]\d{3})+"
+    r"|\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)"
     r"|\d+(?:[.,]\d+)?(?:e[-+]?\d{1,2})?)"
 )
 _UNIT = "|".join(re.escape(each) for each in sorted(_UNITS, key=len, reverse=True))
 _NUMBER = re.compile(
-    rf"(?<![\w.,])(?P<sign>minus |[-+−]\s?)?(?P<before>us\$|[$€£]|usd|eur|gbp)?\s?(?P<value>{_FIGURES}|\b{_SPELLED}\b)(?:\.0+\b)?"
+    rf"(?<![\w.,])(?P<sign>minus |[-+−]\s?)?(?P<before>us\$|[$€£]|usd|eur|gbp)?\s?"
+    rf"(?P<value>{_FIGURES}|\b{_SPELLED}\b)(?:\.0+\b)?"
     rf"(?:[ -]?(?P<size>thousand|million|billion|trillion)\b)?(?:[ \u00a0-]?(?P<unit>{_UNIT})(?!\w))?(?!\w)"
 )
 _TOLERANCE = re.compile(r"\s*±\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
@@ -101,9 +102,9 @@ def read_quantity(text: str) -> Quantity | None:
     if match is None:
         return None
     rest = plain[match.end() :].strip()
-    if (not match["unit"] and re.search(r"[\d,;]", rest) and not rest.startswith("per ")) or (match["unit"] and rest):
-        if not re.fullmatch(r"[a-z]+ per [\d,]+ [a-z]+", rest):
-            return None
+    more = bool(rest) if match["unit"] else re.search(r"[\d,;]", rest) and not rest.startswith("per ")
+    if more and not re.fullmatch(r"[a-z]+ per [\d,]+ [a-z]+", rest):
+        return None
     found = _quantity(match)
     if rest:
         if len(rest.split()) > 5 or match["value"][0].isalpha():
@@ -122,10 +123,10 @@ def quantities_in(text: str, unit: str = "") -> Iterator[tuple[int, int, Quantit
     """(start, end, what) of each in a text that is `folded`. `unit`: the reference's own, where no list has it."""
     for match in _NUMBER.finditer(text):
         found, end = _quantity(match), match.end()
-        if unit and unit not in _UNITS and not found.unit:
-            if its_own := re.match(rf"\s*{re.escape(unit)}(?!\w)", text[end:]):
-                end += its_own.end()
-                found = dataclasses.replace(found, unit=unit)
+        own = unit and unit not in _UNITS and not found.unit and re.match(rf"\s*{re.escape(unit)}(?!\w)", text[end:])
+        if own:
+            end += own.end()
+            found = dataclasses.replace(found, unit=unit)
         yield match.start(), end, found
 
 

@@ -65,7 +65,10 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
     ("flags", "words"),
     [
         (("--config.labels=mine",), "config.labels must be one of 'agent_reward_bench', 'recorded', 'answers'"),
-        (("--config.judge=nobody",), "judge must be one of environment, reference, webjudge, rubric, answer, votes, orm"),
+        (
+            ("--config.judge=nobody",),
+            "judge must be one of environment, reference, webjudge, rubric, answer, votes, orm",
+        ),
         (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
         (("--config.source=",), "config.source must be a folder; got ''"),
         ((), "annotations.csv must be a file that can be read"),

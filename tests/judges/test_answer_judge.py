@@ -55,7 +55,7 @@ def test_an_answer_cannot_leave_its_place(address: str, answer: str) -> None:
         ("refusing", UnreadableVerdict, "got 'I am sorry"),
         ("declining", JudgeUnavailable, "refused"),
         ("failing", JudgeUnavailable, "refused"),
-        ("slow", JudgeUnavailable, ""),
+        ("slow", JudgeUnavailable, "answer"),
     ],
 )
 def test_a_judge_that_fails_is_no_zero(address: str, model: str, failure: type[JudgeFailure], words: str) -> None:

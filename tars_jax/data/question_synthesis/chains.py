@@ -20,7 +20,10 @@ _ONLY = {
     "produced in": "the country in which {} is produced", "mentions": "the only other entry that is mentioned by {}",
 }  # fmt: skip
 _FIRST = {
-    "borders": ("the neighbor with the {most} {by} among those of {}", ("area", "population", "coastline", "median age")),
+    "borders": (
+        "the neighbor with the {most} {by} among those of {}",
+        ("area", "population", "coastline", "median age"),
+    ),
     "produced in": ("the producer with the {most} {by} among those of {}", ("area", "population", "median age")),
 }
 CITIES = "cities"

@@ -59,8 +59,8 @@ class EndpointDistinctiveness:
         """Raises JudgeFailure as `EndpointSolver.answers` does."""
         if (kind, words) not in self._known:
             asked = (
-                f"<condition>\na {kind} {words}\n</condition>\nHow much does this alone tell which {kind} is meant? From "
-                f"1, true of very many, to 5, an expert knows the one at once. Your last line is {SCORE_FORM}."
+                f"<condition>\na {kind} {words}\n</condition>\nHow much does this alone tell which {kind} is meant? "
+                f"From 1, true of very many, to 5, an expert knows the one at once. Your last line is {SCORE_FORM}."
             )
             self._known[kind, words] = asyncio.run(_asked(self._model, _SCORES, asked, read_score))
         return self._known[kind, words]

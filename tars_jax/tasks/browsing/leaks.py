@@ -1,4 +1,4 @@
-"""What gives a renamed entity away: names and exact figures that few articles have, and that still stand on its page."""
+"""What gives a renamed entity away: names and exact figures that few articles have, and that are still on its page."""
 
 from __future__ import annotations
 

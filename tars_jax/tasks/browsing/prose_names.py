@@ -13,10 +13,9 @@ from tars_jax.tasks.browsing.article import Article, plain
 
 FEW = 7  # articles: a name that more of them have tells little, and stays
 WORD = re.compile(r"[^\W\d_]+")
-_KEPT = frozenset(
-    "january february march april may june july august september october november december monday tuesday wednesday "
-    "thursday friday saturday sunday i".split()
-)
+_CALENDAR = """january february march april may june july august september october november december monday tuesday
+wednesday thursday friday saturday sunday i"""
+_KEPT = frozenset(_CALENDAR.split())
 _END = re.compile(r"[.!?:;\"”“(]\s*$|^\s*$")
 
 

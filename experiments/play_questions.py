@@ -1,0 +1,86 @@
+"""Questions over an encyclopedia, played in Chromium by who knows their proofs and by chance: what each one solves.
+
+Episodes are kept one by one: a run that was killed plays only those that it lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+from tars_jax.agent.loop import AgentConfig, PolicySession
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.environment import Observation, Task
+from tars_jax.envs.browsing_players import random_move
+from tars_jax.envs.registry import load_environment
+from tars_jax.evaluation.statistics import wilson_interval
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rollout.players import DemonstratorSession, Player, PrivilegedEnvironment, reference_player
+from tars_jax.rules import Rule, at_least
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.tasks.browsing.question import read_questions
+from tars_jax.tasks.games.moves import Move
+from tars_jax.training.metrics import Progress
+from tars_jax.training.run_directory import RunDirectory, write_json
+
+RULES = {
+    "questions": Rule(bool, "a file of questions, such as RUN/questions.jsonl of synthesize_questions"),
+    "reference_episodes": at_least(0),
+    "random_episodes": at_least(0),
+    "max_steps": at_least(1),
+    "pages": at_least(1),
+    "seed": at_least(0),
+}
+ENVIRONMENT = "browsing"
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    writer = PromptWriter(load_tokenizer(), image_tokens=1)
+    players = {"reference": reference_player(writer, "text", 1.0), "random": random_player(writer)}
+    asked = list(read_questions(config.questions))
+    random.Random(f"played {config.seed}").shuffle(asked)
+    result: dict[str, Any] = {"questions": len(asked), "seed": config.seed}
+    browser = BrowserConfig(browsers=1, pages_per_browser=config.pages + 1, width=640, height=480)
+    # By the embedded judge of answers, with the questions' references.
+    with Rollouts(browser, writer, AgentConfig(), workers=config.pages) as rollouts:
+        for name, player in players.items():
+            wanted = config[f"{name}_episodes"]
+            tasks = [task_of(config, number, asked[number % len(asked)].id) for number in range(wanted)]
+            if not tasks:
+                continue
+            progress = Progress(name, len(tasks), "episodes")
+            folder = run_directory.path / "trajectories" / name
+            played = rollouts.play(tasks, player, folder, lambda done, _, progress=progress: progress.update(done))
+            solved = sum(bool(each.success) for each in played)
+            ended = Counter(str(each.outcome.value) for each in played)
+            steps = sum(len(each.steps) for each in played) / max(len(played), 1)
+            low, high = wilson_interval(solved, len(played))
+            result[name] = {
+                "episodes": len(played), "solved": solved, "interval": [low, high], "mean_steps": round(steps, 1),
+                "outcomes": dict(ended),
+            }  # fmt: skip
+            print(f"{name}: {solved} of {len(played)} solved [{100 * low:.1f}, {100 * high:.1f}], {steps:.1f} steps")
+    write_json(run_directory.path / "result.json", result)
+
+
+def task_of(config: Any, number: int, question: str) -> Task:
+    options = {"questions": config.questions, "question": question}
+    seed = config.seed * 1_000_003 + number
+    task = Task(f"{question}-{number}", ENVIRONMENT, seed, options, config.max_steps)
+    return dataclasses.replace(task, verification=load_environment(ENVIRONMENT, options).verification(task))
+
+
+def random_player(writer: PromptWriter) -> Player:
+    def play(observation: Observation, rng: random.Random, skill: float) -> Move:
+        return random_move(observation.info["state"], rng)
+
+    @contextlib.asynccontextmanager
+    async def session(privileged: PrivilegedEnvironment, task: Task) -> AsyncIterator[PolicySession]:
+        yield DemonstratorSession(play, privileged, task, writer, "text", 1.0)
+
+    return session
