@@ -3,6 +3,7 @@
 Commands (./launch/encyclopedia.sh installs the data, or the extra `browsing`):
   ./launch/local.sh synthesize_questions
   ./launch/local.sh synthesize_questions --config.source=foldoc --config.names_seed=-1 --config.most_hops=0
+  ./launch/local.sh synthesize_questions --config.helper=https://HOST/v1 --config.model=NAME --config.api_key_file=FILE
   ./launch/local.sh train --config.environment=browsing \\
       --config.environment_options='{"questions": "RUN/questions.jsonl"}'
 

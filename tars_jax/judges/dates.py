@@ -55,11 +55,11 @@ def read_date(text: str) -> datetime.date | None:
 def dates_in(text: str) -> Iterator[tuple[int, int, datetime.date]]:
     """(start, end, which) of each in a text that is `without_accents`."""
     done = 0
-    found = sorted((match.start(), -match.end(), match) for form in _FORMS for match in form.finditer(text))
-    for start, end, match in found:
-        if start >= done and (day := _date(match)):
-            done = -end
-            yield start, -end, day
+    found = [match for form in _FORMS for match in form.finditer(text)]
+    for match in sorted(found, key=lambda match: (match.start(), -match.end())):
+        if match.start() >= done and (day := _date(match)):
+            done = match.end()
+            yield match.start(), match.end(), day
 
 
 def without_accents(text: str) -> str:

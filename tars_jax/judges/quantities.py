@@ -9,6 +9,7 @@ are converted; another quantity is another answer, and a unit that is left out i
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -79,7 +80,7 @@ class Quantity:
         """Whether an answer of this is right where `wanted` is the reference."""
         quantity, factor = _UNITS.get(self.unit, (self.unit, 1.0))
         right_quantity, right_factor = _UNITS.get(wanted.unit, (wanted.unit, 1.0))
-        if self.unit and quantity != right_quantity:
+        if not math.isfinite(self.value) or (self.unit and quantity != right_quantity):
             return False
         value = self.value if not self.unit else self.value * factor / right_factor
         if abs(value - wanted.value) <= max(wanted.tolerance, 1e-9 * abs(wanted.value)):

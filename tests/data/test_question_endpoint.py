@@ -1,4 +1,4 @@
-"""A model in another process as closed-book solver and scorer of conditions: what it says counts, its failures do not."""
+"""A model in another process as closed-book solver and scorer of conditions: its words count, its failures do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each condition, choice and hop of a question is needed, or the question is turned down; and how questions are said."""
+"""Each condition, choice and hop of a question is needed, or it is turned down; and how questions are said."""
 
 from __future__ import annotations
 

@@ -4,17 +4,20 @@ are byte-equal by seed."""
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments.__main__ import main
 from tars_jax import InputError
-from tars_jax.agent import Response, parse_response
+from tars_jax.agent import Response, action_from_call, parse_response
 from tars_jax.agent.actions import Finished, ToolCall
 from tars_jax.environment import Task, Verification
 from tars_jax.envs.browsing import BrowsingEnvironment
+from tars_jax.envs.browsing_players import random_move
 from tars_jax.envs.registry import load_environment
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
@@ -122,6 +125,33 @@ def test_tools_read_the_same_encyclopedia(tmp_path: Path) -> None:
     search, page, missing = asyncio.run(said())
     assert search.startswith("1 results\n/wiki/Tall%20ship Tall ship: ") and "nine masts" in page
     assert "there is no page" in missing
+
+
+def test_chance_acts_on_what_is_there_and_ends() -> None:
+    space = BrowsingEnvironment.action_space
+    rng = random.Random(0)
+    state = {"said": ["Harbor"], "view": [320, 240], "links": [["/wiki/a", [20, 60]], ["/wiki/b", [20, 900]]]}
+    moves = [random_move({**state, "box": [9, 9], "typed": None}, rng) for _ in range(200)]
+    kinds = {move.function for move in moves}
+    assert kinds == {"finished", "click", "scroll"}
+    assert {move.parameters["content"] for move in moves if move.function == "finished"} == {"Harbor"}
+    clicked = {move.parameters["point"] for move in moves if move.function == "click"}
+    assert clicked == {(62, 250), (28, 38)}  # the link in view, the search box
+    bare = {"said": [], "view": [320, 240], "links": [], "box": None, "typed": None}
+    for _ in range(50):
+        move = random_move(bare, rng)
+        assert action_from_call(move.function, move.parameters, space=space)
+
+
+@pytest.mark.browser
+def test_players_of_a_file_of_questions(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in questions(tmp_path)))
+    flags = [f"--config.questions={file}", "--config.reference_episodes=1", "--config.random_episodes=1"]
+    assert main(["play_questions", *flags, "--config.max_steps=12", f"--config.run={tmp_path / 'run'}"]) == 0
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["reference"]["solved"] == 1 == result["reference"]["episodes"]
+    assert result["random"]["solved"] == 0 and result["random"]["episodes"] == 1
 
 
 def test_bad_questions_are_named(tmp_path: Path) -> None:

@@ -36,3 +36,33 @@ def test_the_same_in_other_words(answer: str, reference: str) -> None:
 @pytest.mark.parametrize(("answer", "reference"), OTHER)
 def test_another_answer(answer: str, reference: str) -> None:
     assert not says_the_same(answer, reference, normalized)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "question", "right"),
+    [
+        ("The capital of France is Paris.", "Paris", "What is the capital of France?", True),
+        ("The capital of Paris is France.", "Paris", "What is the capital of France?", False),
+        ("Paris, France", "Paris", "What is the capital of France?", True),
+        ("Paris, France", "Paris", "Which city is it?", False),  # as "Paris, Texas": nobody here knows
+        ("Paris and France", "Paris", "What is the capital of France?", False),
+        ("Paris Lyon", "Paris", "Which is larger, Paris or Lyon?", False),  # both are in the question
+        ("I think it is Paris", "Paris", "Which city is it?", True),
+        ("It has 12 airports, not 13.", "12", "How many airports does it have?", True),
+        ("1960", "1963", "In which year was it?", False),  # years are never rounded
+        ("3.29 million km²", "3,287,590 km²", "How large is it?", True),
+        ("3.3 million km²", "3,287,590 km²", "How large is it?", False),
+        ("4/7/1789", "4 July 1789", "When was it?", False),  # which one is the month?
+        ("USA", "Union of South Africa", "Which country is it?", True),
+        ("usa", "Union of South Africa", "Which country is it?", False),
+    ],
+)
+def test_sentences_about_the_question(answer: str, reference: str, question: str, right: bool) -> None:
+    assert says_the_same(answer, reference, normalized, question) is right
+
+
+def test_odd_answers_are_wrong() -> None:
+    odd = ("1,111" * 400, "not " * 500, "(" * 2000, "9" * 400, "\x00", "\ue000", "½", "+++", "-", "x" * 3000)
+    for answer in odd:
+        for reference in ("Paris", "7,737,002", "14 July 1789", "copper and zinc", "1963", "C++", "yes"):
+            assert not says_the_same(answer, reference, normalized, "Which?"), (answer[:20], reference)
