@@ -27,6 +27,7 @@ from tars_jax.tasks.browsing.question import read_questions
 from tars_jax.tasks.games.moves import Move
 from tars_jax.training.metrics import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.trajectory import Trajectory
 
 RULES = {
     "questions": Rule(bool, "a file of questions, such as RUN/questions.jsonl of synthesize_questions"),
@@ -55,7 +56,11 @@ def run(config: Any, run_directory: RunDirectory) -> None:
                 continue
             progress = Progress(name, len(tasks), "episodes")
             folder = run_directory.path / "trajectories" / name
-            played = rollouts.play(tasks, player, folder, lambda done, _, progress=progress: progress.update(done))
+
+            def on_finish(done: int, _: Trajectory, progress: Progress = progress) -> None:
+                progress.update(done)
+
+            played = rollouts.play(tasks, player, folder, on_finish)
             solved = sum(bool(each.success) for each in played)
             ended = Counter(str(each.outcome.value) for each in played)
             steps = sum(len(each.steps) for each in played) / max(len(played), 1)

@@ -44,10 +44,12 @@ def random_move(state: Mapping[str, Any], rng: random.Random, skill: float = 0.0
     if what == "answer":
         return Move("Why not this?", "finished", {"content": rng.choice(said)})
     if what == "link" and seen:
-        return _click("Somewhere.", *rng.choice(seen), state)
+        x, y = rng.choice(seen)
+        return _click("Somewhere.", x, y, state)
     if what == "search" and state["box"]:
         if state["typed"] is None:
-            return _click("The search box.", *state["box"], state)
+            x, y = state["box"]
+            return _click("The search box.", x, y, state)
         return Move("Something.", "type", {"content": f"{rng.choice(said)}\n"})
     return Move("Further.", "scroll", {"point": (500, 500), "direction": rng.choice(("down", "up"))})
 
