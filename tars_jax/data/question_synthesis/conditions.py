@@ -69,6 +69,7 @@ class Statistics:
     def __init__(self, encyclopedia: Encyclopedia) -> None:
         self.encyclopedia = encyclopedia
         self._kinds: dict[str, tuple[Article, ...]] = {}
+        self._titles_of: dict[str, frozenset[str]] = {}
         self._cities: dict[str, list[str]] = {}
         for city in encyclopedia.of_kind("city"):
             for country in city.values("country"):
@@ -80,6 +81,11 @@ class Statistics:
         if kind not in self._kinds:
             self._kinds[kind] = self.encyclopedia.of_kind(kind)
         return self._kinds[kind]
+
+    def titles(self, kind: str) -> frozenset[str]:
+        if kind not in self._titles_of:
+            self._titles_of[kind] = frozenset(each.title for each in self.of_kind(kind))
+        return self._titles_of[kind]
 
     def holding(self, kind: str, condition: Condition) -> frozenset[str]:
         """Titles of all articles of the kind for which it holds: over the whole source."""
@@ -143,5 +149,6 @@ def _range(fact: Fact, width: float) -> Condition:
     step = width * 10.0 ** math.floor(math.log10(abs(value)))
     low = math.floor(value / step) * step
     if value - low < 1e-9 * abs(value) + 1e-12 or low + step - value < 1e-9 * abs(value):
-        low = value - step / 2
+        step = max(step, 2.0) if value.is_integer() else step
+        low = value - (step // 2 if value.is_integer() else step / 2)
     return Condition(fact.name, "number", float(f"{low:.6g}"), float(f"{low + step:.6g}"), unit=fact.unit)

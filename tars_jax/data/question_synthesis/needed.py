@@ -56,7 +56,8 @@ def _next(title: str, hop: Mapping[str, Any], statistics: Statistics) -> str | N
         return None
     same = ("relation", "by", "largest")
     ways = (each for each in hops_from(article, statistics, hop["relation"]))
-    return next((each.to for each in ways if all(getattr(each, name) == hop[name] for name in same)), None)
+    to = next((each.to for each in ways if all(getattr(each, name) == hop[name] for name in same)), None)
+    return to if to in statistics.encyclopedia.articles else None
 
 
 def _candidates(title: str, hop: Mapping[str, Any], statistics: Statistics) -> tuple[str, ...]:

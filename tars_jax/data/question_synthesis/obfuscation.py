@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics, obfuscated
+from tars_jax.data.question_synthesis.wording import described
 from tars_jax.tasks.browsing.article import Article
 
 MOST_CONDITIONS = 6
@@ -35,7 +36,7 @@ class Described:
 
     @property
     def words(self) -> str:
-        return f"the {self.article.kind} {join([each.words for each in self.conditions])}"
+        return described(self.article.kind, [each.words for each in self.conditions])
 
 
 Reveals = Callable[[str, str], bool]  # of an entity's kind, and the words of a condition
@@ -63,10 +64,10 @@ def describe(
             reason = "too revealing" if held[-1][1] < limits.least_matches else "says nothing"
             counts[reason] = counts.get(reason, 0) + 1
     rng.shuffle(usable)
-    left = frozenset(each.title for each in statistics.of_kind(kind))
+    left = statistics.titles(kind)
     taken: list[Condition] = []
     for forms in usable:
-        if any(each.name == forms[0].name for each in taken):
+        if len(article.values(forms[0].name)) == 1 and any(each.name == forms[0].name for each in taken):
             continue
         condition = next((each for each in forms if not reveals(kind, each.words)), None)
         if condition is None:
@@ -89,10 +90,8 @@ def describe(
 
 def satisfying(kind: str, conditions: Sequence[Condition], statistics: Statistics) -> frozenset[str]:
     """Titles of all entities of the source for which all conditions hold."""
-    left = frozenset(each.title for each in statistics.of_kind(kind))
-    for condition in conditions:
-        left &= statistics.holding(kind, condition)
-    return left
+    held = sorted((statistics.holding(kind, each) for each in conditions), key=len)
+    return frozenset.intersection(*held) if held else statistics.titles(kind)
 
 
 def proof_of(described: Described, statistics: Statistics) -> dict[str, Any]:
@@ -121,8 +120,3 @@ def is_proved(proof: Mapping[str, Any], statistics: Statistics) -> bool:
     return satisfying(article.kind, conditions, statistics) == {article.title} and all(
         proof_of(Described(article, conditions), statistics)[each] == proof[each] for each in ("counts", "without")
     )
-
-
-def join(parts: Sequence[str]) -> str:
-    """a; a and b; a, b and c."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

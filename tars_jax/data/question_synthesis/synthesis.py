@@ -112,8 +112,8 @@ def _asked(
     article: Article, phrase: str, told: set[str], rng: random.Random
 ) -> tuple[dict[str, str], str, tuple[str, ...]]:  # fmt: skip
     """What is asked of the last entity: its name, or a fact of one value that the question does not speak of."""
-    names = [fact.name for fact in article.facts]
-    facts = [fact for fact in article.facts if names.count(fact.name) == 1 and fact.name not in told]
+    names = [fact.name for fact in article.infobox]
+    facts = [fact for fact in article.infobox if names.count(fact.name) == 1 and fact.name not in told]
     if not facts or rng.random() < 0.5:
         answers = (article.title, *article.aliases)
         return {"kind": article.kind, "name": "name"}, name_question(phrase, rng), answers

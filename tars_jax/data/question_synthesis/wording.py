@@ -17,12 +17,12 @@ _RANGES = {  # with {} for "10 to 20 km"
 }  # fmt: skip
 _DECADES = {
     "independent since": "that became independent in the {}s", "discovered in": "that was discovered in the {}s",
-    "entry revised in": "whose entry was last revised in the {}s",
+    "entry revised in": "whose entry was last revised in the {}s", "speaks of": "whose entry names a year of the {}s",
 }  # fmt: skip
 _CLASSES = {
     "continent": "in {}", "government": "whose form of government is “{}”", "currency": "whose currency is called {}",
     "grows": "that grows {}", "block": "of the {}", "series": "of the series “{}”", "status": "that is a {}",
-    "field": "from the field “{}”",
+    "field": "from the field “{}”", "begins with": "whose name begins with “{}”",
 }  # fmt: skip
 _ENTITIES = {
     "borders": "that borders {}", "capital": "whose capital is {}", "country": "that lies in {}",
@@ -59,7 +59,7 @@ _QUESTIONS: dict[str, Sequence[str]] = {
 
 
 def range_words(name: str, low: float, high: float, unit: str) -> str:
-    said = f"{written(low)} to {written(high)} {unit}".strip().replace(" %", "%")
+    said = f"{written(low)} to {written(high)} {unit}".strip().replace(" %", "%").replace(" °", "°")
     known = _RANGES.get(name)
     if name == "physicians":
         return f"with {written(low)} to {written(high)} physicians {unit}"
@@ -76,6 +76,20 @@ def class_words(name: str, value: str) -> str:
 
 def entity_words(name: str, kind: str, condition: str) -> str:
     return _ENTITIES.get(name, f"with {name}: {{}}").format(f"{_article(kind)} {kind} {condition}")
+
+
+def described(kind: str, conditions: Sequence[str]) -> str:
+    """One phrase: places first, then what the entity has, then what is so about it."""
+    places = [each for each in conditions if each.startswith(("in ", "from ", "of "))]
+    having = [each.removeprefix("with ") for each in conditions if each.startswith("with ")]
+    others = [each for each in conditions if each not in places and not each.startswith("with ")]
+    words = " ".join(["the", kind, *places, *(["with", join(having)] if having else [])])
+    return f"{words}{',' if having and others else ''} {join(others)}".strip() if others else words
+
+
+def join(parts: Sequence[str]) -> str:
+    """a; a and b; a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def name_question(phrase: str, rng: random.Random) -> str:

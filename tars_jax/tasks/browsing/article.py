@@ -8,6 +8,7 @@ import re
 
 LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|([^\[\]]+))?\]\]")  # [[target]] or [[target|text]]
 KINDS = ("number", "year", "class", "entity")
+IN_PROSE = frozenset({"mentions", "speaks of", "begins with"})  # facts that stand in title and prose, not in an infobox
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Article:
 
     def values(self, name: str) -> tuple[float | str, ...]:
         return self._values.get(name, ())
+
+    @property
+    def infobox(self) -> tuple[Fact, ...]:
+        return tuple(fact for fact in self.facts if fact.name not in IN_PROSE)
 
     @functools.cached_property
     def _values(self) -> dict[str, tuple[float | str, ...]]:

@@ -104,7 +104,7 @@ class Encyclopedia:
 
 def body_of(article: Article) -> str:
     """The text of a page, its infobox included."""
-    facts = (f"{fact.name}: {plain(fact.shown)}" for fact in article.facts)
+    facts = (f"{fact.name}: {plain(fact.shown)}" for fact in article.infobox)
     return "\n".join((*map(plain, article.text), *facts))
 
 

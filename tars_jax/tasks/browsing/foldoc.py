@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tars_jax import InputError
-from tars_jax.tasks.browsing.article import Article, Fact
+from tars_jax.tasks.browsing.article import LINK, Article, Fact
 
 FILE = "usr/share/dictd/foldoc.dict.dz"  # below the folder that the package is unpacked in
 _FIELDS = re.compile(r"\s*<([^<>]{2,80})>\s*")
+_YEAR = re.compile(r"\b(19[3-9]\d|20[0-2]\d)\b")
 _DATE = re.compile(r"\((\d{4})-\d\d-\d\d\)\s*$")
 
 
@@ -62,8 +63,12 @@ def _article(title: str, body: str, folded: dict[str, str]) -> Article:
     paragraphs = [
         _linked(" ".join(paragraph.split()), folded) for paragraph in re.split(r"\n\s*\n", body) if paragraph.strip()
     ]
-    linked = dict.fromkeys(target for each in paragraphs for target in re.findall(r"\[\[([^|\]]+)", each))
+    linked = dict.fromkeys(target for each in paragraphs for target, _ in LINK.findall(each))
     facts += [Fact("mentions", "entity", target) for target in linked if target != title]
+    years = dict.fromkeys(int(year) for each in paragraphs for year in _YEAR.findall(each))
+    facts += [Fact("speaks of", "year", year) for year in years]
+    if initial := re.search(r"[^\W_]", title):
+        facts.append(Fact("begins with", "class", initial[0].upper()))
     if dated:
         facts.append(Fact("entry revised in", "year", int(dated[1])))
     return Article(title, "computing term", tuple(paragraphs), tuple(facts))

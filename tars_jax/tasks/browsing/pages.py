@@ -48,9 +48,8 @@ def home_page(encyclopedia: Encyclopedia) -> str:
 
 def article_page(article: Article, encyclopedia: Encyclopedia) -> str:
     rows: dict[str, list[str]] = {}
-    for fact in article.facts:
-        if fact.name != "mentions":  # stands in the prose
-            rows.setdefault(fact.name, []).append(_marked(fact.shown, article, encyclopedia))
+    for fact in article.infobox:
+        rows.setdefault(fact.name, []).append(_marked(fact.shown, article, encyclopedia))
     box = "".join(f"<tr><th>{html.escape(name)}<td>{', '.join(values)}" for name, values in rows.items())
     lead, *rest = [f"<p>{_marked(line, article, encyclopedia)}</p>" for line in article.text] or [""]
     return _page(
