@@ -47,6 +47,8 @@ def random_move(state: Mapping[str, Any], rng: random.Random, skill: float = 0.0
         x, y = rng.choice(seen)
         return _click("Somewhere.", x, y, state)
     if what == "search" and state["box"]:
+        if state["top"]:
+            return Move("The search is at the top.", "hotkey", {"key": "ctrl home"})
         if state["typed"] is None:
             x, y = state["box"]
             return _click("The search box.", x, y, state)

@@ -130,14 +130,16 @@ def test_tools_read_the_same_encyclopedia(tmp_path: Path) -> None:
 def test_chance_acts_on_what_is_there_and_ends() -> None:
     space = BrowsingEnvironment.action_space
     rng = random.Random(0)
-    state = {"said": ["Harbor"], "view": [320, 240], "links": [["/wiki/a", [20, 60]], ["/wiki/b", [20, 900]]]}
+    state = {"said": ["Harbor"], "top": 0, "view": [320, 240], "links": [["/wiki/a", [20, 60]], ["/wiki/b", [20, 900]]]}
     moves = [random_move({**state, "box": [9, 9], "typed": None}, rng) for _ in range(200)]
     kinds = {move.function for move in moves}
     assert kinds == {"finished", "click", "scroll"}
     assert {move.parameters["content"] for move in moves if move.function == "finished"} == {"Harbor"}
     clicked = {move.parameters["point"] for move in moves if move.function == "click"}
     assert clicked == {(62, 250), (28, 38)}  # the link in view, the search box
-    bare = {"said": [], "view": [320, 240], "links": [], "box": None, "typed": None}
+    scrolled = {**state, "top": 900, "box": [9, -891], "typed": None, "links": []}
+    assert {random_move(scrolled, rng).function for _ in range(50)} == {"finished", "scroll", "hotkey"}
+    bare = {"said": [], "top": 0, "view": [320, 240], "links": [], "box": None, "typed": None}
     for _ in range(50):
         move = random_move(bare, rng)
         assert action_from_call(move.function, move.parameters, space=space)

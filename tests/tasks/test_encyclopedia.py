@@ -192,6 +192,13 @@ def test_the_world_in_disguise_leaks_hardly_anything() -> None:
     assert len(leaks(list(world.values()), list(other.values()))) <= 0.01 * len(world)
 
 
+def test_a_page_is_found_by_its_title_before_all_that_name_it() -> None:
+    towns = [Article(f"Town {n} (Belonia)", "city", ("Belonia, Belonia, Belonia.",)) for n in range(20)]
+    country = Article("Belonia", "country", ("A land of many words, " * 200,))
+    found, count = Encyclopedia([*towns, country]).search("belonia")
+    assert found[0].title == "Belonia" and count == 21 and len({each.title for each in found}) == 10
+
+
 def test_search_and_pages() -> None:
     encyclopedia = Encyclopedia(small())
     found, count = encyclopedia.search("paris")

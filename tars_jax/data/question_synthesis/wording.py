@@ -45,6 +45,7 @@ _QUESTIONS: dict[str, Sequence[str]] = {
     "continent": ("On which continent does {} lie?",),
     "currency": ("What is the currency of {} called?", "With which currency do people pay in {}?"),
     "government": ("What form of government does {} have?",),
+    "borders": ("Which country borders {}?",),
     "country": ("In which country does {} lie?",),
     "independent since": ("In which year did {} become independent?", "Since which year has {} been independent?"),
     "discovered in": ("In which year was {} discovered?",),

@@ -65,13 +65,15 @@ class Encyclopedia:
     def _search(
         self, query: str, weights: tuple[float, ...], start: int, most: int
     ) -> tuple[list[Found], int]:  # fmt: skip
-        words = _words(query)
-        results, count = self._ranked(words, " AND ", weights, start, most)
-        return (results, count) if count else self._ranked(words, " OR ", weights, start, most)
+        words, named = _words(query), self.find(query)
+        title = named.title if named else ""
+        results, count = self._ranked(words, " AND ", weights, start, most, title)
+        return (results, count) if count else self._ranked(words, " OR ", weights, start, most, title)
 
     def _ranked(
-        self, words: list[str], joint: str, weights: tuple[float, ...], start: int, most: int
+        self, words: list[str], joint: str, weights: tuple[float, ...], start: int, most: int, first: str = ""
     ) -> tuple[list[Found], int]:
+        """`first`: the title that comes before all others, whatever its weight."""
         if not words:
             return [], 0
         matched = joint.join(f'"{word}"' for word in words)
@@ -79,8 +81,9 @@ class Encyclopedia:
             index = self._indexed()
             (count,) = index.execute("SELECT count(*) FROM pages WHERE pages MATCH ?", [matched]).fetchone()
             best = index.execute(
-                "SELECT rowid FROM pages WHERE pages MATCH ? ORDER BY bm25(pages, ?, ?, ?), title LIMIT ? OFFSET ?",
-                [matched, *weights, most, start],
+                "SELECT rowid FROM pages WHERE pages MATCH ? "
+                "ORDER BY title = ? DESC, bm25(pages, ?, ?, ?), title LIMIT ? OFFSET ?",
+                [matched, first, *weights, most, start],
             ).fetchall()
             # Afterwards, as a snippet of every match would be made before the best are taken.
             shown = "SELECT title, snippet(pages, 2, '', '', '…', 24) FROM pages WHERE pages MATCH ? AND rowid = ?"
