@@ -139,7 +139,12 @@ def _carries(
         if not is_target and word.segment not in refused and word.text != "but"
     ]
     and_is_bound = "and" in rest and not every
-    if and_is_bound or any(word in _AGAINST or word not in _FRAME | asked for word in rest):
+    # A letter after a name is a part of it: vitamin A is not vitamin.
+    longer = any(
+        len(word.text) == 1 and word.segment == before.segment and is_target and not own
+        for before, is_target, word, own in zip(said, covered, said[1:], covered[1:], strict=False)
+    )
+    if longer or and_is_bound or any(word in _AGAINST or word not in _FRAME | asked for word in rest):
         return False
     return not _is_turned_round(said, covered, asked)
 

@@ -102,13 +102,15 @@ def test_a_zim_file(tmp_path: Path) -> None:
 
 def test_entries_of_foldoc(tmp_path: Path) -> None:
     text = (
-        "00-database-info\n\n   About.\n\nABC\n\n   <language> Like {Icon}, {nothing} (http://x.y) .\n"
+        "00-database-info\n\n   About.\n\nABC\n\n   <language> Of 1987, as {Icon}, {nothing} (http://x.y) .\n"
         "\n   (1995-02-09)\n\nIcon\n\n   See {abc}.\n"
     )
     (tmp_path / "f.dict.dz").write_bytes(gzip.compress(text.encode()))
     first, second = read_foldoc(tmp_path / "f.dict.dz")
     assert (first.title, first.links, second.links) == ("ABC", ("Icon",), ("ABC",))
     assert first.values("field") == ("language",) and first.values("entry revised in") == (1995,)
+    assert first.values("begins with") == ("A",) and first.values("speaks of") == (1987,)
+    assert {fact.name for fact in first.infobox} == {"field", "entry revised in"}  # the others stand in the prose
 
 
 def small() -> list[Article]:
