@@ -78,7 +78,7 @@ async def add(session: WebsiteSession, text: str) -> None:
     assert status == 200
 
 
-@pytest.mark.parametrize("way", ["restarts", "reload", "neither"])
+@pytest.mark.parametrize("way", ["restarts", "reload", pytest.param("neither", marks=pytest.mark.full)])
 def test_what_is_kept_in_memory_is_put_back(declared: Website, way: str) -> None:
     ways: dict[str, dict[str, Any]] = {
         "restarts": {"restarts": True},
