@@ -9,6 +9,10 @@ import contextlib
 import dataclasses
 import functools
 import json
+import random
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,10 +25,12 @@ from experiments.__main__ import main
 from tars_jax import InputError
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.store import Store
+from tars_jax.data.store.checking import check
 from tars_jax.data.store.records import task_key
 from tars_jax.data.store.routing import CT, SFT, batch_of, route
 from tars_jax.environment import Task
 from tars_jax.pipelines import flywheel, run_context
+from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.task_sources import TasksOfFile, load_task_source, with_listed
 from tars_jax.rollout import players
 from tars_jax.training.checkpoint import Checkpoints
@@ -133,6 +139,38 @@ def test_cycles_interrupted_anywhere_come_to_the_same(
     assert spin(whole, "cycles=2", *flags) == 0
     assert [row for row in facts(whole) if row[1] < 2] == before
     obeys_the_equations(whole)
+
+
+KILLS = 3  # each takes half a minute
+
+
+@pytest.mark.slow
+@pytest.mark.full
+@pytest.mark.multiprocess
+@pytest.mark.timeout(1800)
+def test_killed_at_any_file_operation_it_comes_to_the_same(tmp_path: Path, weights: Path) -> None:  # noqa: F811
+    """kill -9 before operations drawn from a seed, each counted from the start of its process."""
+    flags = ["--config.cycles=1", "--config.keep.by=merged", *(f"--config.{flag}" for flag in FLAGS)]
+
+    def go(run: Path, kill_at: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tests.experiments.flywheel_run", str(run), str(weights), str(kill_at), *flags]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    whole, broken = tmp_path / "whole" / "fly 1", tmp_path / "broken" / "fly 1"
+    done = go(whole)
+    assert done.returncode == 0, done.stderr
+    changes = int(done.stdout.rpartition("changes: ")[2])
+    generator, killed_in = random.Random(0), 0
+    for _ in range(KILLS):
+        code = go(broken, generator.randint(1, changes // 3)).returncode
+        assert code in (0, -signal.SIGKILL)
+        killed_in += code != 0
+    assert killed_in >= 1
+    assert go(broken).returncode == 0
+    assert facts(broken) == facts(whole) and check(broken / "store") == []
+    ours, theirs = (json.loads((run / "result.json").read_text())["cycles"] for run in (whole, broken))
+    for name in ("routed", "datasets", "scores"):
+        assert [cycle[name] for cycle in ours] == [cycle[name] for cycle in theirs]
 
 
 def obeys_the_equations(run: Path) -> None:

@@ -100,6 +100,10 @@ def unmoved(*_: Any) -> Any:
 
 @pytest.fixture
 def nothing_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_learning(monkeypatch)
+
+
+def stop_learning(monkeypatch: pytest.MonkeyPatch) -> None:
     initial = functools.cache(lambda model, mesh: fresh_parameters(model, jax.random.key(0), mesh))
     for module in (run_context, stages):
         monkeypatch.setattr(module, "fresh_parameters", lambda model, key, mesh: initial(model, mesh))
