@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from tars_jax.agent.actions import Action
 from tars_jax.agent.chance import random_action
-from tars_jax.data.website_synthesis.desk import Desk
 from tars_jax.data.website_synthesis.driver import Acted, MoveFailed, PageDriver, open_driver
 from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.state import Tables, fingerprint, to_tables
 from tars_jax.data.website_synthesis.view import View
@@ -34,23 +34,23 @@ class Execution:
 
 
 async def execute(
-    desk: Desk, plan: Sequence[Move], *, keeps_screenshots: bool = False, changes: bool = True
+    page: ReusedPage, plan: Sequence[Move], *, keeps_screenshots: bool = False, changes: bool = True
 ) -> Execution:
     """Makes the moves by what the page shows. `changes`: the state may change some time after the last of them.
 
     Raises MoveFailed where one cannot be made, SandboxFailure or PageError where the page fails.
     """
-    if not desk.is_new:
+    if not page.is_new:
         with contextlib.suppress(MoveFailed, PageError, SandboxFailure):
-            return await _executed(desk, plan, keeps_screenshots, changes)
-    return await _executed(desk, plan, keeps_screenshots, changes)
+            return await _executed(page, plan, keeps_screenshots, changes)
+    return await _executed(page, plan, keeps_screenshots, changes)
 
 
-async def _executed(desk: Desk, plan: Sequence[Move], keeps_screenshots: bool, changes: bool) -> Execution:
-    site = desk.site
+async def _executed(page: ReusedPage, plan: Sequence[Move], keeps_screenshots: bool, changes: bool) -> Execution:
+    site = page.site
     await site.reset()
     before = to_tables(await site.snapshot())
-    async with desk.driver(keeps_screenshots=keeps_screenshots) as driver:
+    async with page.driver(keeps_screenshots=keeps_screenshots) as driver:
         for move in plan:
             await driver.make(move)
         view = await driver.view()

@@ -12,7 +12,6 @@ from typing import Any
 
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.data.website_synthesis.composition import Candidate, candidates, rows
-from tars_jax.data.website_synthesis.desk import Desk
 from tars_jax.data.website_synthesis.driver import MoveFailed
 from tars_jax.data.website_synthesis.effects import NoCheck, agrees, write_check
 from tars_jax.data.website_synthesis.execution import Execution, execute, play_at_random, replay
@@ -25,6 +24,7 @@ from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.prerequisites import dependent
 from tars_jax.data.website_synthesis.questions import Question, questions
+from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.state import Check, Tables, differences, fingerprint
 from tars_jax.data.website_synthesis.task import SynthesizedTask, split_of, task_id
@@ -145,7 +145,7 @@ class _Maker:
     ) -> None:  # fmt: skip
         self._manager, self._site, self._name, self.config = manager, site, name, config
         self.functions = functions
-        self._desk = Desk(manager, site)
+        self._page = ReusedPage(manager, site)
         self._noise, self._chance, self._rewriter = noise, chance, rewriter
         self._journal, self._say = journal, say
         self.tasks: list[SynthesizedTask] = []
@@ -181,7 +181,7 @@ class _Maker:
             return []
 
     async def close(self) -> None:
-        await self._desk.close()
+        await self._page.close()
 
     def unfinished(self) -> list[Candidate]:
         """Forms that change nothing by themselves and may lead to another form."""
@@ -247,7 +247,7 @@ class _Maker:
 
     async def _found_out(self, candidate: Candidate) -> Outcome:
         try:
-            first = await execute(self._desk, candidate.plan)
+            first = await execute(self._page, candidate.plan)
             if fingerprint(first.before) == fingerprint(first.after):
                 return await self._judged(candidate, first)
             actions = [each.action for each in first.episode]
@@ -278,7 +278,7 @@ class _Maker:
         fields = fields_of(candidate, [move])
         if not self._marked.issuperset(fields):
             less = [each for each in candidate.plan if each != move]
-            done = await execute(self._desk, less)
+            done = await execute(self._page, less)
             if unproved(check, {}, [done.after]):
                 return False
             self._marked.update(fields)
@@ -330,7 +330,7 @@ class _Maker:
 
     async def _answered(self, question: Question) -> Outcome:
         try:
-            seen = await execute(self._desk, question.plan, changes=False)
+            seen = await execute(self._page, question.plan, changes=False)
         except (MoveFailed, PageError, SandboxFailure):
             return Outcome("question: its solution cannot be carried out")
         cells = {cell for table in seen.view.tables for row in table.rows for cell in row}

@@ -16,7 +16,7 @@ from tars_jax.sandbox.browser import BrowserManager
 MOST_USES = 40  # after which its memory is given back
 
 
-class Desk:
+class ReusedPage:
     """Pages of one site, one at a time. `close` at the end."""
 
     def __init__(self, manager: BrowserManager, site: LiveSite) -> None:
