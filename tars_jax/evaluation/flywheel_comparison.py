@@ -24,7 +24,7 @@ from tars_jax.evaluation.tables import markdown
 FLYWHEEL = "none"  # the control of a run that is no control
 NAMES = {FLYWHEEL: "the flywheel", "first_cycle": "data of the first cycle alone", "no_routing": "no routing"}
 SHARE, SUCCESS = "share of V = 1", "held-out success"
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # Okabe and Ito: for all eyes
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # Okabe and Ito: for all eyes
 Counts = tuple[int, int]  # successes, of so many
 
 
@@ -139,7 +139,7 @@ def draw(groups: Mapping[str, Sequence[FlywheelRun]], title: str) -> Figure:
 
 
 def _panel(axes: Axes, groups: Mapping[str, Sequence[FlywheelRun]], measure: str) -> None:
-    for number, ((control, group), color) in enumerate(zip(groups.items(), _COLOURS, strict=False)):
+    for number, ((control, group), color) in enumerate(zip(groups.items(), _COLORS, strict=False)):
         cycles = list(group[0].counts[measure])
         for run in group:
             axes.plot(cycles, [run.rate(measure, cycle) for cycle in cycles], color=color, linewidth=0.6, alpha=0.4)

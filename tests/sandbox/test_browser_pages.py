@@ -29,6 +29,8 @@ from tars_jax.sandbox.browser import (
     Wheel,
 )
 from tars_jax.sandbox.browser.events import InputDevices, volleys
+from tars_jax.sandbox.browser.sessions.specs import spec_from_json, spec_to_json
+from tars_jax.sandbox.browser.site import PageSpec
 
 pytestmark = pytest.mark.browser
 
@@ -249,6 +251,17 @@ def test_dialogs_are_dismissed_and_popups_closed(laboratory: Any) -> None:
     laboratory.run(asyncio.sleep(0.3))
     assert len(page.context.pages) == 1
     assert laboratory.run(page.evaluate("1")) == 1
+
+
+def test_dialogs_are_accepted_where_the_spec_says_so(laboratory: Any) -> None:
+    spec = PageSpec(laboratory.site(""), 96, 96, accepts_dialogs=True)
+    assert spec_from_json(spec_to_json(spec)) == spec
+    heard: list[dict[str, Any]] = []
+    page = laboratory.run(laboratory.manager.open(spec, lambda kind, said: heard.append({"kind": kind, **said})))
+    answers = "[confirm('Delete it?'), prompt('Name', 'Ada'), alert()]"
+    assert laboratory.run(page.evaluate(answers)) == [True, "Ada", None]
+    asked = [each for each in heard if each["kind"] == "dialog"]
+    assert [each["answer"] for each in asked] == ["accepted"] * 3 and asked[0]["text"] == "Delete it?"
 
 
 def test_the_network_is_closed(laboratory: Any, tmp_path: Path) -> None:

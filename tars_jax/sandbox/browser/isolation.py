@@ -81,9 +81,10 @@ async def new_context(
 
 
 async def new_tab(
-    launched: Launched, context: BrowserContext, report: Report | None = None, downloader: Downloader | None = None
-) -> Tab:
-    """The only page of a context: dialogs are dismissed, popups closed, and `report` hears of them.
+    launched: Launched, context: BrowserContext, report: Report | None = None, downloader: Downloader | None = None,
+    *, accepts_dialogs: bool = False,
+) -> Tab:  # fmt: skip
+    """The only page of a context: dialogs are dismissed or accepted, popups closed, and `report` hears of them.
 
     Downloads are refused unless there is a `downloader`.
     """
@@ -96,10 +97,10 @@ async def new_tab(
         session = await launched.connection.attach(target)
         await session.send("Animation.setPlaybackRate", {"playbackRate": 0})  # animations.js moves them
     if report is not None:
-        watch(page, report, downloads=downloader is None)
+        watch(page, report, downloads=downloader is None, dialogs="accepted" if accepts_dialogs else "dismissed")
     if downloader is not None:
         await downloader.begin(launched.connection, info["browserContextId"])
-    page.on("dialog", _dismiss)
+    page.on("dialog", _accept if accepts_dialogs else _dismiss)
     context.on("page", _close_popup)
     frames = Frames(session) if launched.kind.frames is Making.REQUESTED else None
     return Tab(context, page, session, target, launched.connection, frames)
@@ -170,6 +171,11 @@ async def serve(site: Site, hosts: Hosts, report: Report | None, route: Route) -
 async def _dismiss(dialog: Dialog) -> None:
     with contextlib.suppress(PlaywrightError):
         await dialog.dismiss()
+
+
+async def _accept(dialog: Dialog) -> None:
+    with contextlib.suppress(PlaywrightError):
+        await dialog.accept(dialog.default_value)
 
 
 async def _close_popup(popup: PlaywrightPage) -> None:

@@ -199,7 +199,7 @@ class BrowserManager:
             context = await new_context(
                 launched, spec, hosts, await proxy.open() if proxy else None, report, has_files=loopback is not None
             )
-            tab = await new_tab(launched, context, report, downloader)
+            tab = await new_tab(launched, context, report, downloader, accepts_dialogs=spec.accepts_dialogs)
             page = Page(
                 tab, self.config, spec, networked=proxy is not None, released=partial(self._release, place),
                 given_up=lambda path: self.stats.given_up.update([path]), failed=self._count_failure,

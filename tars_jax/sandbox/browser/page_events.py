@@ -14,8 +14,9 @@ Report: TypeAlias = Callable[[str, dict[str, Any]], None]  # kind of the event, 
 LONGEST_TEXT = 2000  # characters; a page may log its whole state
 
 
-def watch(page: PlaywrightPage, report: Report, *, downloads: bool) -> None:
-    """Tells `report` of everything from now on. `downloads`: of those too, none of which is kept."""
+def watch(page: PlaywrightPage, report: Report, *, downloads: bool, dialogs: str) -> None:
+    """Tells `report` of everything from now on. `downloads`: of those too, none of which is kept; `dialogs`: how they
+    are answered."""
 
     def console(message: ConsoleMessage) -> None:
         if message.args or REPORTER not in message.text:  # what the browser says of the clock's own policy
@@ -25,7 +26,7 @@ def watch(page: PlaywrightPage, report: Report, *, downloads: bool) -> None:
         report("navigation", {"url": frame.url[:LONGEST_TEXT], "main": frame.parent_frame is None})
 
     def dialog(dialog: Dialog) -> None:
-        report("dialog", {"type": dialog.type, "text": dialog.message[:LONGEST_TEXT], "answer": "dismissed"})
+        report("dialog", {"type": dialog.type, "text": dialog.message[:LONGEST_TEXT], "answer": dialogs})
 
     def download(download: Download) -> None:
         report("download", {"url": download.url[:LONGEST_TEXT], "name": download.suggested_filename, "kept": False})

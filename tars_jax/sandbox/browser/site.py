@@ -59,6 +59,7 @@ class PageSpec:
     storage: Mapping[str, Any] | None = None  # cookies and local storage, as Playwright writes them
     at: str | None = None  # the address that it shows first; None: the site's index
     clock: Mapping[str, float] | None = None  # state of its clock when that loads; None: at 0
+    accepts_dialogs: bool = False  # alert, confirm, leaving the page: yes; a prompt gets its default
 
 
 def content_type(path: Path) -> str:

@@ -49,9 +49,10 @@ class ComputerPage:
 
     @classmethod
     async def open(
-        cls, browsers: BrowserManager, machine: GuestMachine, size: tuple[int, int] = (1280, 720)
-    ) -> ComputerPage:
-        """An empty page of `size` pixels. Raises SandboxFailure."""
+        cls, browsers: BrowserManager, machine: GuestMachine, size: tuple[int, int] = (1280, 720), *,
+        accepts_dialogs: bool = False,
+    ) -> ComputerPage:  # fmt: skip
+        """An empty page of `size` pixels; dialogs of its sites are dismissed, or accepted. Raises SandboxFailure."""
 
         async def to_port(port: int) -> Streams:
             try:
@@ -63,8 +64,9 @@ class ComputerPage:
         try:
             shown = cls(machine, folder)
             shown._page = await browsers.open(
-                PageSpec(BLANK, *size), lambda kind, said: None, downloads=shown._downloads, loopback=to_port
-            )
+                PageSpec(BLANK, *size, accepts_dialogs=accepts_dialogs), lambda kind, said: None,
+                downloads=shown._downloads, loopback=to_port,
+            )  # fmt: skip
         except BaseException:
             folder.cleanup()
             raise

@@ -109,8 +109,11 @@ class WebsiteSession:
         return {name: await self.read(name) for name in self.site.readers}
 
     async def open_page(self, browsers: BrowserManager, size: tuple[int, int] = (1280, 720)) -> ComputerPage:
-        """An empty page of `size` pixels, logged in, with nothing of earlier ones: `navigate(session.url)` is next."""
-        page = await ComputerPage.open(browsers, self.computer.machine, size)
+        """An empty page of `size` pixels, logged in, with nothing of earlier ones: `navigate(session.url)` is next.
+
+        Its dialogs, which no screenshot shows, are accepted: what a reset puts back may be deleted.
+        """
+        page = await ComputerPage.open(browsers, self.computer.machine, size, accepts_dialogs=True)
         if self.cookies:
             at = self.site.origin
             try:

@@ -59,6 +59,7 @@ def _spec(fields: Fields) -> PageSpec:
         Site(Path(root), fields.text("index"), tuple((name, Path(folder)) for name, folder in mounts.items())),
         fields.integer("width", 0, 1, MAX_SIDE) or 0, fields.integer("height", 0, 1, MAX_SIDE) or 0,
         fields.flag("single_canvas"), tuple(network), storage, fields.optional_text("at"), clock,
+        fields.flag("accepts_dialogs"),
     )  # fmt: skip
     if spec.at is not None and not spec.at.startswith(("http://", "https://")):
         raise fields.error("at", "an address of http or https")
