@@ -127,7 +127,7 @@ DEFAULT_CURVES = (
 )
 
 # Matplotlib knows no CSS variables: it draws in these colors, and the page's names replace them in the SVG.
-_COLOURS = {
+_COLORS = {
     "#010101": "var(--ink)",
     "#020202": "var(--muted)",
     "#030303": "var(--line)",
@@ -135,7 +135,7 @@ _COLOURS = {
     "#050505": "var(--before)",
     "#060606": "var(--third)",
 }
-_INK, _MUTED, _LINE, *_SERIES = _COLOURS
+_INK, _MUTED, _LINE, *_SERIES = _COLORS
 _SIZE = (3.6, 2.0)  # inches of 100 CSS pixels
 
 
@@ -180,7 +180,7 @@ def _figure_html(
     change = f'<span class="change">{first} → <b>{last}</b></span>' if len(counts) > 1 else f"<b>{last}</b>"
     keys = [(color, series.label) for color, (series, *_) in zip(_SERIES, lines, strict=False) if len(lines) > 1]
     legend = "".join(
-        f'<span class="key" style="--key: {_COLOURS[color]}">{html.escape(label)}</span>' for color, label in keys
+        f'<span class="key" style="--key: {_COLORS[color]}">{html.escape(label)}</span>' for color, label in keys
     )
     if bound is not None:
         legend += f'<span class="key dashed">{html.escape(curve.bound_label)}, {_number(bound, curve.percent)}</span>'
@@ -247,7 +247,7 @@ def _inline(svg: str, title: str) -> str:
     svg = re.sub(r' id="[\w.]+_\d+"', "", svg)
     svg = re.sub(r"font: ([\d.]+)px '[^']*'(, [^;\"]*)?", r"font-size: \1px", svg)
     svg = re.sub(r"\n\s*", "\n", svg)
-    for color, name in _COLOURS.items():
+    for color, name in _COLORS.items():
         svg = svg.replace(color, name)
     size = re.search(r'viewBox="[^"]*"', svg)
     assert size is not None

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")  # Okabe and Ito: for all eyes
 _TITLE = 34  # letters of the title that fit above one panel
 _OF_VERDICT = {"holds": "#009e73", "does not hold": "#d55e00", "undecided": "0.5"}
 
@@ -34,7 +34,7 @@ def draw_trend(result: Mapping[str, Any]) -> Figure:
 
 def _draw_curves(axes: Axes, name: str, result: Mapping[str, Any]) -> None:
     x = result["notes"].get("x")
-    for color, (side, curves) in zip(_COLOURS, result["curves"].items(), strict=False):
+    for color, (side, curves) in zip(_COLORS, result["curves"].items(), strict=False):
         if name not in curves:
             continue
         lines = np.asarray(curves[name], float)
