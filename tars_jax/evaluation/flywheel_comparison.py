@@ -151,7 +151,7 @@ def _panel(axes: Axes, groups: Mapping[str, Sequence[FlywheelRun]], measure: str
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("cycle")
-    axes.set_title(f"{measure.capitalize()}, 95% intervals over seeds", loc="left", fontsize=10)
+    axes.set_title(f"{measure[0].upper()}{measure[1:]}, 95% intervals over seeds", loc="left", fontsize=10)
     axes.grid(axis="y", color="0.9", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
 
