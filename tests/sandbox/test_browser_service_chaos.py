@@ -81,7 +81,8 @@ def test_a_killed_service_goes_on_where_it_was(laboratory: Any, tmp_path: Path) 
         token, folder = read_run(run / "sessions")
         service.send_signal(signal.SIGTERM)
         out, errors = service.communicate(timeout=60)
-        assert (service.returncode, errors) == (0, "") and "stopped" in out
+        complaints = [line for line in errors.splitlines() if "no computers here" not in line]  # where none can be
+        assert (service.returncode, complaints) == (0, []) and "stopped" in out
         until = time.monotonic() + 10
         while marked_processes(token) and time.monotonic() < until:
             time.sleep(0.05)
