@@ -2,8 +2,10 @@
 
 Command:  ./launch/local.sh train --config=browsing_small --config.seed=SEED
 
-For T1, T4 and T6 on Browsing tasks: the report of the run draws reward, steps and think tokens over updates. **It was
-not trained yet**; seen is that the reference player solves the tasks in two steps.
+For T1, T4 and T6 on Browsing tasks: the report of the run draws reward, steps and think tokens over updates. **PPO was
+not run yet.** Seen with seed 0, stopped as PPO began: after supervised training the policy solves 64.0% of 100 held-out
+tasks by screenshots alone, as its demonstrations do (69.8% of 500), where a guess at the color is right in 25%; the
+value model explains .01 of the variance of held-out returns.
 """
 
 import ml_collections
