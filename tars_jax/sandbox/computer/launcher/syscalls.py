@@ -42,12 +42,19 @@ def is_known_architecture() -> bool:
 
 
 def clone(flags: int, signal_number: int) -> int:
-    """fork into new namespaces: 0 in the child, the child's id in the parent."""
+    """fork into new namespaces: 0 in the child, the child's id in the parent. Raises OSError."""
     number = _NUMBERS[platform.machine()][0]
-    pid = _checked(_libc.syscall(number, ctypes.c_ulong(flags | signal_number), 0, 0, 0, 0), "clone")
+    # The interpreter takes its locks before a fork, and gives them back on both sides after it: since Python 3.13 a
+    # child that would give back what nobody took ends at once.
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = _libc.syscall(number, ctypes.c_ulong(flags | signal_number), 0, 0, 0, 0)
     if pid == 0:
         ctypes.pythonapi.PyOS_AfterFork_Child()
-    return pid
+        return 0
+    failure = ctypes.get_errno()
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    ctypes.set_errno(failure)
+    return _checked(pid, "clone")
 
 
 def unshare(flags: int) -> None:
