@@ -7,6 +7,9 @@ With no options, the embedded rules of `webjudge` (seconds, deterministic, blind
 A reward model on recorded episodes whose verifier's verdicts are known: --config.labels=recorded
 --config.source=RUN/trajectories/ppo --config.judge=orm --config.judge_options='{"checkpoint": "RUN/policy"}'.
 
+What a published judge said, in place of asking one (AgentRewardBench's files BENCHMARK/AGENT/JUDGE/TASK.json):
+--config.source=FOLDER --config.judge=JUDGE --config.judgments=FOLDER.
+
 Judges of answers, by 291 answers labelled by hand, half of them held out (tars_jax/judges/labels/answers.py):
 --config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each half is a row.
 
@@ -23,6 +26,7 @@ def get_config() -> ConfigDict:
             "source": "",  # the folder of the labels; answers have their own
             "judge": "webjudge",  # as config.task.judge of train
             "judge_options": "{}",
+            "judgments": "",  # a folder of what `judge` said; of `source`, annotations.csv is enough then
             "unsure": "leave_out",  # what "Unsure" is, of AgentRewardBench: leave_out or failure
             "contradiction": "leave_out",  # labels that contradict each other: leave_out, failure or first
             "most": 0,  # labelled trajectories, drawn by the seed; 0: all

@@ -12,11 +12,12 @@ import numpy as np
 
 from tars_jax import InputError
 from tars_jax.data.recorded import labelled_episodes
-from tars_jax.evaluation.judge_agreement import ask_judge, judge_agreement
+from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.files import write_atomic
 from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answers, settled
 from tars_jax.judges.labels.agent_reward_bench import UNSURE
 from tars_jax.judges.labels.answers import FILE as ANSWERS
+from tars_jax.judges.labels.judgments import Judgment, read_judgments
 from tars_jax.judges.labels.labelled import CONTRADICTIONS, Labelled
 from tars_jax.pipelines.judges import named_judge
 from tars_jax.rules import Rule, at_least, one_of
@@ -34,8 +35,11 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
-    judge = named_judge(config.judge, config.judge_options, "config")
+    judge = None if config.judgments else named_judge(config.judge, config.judge_options, "config")
     labelled = read_labels(config)
+    said = {each.labelled.id: each for each in labelled_judgments(config, labelled)}
+    if said:
+        labelled = [each.labelled for each in said.values()]
     labels = settled(labelled, config.contradiction)
     if config.most and len(labels) > config.most:
         drawn = np.random.default_rng(config.seed).permutation(len(labels))[: config.most]
@@ -44,11 +48,14 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         raise InputError(f"config.source must hold labelled trajectories; got none in {config.source}")
     agreed, twice = agreement(labelled)
     print(f"{len(labels)} trajectories of {len(labelled)}, {twice} labelled twice or more, of which {agreed} agree")
-    progress = Progress("judge", len(labels), "trajectories")
-    try:
-        judged = asyncio.run(ask_judge(judge, labels, parallel=config.parallel, on_answer=progress.update))
-    finally:
-        judge.close()
+    if judge is None:
+        judged = [recorded_verdict(said[each.id], solved) for each, solved in labels]
+    else:
+        progress = Progress("judge", len(labels), "trajectories")
+        try:
+            judged = asyncio.run(ask_judge(judge, labels, parallel=config.parallel, on_answer=progress.update))
+        finally:
+            judge.close()
     found = judge_agreement(judged, config.judge, config.seed)
     table = found.table(config.judge)
     failures = {each.labelled.id: each.failure for each in judged if each.failure}
@@ -72,4 +79,18 @@ def read_labels(config: Any) -> Sequence[Labelled]:
         raise InputError("config.source must be a folder; got ''")
     if config.labels == "recorded":
         return labelled_episodes(config.source)
-    return read_agent_reward_bench(config.source, unsure=config.unsure)
+    return read_agent_reward_bench(config.source, unsure=config.unsure, trajectories=not config.judgments)
+
+
+def labelled_judgments(config: Any, labelled: Sequence[Labelled]) -> list[Judgment]:
+    """Raises InputError where they are asked for and are not there."""
+    if not config.judgments:
+        return []
+    if config.labels != "agent_reward_bench":
+        raise InputError(f"config.labels must be agent_reward_bench where judgments are read; got {config.labels!r}")
+    return read_judgments(config.judgments, config.judge, labelled)
+
+
+def recorded_verdict(judgment: Judgment, solved: bool) -> JudgedLabel:
+    reward = None if judgment.verdict is None else float(judgment.verdict)
+    return JudgedLabel(judgment.labelled, solved, judgment.verdict, reward, judgment.failure)

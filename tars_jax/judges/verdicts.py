@@ -1,6 +1,8 @@
 """Closed forms of a model's answers. Anything else is unreadable: "unsuccessful" never reads as success.
 
-Each form is the whole last line of the answer, so that reasoning comes before it and cannot be mistaken for it.
+Each form is the last line of the answer, or the last sentence on it, so that reasoning comes before it and cannot be
+mistaken for it. Around it may stand what models put there: headings, emphasis, quotation marks, a new line after the
+colon. A score may also come first, as it decides nothing alone.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ _VERDICT = re.compile(r"verdict: (success|failure)", re.IGNORECASE)
 _SCORE = re.compile(r"score: ([1-5])", re.IGNORECASE)
 _FACT = re.compile(r"fact: (?:(no)|yes (\d{1,4}))", re.IGNORECASE)
 _ANSWER = re.compile(r"answer: (correct|incorrect)", re.IGNORECASE)
-_POINT = re.compile(r"\s*(\d{1,3})[.)]\s+(\S.*)")
+_BROKEN = re.compile(r"^[#*\s]*(verdict|score|fact|answer):?[*\s]*\n\s*", re.IGNORECASE | re.MULTILINE)
+_POINT = re.compile(r"\s*\d{1,3}[.)]\s+(\S.*)")
+_BULLET = re.compile(r"\s*[-*•]\s+(\S.*)")
 
 
 def read_verdict(text: str) -> bool:
@@ -31,8 +35,9 @@ def read_answer(text: str) -> bool:
 
 
 def read_score(text: str) -> int:
-    """Of 1 to 5. Raises UnreadableVerdict for another form."""
-    return int(_last_line(text, _SCORE, SCORE_FORM)[1])
+    """Of 1 to 5: the last line, or the only one of this form. Raises UnreadableVerdict for another form."""
+    found = [match for line in _lines(text) if (match := _final(_SCORE, line))]
+    return int((found[0] if len(found) == 1 else _last_line(text, _SCORE, SCORE_FORM))[1])
 
 
 def read_fact(text: str, observations: int) -> int | None:
@@ -50,28 +55,35 @@ def read_fact(text: str, observations: int) -> int | None:
 
 
 def read_points(text: str) -> list[str]:
-    """Numbered lines. Raises UnreadableVerdict where there is none."""
-    points = [match[2].strip() for line in text.splitlines() if (match := _POINT.fullmatch(line))]
-    if not points:
-        raise UnreadableVerdict(f"key points must be numbered lines; got {text!r:.200}")
-    return points
+    """Numbered lines, or bullets where no line is numbered. Raises UnreadableVerdict where there is neither."""
+    for form in (_POINT, _BULLET):
+        if points := [match[1].strip() for line in text.splitlines() if (match := form.fullmatch(line))]:
+            return points
+    raise UnreadableVerdict(f"key points must be numbered lines; got {text!r:.200}")
 
 
 def _only(text: str, form: re.Pattern[str], wanted: str) -> str:
     found = _last_line(text, form, wanted)[1].casefold()
-    if len({match[1].casefold() for line in text.splitlines() if (match := form.fullmatch(_plain(line)))}) > 1:
+    if len({match[1].casefold() for line in _lines(text) if (match := _final(form, line))}) > 1:
         raise UnreadableVerdict(f"a judge must give one verdict; got both in {text!r:.200}")
     return found
 
 
 def _last_line(text: str, form: re.Pattern[str], wanted: str) -> re.Match[str]:
-    lines = [line for line in text.splitlines() if line.strip()]
-    found = form.fullmatch(_plain(lines[-1])) if lines else None
+    lines = _lines(text)
+    found = _final(form, lines[-1]) if lines else None
     if found is None:
         raise UnreadableVerdict(f"a judge's last line must be {wanted}; got {lines[-1] if lines else ''!r:.100}")
     return found
 
 
-def _plain(line: str) -> str:
-    """Without Markdown's emphasis, a final stop and double spaces."""
-    return " ".join(line.replace("*", "").replace("`", "").split()).removesuffix(".")
+def _final(form: re.Pattern[str], line: str) -> re.Match[str] | None:
+    """The form as the whole line, or as its last sentence."""
+    return form.fullmatch(line) or form.fullmatch(re.split(r"[.!?] ", line)[-1])
+
+
+def _lines(text: str) -> list[str]:
+    """Those that are not empty, without Markdown's signs, quotation marks, a final stop and double spaces."""
+    joined = _BROKEN.sub(r"\1: ", text)
+    plain = (re.sub(r"[*`\"“”]|^\s*#+", "", line) for line in joined.splitlines())
+    return [" ".join(line.split()).removesuffix(".") for line in plain if line.strip()]

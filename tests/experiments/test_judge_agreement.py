@@ -12,6 +12,7 @@ from experiments.__main__ import main
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import save_trajectory
 from tests.judges.episodes import episode, task
+from tests.judges.test_judgments import judgment, judgments_of
 from tests.judges.test_labels import folder_of
 
 
@@ -29,6 +30,15 @@ def test_by_labels_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (tmp_path / "run" / "agreement.md").read_text().count("| always yes") == 1
     verdicts = json.loads((tmp_path / "run" / "verdicts.json").read_text())
     assert [solved for _, solved in verdicts.values()] == [True, False]
+
+
+def test_by_what_a_judge_said_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = {"webarena.1": judgment("Status: success"), "webarena.2": judgment("Status: success")}
+    flags = (f"--config.judgments={judgments_of(tmp_path / 'said', said)}", "--config.judge=webjudge")
+    assert measure(tmp_path / "run", folder_of(tmp_path / "bench"), *flags) == 0
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["judge"]["precision"] == 0.5 and result["judge"]["recall"] == 1
+    assert list(result["by_length"]) == ["6-10 steps"]
 
 
 def recorded(folder: Path) -> Path:
@@ -70,6 +80,10 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
             "judge must be one of environment, reference, webjudge, rubric, answer, votes, orm",
         ),
         (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
+        (
+            ("--config.labels=answers", "--config.judgments=x"),
+            "agent_reward_bench where judgments are read; got 'answers'",
+        ),
         (("--config.source=",), "config.source must be a folder; got ''"),
         ((), "annotations.csv must be a file that can be read"),
     ],

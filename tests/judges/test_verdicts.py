@@ -15,6 +15,10 @@ from tars_jax.judges.verdicts import read_fact, read_points, read_score, read_ve
         ("The last filter is missing.\n\nVerdict: failure.\n", False),
         ("**VERDICT: SUCCESS**", True),
         ("It says 'success' everywhere.\nVERDICT:  FAILURE", False),
+        ('Nothing was saved.\n\nVERDICT: "failure"', False),
+        ("### VERDICT: SUCCESS", True),
+        ("**Verdict:**\n\nsuccess", True),
+        ("The filter was not applied. Verdict: failure", False),
     ],
 )
 def test_a_verdict_is_the_whole_last_line(text: str, success: bool) -> None:
@@ -31,6 +35,9 @@ def test_a_verdict_is_the_whole_last_line(text: str, success: bool) -> None:
         "VERDICT: not success",
         "VERDICT: SUCCESSFUL",
         "VERDICT: SUCCESS or VERDICT: FAILURE",
+        "The form is VERDICT: SUCCESS",
+        "VERDICT: FAILURE\nOr rather this. VERDICT: SUCCESS",
+        "VERDICT: SUCCESS\nVERDICT:",
         "Status: success",
         "VERDICT: SUCCESS, but the cart is empty",
         "VERDICT: SUCCESS\nOn the other hand, nothing was saved",
@@ -44,13 +51,19 @@ def test_what_is_no_verdict_is_unreadable(text: str) -> None:
 
 def test_scores_and_facts_and_key_points() -> None:
     assert read_score("It shows the cart.\nSCORE: 4") == 4
+    assert (
+        read_score("### Score: 3\n\nIt is not relevant.") == read_score("### Reasoning:\nSome.\n\n### Score \n\n3") == 3
+    )
+    assert read_score("A score of 1 to 5.\nScore: 2\nIn all:\nScore: 3") == 3
     assert read_fact("The badge says 2.\nFACT: YES 3", 3) == 3 and read_fact("No badge.\nfact: no", 3) is None
     assert read_points("Requirements:\n1. a cart\n 2) two pens\nThat is all.") == ["a cart", "two pens"]
-    for text in ("SCORE: 6", "SCORE: 0", "SCORE: 45", "4", "SCORE: 4/5"):
+    assert read_points("Points:\n- a cart\n* two pens") == ["a cart", "two pens"]
+    assert read_points("1. a cart\n - of pens") == ["a cart"]
+    for text in ("SCORE: 6", "SCORE: 0", "SCORE: 45", "4", "SCORE: 4/5", "Score: 2\nScore: 3\nBoth."):
         with pytest.raises(UnreadableVerdict):
             read_score(text)
     for text in ("FACT: YES", "FACT: YES 4", "FACT: YES 0", "FACT: NOT", "FACT: no 2", "FACT: YES 1 and 2"):
         with pytest.raises(UnreadableVerdict):
             read_fact(text, 3)
     with pytest.raises(UnreadableVerdict, match="numbered lines"):
-        read_points("- a cart")
+        read_points("a cart, two pens")

@@ -23,10 +23,11 @@ class Labelled:
     trajectory: Trajectory | None = None  # None where there are labels alone
     task: Task | None = None
     rule_verdict: bool | None = None  # of the benchmark's own verifier; None: it has none
+    recorded_steps: int = 0  # where there is no trajectory
 
     @property
     def steps(self) -> int:
-        return 0 if self.trajectory is None else len(self.trajectory.steps)
+        return self.recorded_steps if self.trajectory is None else len(self.trajectory.steps)
 
 
 def settled(labelled: Sequence[Labelled], contradiction: str = "leave_out") -> list[tuple[Labelled, bool]]:

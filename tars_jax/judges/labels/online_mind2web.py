@@ -1,4 +1,4 @@
-"""Online-Mind2Web: labels of people for what five agents did on 300 tasks of real websites (arXiv 2504.01382).
+"""Online-Mind2Web: labels of people for what six agents did on 300 tasks of real websites (arXiv 2504.01382).
 
     human_label.json    [{"task_id": ..., "confirmed_task": ..., "AGENT_human_label": "0", "1" or "2", ...}, ...]
 
