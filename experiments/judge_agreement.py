@@ -35,6 +35,8 @@ RULES = {
 
 
 def run(config: Any, run_directory: RunDirectory) -> None:
+    if config.judgments and config.labels != "agent_reward_bench":
+        raise InputError(f"config.labels must be agent_reward_bench where judgments are read; got {config.labels!r}")
     judge = None if config.judgments else named_judge(config.judge, config.judge_options, "config")
     labelled = read_labels(config)
     said = {each.labelled.id: each for each in labelled_judgments(config, labelled)}
@@ -86,8 +88,6 @@ def labelled_judgments(config: Any, labelled: Sequence[Labelled]) -> list[Judgme
     """Raises InputError where they are asked for and are not there."""
     if not config.judgments:
         return []
-    if config.labels != "agent_reward_bench":
-        raise InputError(f"config.labels must be agent_reward_bench where judgments are read; got {config.labels!r}")
     return read_judgments(config.judgments, config.judge, labelled)
 
 

@@ -80,10 +80,7 @@ def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.
             "judge must be one of environment, reference, webjudge, rubric, answer, votes, orm",
         ),
         (("--config.judge_options={",), "config.judge_options must be a JSON object; got '{'"),
-        (
-            ("--config.labels=answers", "--config.judgments=x"),
-            "agent_reward_bench where judgments are read; got 'answers'",
-        ),
+        (("--config.labels=recorded", "--config.judgments=x"), "agent_reward_bench where judgments are read; got"),
         (("--config.source=",), "config.source must be a folder; got ''"),
         ((), "annotations.csv must be a file that can be read"),
     ],

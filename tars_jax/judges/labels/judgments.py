@@ -73,16 +73,13 @@ def _text(response: object, file: str) -> str:
     if not isinstance(response, dict):
         raise InputError(f"{file}: field response must be an object; got {type(response).__name__}")
     choices = response.get("choices") or []
-    message = (
-        choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    )
-    return Fields(message or {}, f"{file}: field response.choices[0].message.").text("content", "")
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    return Fields(first.get("message") or {}, f"{file}: field response.choices[0].message.").text("content", "")
 
 
 def _verdict(text: str) -> bool:
     said = {match.casefold() in _SUCCESSES for form in (_TAG, _STATUS, _REWARD) for match in form.findall(text)}
     if len(said) != 1:
-        raise UnreadableVerdict(
-            f"a judgment must give one verdict; got {'both' if said else 'none'} in {text[-200:]!r}"
-        )
+        got = "both" if said else "none"
+        raise UnreadableVerdict(f"a judgment must give one verdict; got {got} in {text[-200:]!r}")
     return said.pop()
