@@ -18,6 +18,7 @@ from tars_jax.sandbox.shell import Shell
 
 pytestmark = [
     pytest.mark.multiprocess,
+    pytest.mark.interpreter,
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root, or another kind of isolation"),
 ]
 

@@ -18,7 +18,7 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.computer.containers import Traces, needs_root, of_each_kind, opened, output
 
-pytestmark = [pytest.mark.multiprocess, needs_root]
+pytestmark = [pytest.mark.multiprocess, pytest.mark.interpreter, needs_root]
 ROOT = Path(__file__).parents[3]
 
 

@@ -1,4 +1,4 @@
-"""Calls of the kernel that computers start with, in the interpreter at hand: CI's short pass has the newest one."""
+"""Calls of the kernel that computers start with."""
 
 from __future__ import annotations
 
