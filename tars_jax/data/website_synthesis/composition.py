@@ -94,8 +94,17 @@ def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hid
 
 
 def alone(part: Part) -> Candidate:
-    plan = (*part.function.trail, *part.inputs, part.function.submit)
-    return Candidate((part,), plan, part.instruction)
+    return Candidate((part,), plan_of(part), part.instruction)
+
+
+def plan_of(part: Part) -> tuple[Move, ...]:
+    """From the start to the end: to the function's page, what is put in there, and the button."""
+    function = part.function
+    early = {each.move for each in function.fields if each.early}
+    before = tuple(each for each in part.inputs if dataclasses.replace(each, value="") in early)
+    after = tuple(each for each in part.inputs if each not in before)
+    cut = len(function.trail) - 1 if before else len(function.trail)
+    return (*function.trail[:cut], *before, *function.trail[cut:], *after, function.submit)
 
 
 def in_a_row(parts: Sequence[Part], rng: random.Random) -> Candidate:
@@ -108,7 +117,7 @@ def in_a_row(parts: Sequence[Part], rng: random.Random) -> Candidate:
 
 def after(first: Candidate, part: Part, rng: random.Random) -> Candidate:
     """`part` needs what `first` makes; its function's trail begins with all of `first`'s plan."""
-    plan = (*part.function.trail, *part.inputs, part.function.submit)
+    plan = plan_of(part)
     said = joined([*(each.instruction for each in first.parts), part.instruction], rng)
     return Candidate((*first.parts, part), plan, said)
 

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urljoin, urlsplit
 
-from tars_jax.agent.actions import Action, Click, Hotkey, Navigate, Point, Scroll, Type
+from tars_jax.agent.actions import Action, Click, Hotkey, MoveTo, Navigate, Point, Scroll, Type
 from tars_jax.data.website_synthesis.moves import HOME, Move, find
 from tars_jax.data.website_synthesis.site import LiveSite, ShownPage
 from tars_jax.data.website_synthesis.view import VIEW_SCRIPT, Control, View
@@ -88,6 +88,9 @@ class PageDriver:
             await self.act(Navigate(urlsplit(self._address).path))
             return
         control = await self._within_reach(move)
+        if control.pointed:
+            await self.act(MoveTo(Point.from_pixels(control.x, control.y, *self._size)))
+            control = await self._within_reach(move)
         await self.act(Click(Point.from_pixels(control.x, control.y, *self._size)))
         match move.kind:
             case "fill":
@@ -107,16 +110,17 @@ class PageDriver:
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
         for _ in range(MOST_SCROLLS):
             control = find(view := await self.view(), move)
-            if control is None:
+            if control is None or control.hit is False:  # or not yet: dialogs come moving
                 if asyncio.get_running_loop().time() > deadline:
-                    raise MoveFailed(f"no {move.kind} {move.label or move.name!r} on {view.path}")
+                    what = (
+                        f"no {move.kind} {move.label or move.name!r}" if control is None else f"{move.label!r} covered"
+                    )
+                    raise MoveFailed(f"{what} on {view.path}")
                 await asyncio.sleep(0.1)
                 await self._settle()
                 continue
             if control.hit:
                 return control
-            if control.hit is False:
-                raise MoveFailed(f"{move.label or move.name!r} on {view.path} is covered")
             way = "down" if control.y > 0 else "up"
             if not 0 <= control.x < view.width:
                 way = "right" if control.x > 0 else "left"
@@ -134,13 +138,16 @@ class PageDriver:
 
 @contextlib.asynccontextmanager
 async def open_driver(
-    manager: BrowserManager, site: LiveSite, *, keeps_screenshots: bool = False, size: tuple[int, int] = SIZE
-) -> AsyncIterator[PageDriver]:
-    """A new page of the site, as an episode begins."""
+    manager: BrowserManager, site: LiveSite, *, keeps_screenshots: bool = False, size: tuple[int, int] = SIZE,
+    chance: int | None = None,
+) -> AsyncIterator[PageDriver]:  # fmt: skip
+    """A new page of the site, as an episode begins. `chance`: another seed of what the page draws by itself."""
     shown = await site.open_page(manager, size)
     try:
         driver = PageDriver(shown, site.url, size, keeps_screenshots=keeps_screenshots)
         await driver.open(site.url)
+        if chance is not None:
+            await shown.page.start("0", seed=chance)
         yield driver
     finally:
         await shown.close()

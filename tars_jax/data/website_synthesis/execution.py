@@ -20,6 +20,7 @@ from tars_jax.envs.gui import PAGE_ACTIONS
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 
 LOOKS = 3  # at the state, where nothing has changed yet
+OTHER_CHANCE = 1  # of a replay: what a page draws by itself, such as colors, must not be expected of anybody
 PAUSE_S = 0.25  # real, between them
 
 
@@ -67,7 +68,7 @@ async def replay(
     """
     await site.reset()
     before = to_tables(await site.snapshot())
-    async with open_driver(manager, site) as driver:
+    async with open_driver(manager, site, chance=OTHER_CHANCE) as driver:
         await driver.replay(actions)
         view = await driver.view()
         if reopens:

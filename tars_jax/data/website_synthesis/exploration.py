@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tars_jax.data.website_synthesis.driver import MoveFailed, open_driver
+from tars_jax.data.website_synthesis.driver import MoveFailed, PageDriver, open_driver
 from tars_jax.data.website_synthesis.moves import Move, move_to
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.state import Tables, differences, to_tables
-from tars_jax.data.website_synthesis.view import Control, View, name_of
+from tars_jax.data.website_synthesis.view import Control, View, name_of, row_of
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 
 LEAVES = re.compile(r"\b(log|sign)[ -]?(out|off)\b", re.IGNORECASE)
@@ -46,9 +46,10 @@ class Explored:
 
     view: View
     trail: tuple[Move, ...]
-    names: tuple[str, ...]  # of the links on the trail; an empty one: nothing tells the link from others
+    names: tuple[str, ...]  # of its last links and buttons; an empty one: nothing tells it from others
     screenshot: bytes = b""  # PNG
     fresh: tuple[Control, ...] | None = None  # of what a button brought up: the controls that were not there before
+    before: View | None = None  # of a button that sends what stands there, and asks for more first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,33 +158,64 @@ async def _press_buttons(
     """What buttons outside of forms bring up, a second level included."""
     found: list[Explored] = []
     seen: Counter[tuple[str, str]] = Counter()
-    left, waiting = config.presses, sorted(pages, key=_promises_a_form, reverse=True)
-    while waiting and left > 0:
-        page = waiting.pop(0)
-        for control in page.view.controls if page.fresh is None else page.fresh:
-            key = (kind_of(page.view.url), control.label)
-            most = config.alike if _leads_to_form(page.view, control) else 1
-            if seen[key] >= most or left <= 0 or not _may_bring_up(page.view, control):
-                continue
-            seen[key] += 1
-            left -= 1
-            trail = (*page.trail, move_to(page.view, control))
-            try:
-                await site.reset()
-                async with open_driver(manager, site) as driver:
-                    for move in trail[:-1]:
-                        await driver.make(move)
-                    before = await driver.view()
-                    await driver.make(trail[-1])
-                    after, screenshot = await driver.view(), driver.screenshot
-            except (MoveFailed, PageError, SandboxFailure):
-                continue
-            fresh = _fresh(before, after)
-            if fresh:
-                found.append(Explored(after, trail, page.names, screenshot, fresh))
-                if len(trail) - len(page.trail) < 2 and page.fresh is None:
-                    waiting.append(found[-1])
+    left = config.presses
+    offers = [each for page in sorted(pages, key=_promises_a_form, reverse=True) for each in _offers(page)]
+    while offers and left > 0:
+        page, control = offers.pop(offers.index(max(offers, key=_worth)))  # the first of the best
+        key = (kind_of(page.view.url), control.label)
+        if seen[key] >= (config.alike if _opens_one_of_many(page.view, control) else 1):
+            continue
+        seen[key] += 1
+        left -= 1
+        trail = (*page.trail, move_to(page.view, control))
+        try:
+            await site.reset()
+            async with open_driver(manager, site) as driver:
+                for move in trail[:-1]:
+                    await driver.make(move)
+                shown = await brought_up(driver, page, control)
+        except (MoveFailed, PageError, SandboxFailure):
+            continue
+        if shown is not None:
+            found.append(shown)
+            offers += _offers(shown) if page.fresh is None else []
     return found
+
+
+async def brought_up(driver: PageDriver, page: Explored, button: Control) -> Explored | None:
+    """What a button of a page brings up; None: nothing that was not there before. Raises as `PageDriver.make`."""
+    before = await driver.view()
+    press = move_to(page.view, button)
+    await driver.make(press)
+    after = await driver.view()
+    alike = [each for each in page.view.controls if each.kind == "button" and each.label == button.label]
+    name = row_of(page.view, button) if len(alike) > 1 else button.label
+    if not (fresh := _fresh(before, after)):
+        return None
+    asks = SENDS.search(button.label) is not None and kind_of(after.url) == kind_of(before.url)
+    trail, names = (*page.trail, press), (*page.names, name)
+    return Explored(after, trail, names, driver.screenshot, fresh, before if asks else None)
+
+
+def sends_what_is_written(view: View) -> list[Control]:
+    """Buttons that belong to no form and send what stands in an editor."""
+    written = any(each.kind in ("textarea", "editor") and each.form < 0 for each in view.controls)
+    return [each for each in view.controls if written and _may_bring_up(view, each) and SENDS.search(each.label)]
+
+
+def _offers(page: Explored) -> list[tuple[Explored, Control]]:
+    controls = page.view.controls if page.fresh is None else page.fresh
+    return [(page, each) for each in controls if _may_bring_up(page.view, each)]
+
+
+def _worth(offer: tuple[Explored, Control]) -> bool:
+    """First what says that it leads to a form or ends one."""
+    return OPENS.search(offer[1].label) is not None or SENDS.search(offer[1].label) is not None
+
+
+def _opens_one_of_many(view: View, button: Control) -> bool:
+    """Whether its row or its form says what it opens, so that another of the same name opens something else."""
+    return _leads_to_form(view, button) or (OPENS.search(button.label) is not None and button.row != "")
 
 
 def _promises_a_form(page: Explored) -> bool:

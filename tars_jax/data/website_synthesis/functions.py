@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tars_jax.data.website_synthesis.driver import can_choose
 from tars_jax.data.website_synthesis.exploration import Explored, kind_of
@@ -24,6 +24,7 @@ _WORDS = {  # in the order in which they are looked for
 CATEGORY_WORDS = {name: re.compile(rf"\b({words})\b", re.IGNORECASE) for name, words in _WORDS.items()}
 HEADING_PARTS = re.compile(r"\s*(?::| [|–—-])\s+")
 VAGUE = re.compile(r"\b(submit|post|send|enter|register)\b", re.IGNORECASE)  # of what is there, or of something new
+KEEPS = re.compile(r"\bsave\b", re.IGNORECASE)  # what is there, or what the address says is new
 ACCOUNT = re.compile(r"\b(log|sign)[ -]?(in|on|out|off|up)\b|password|captcha|anonymous", re.IGNORECASE)
 QUERIES = re.compile(r"\b(search|query|filter|report)\b", re.IGNORECASE)  # of a page: what is sent there asks
 SENDS = re.compile(r"\b(save|create|add|delete|rename|submit)\b", re.IGNORECASE)
@@ -48,6 +49,7 @@ class Field:
     low: str = ""
     high: str = ""
     longest: int = -1
+    early: bool = False  # it is filled in before the last move of its function's trail
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +65,7 @@ class SiteFunction:
     page: str  # kind of its page's address
     action: str  # path that its form goes to
     object: str | None = None  # the row of a list that its page was reached from; empty: nothing tells it from others
-    row: str = ""  # the row of a list that its button stands in
+    row: str = ""  # the row of a list that its button stands in, or the one that brought it up
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -98,9 +100,16 @@ def functions_of(pages: Sequence[Explored]) -> tuple[list[SiteFunction], Counter
                 owners.setdefault(part, set()).add(page.view.path)
     common = {part for part, paths in owners.items() if len(paths) > max(3, len(pages) / 3)}
     shared = {part for part, paths in owners.items() if len(paths) > 1}
+    openers = {
+        (kind_of(page.view.url), page.trail[-1].label)
+        for page in pages
+        if page.fresh and not all(each.is_pressed or each.read_only for each in page.fresh)
+    }
     for page in sorted(pages, key=lambda each: len(each.trail)):
         for submit, fields in _groups(page):
             reason = trivial(page.view, submit, fields)
+            if not reason and (kind_of(page.view.url), submit.label) in openers and submit.form < 0:
+                reason = "it only brings up a form"
             if reason:
                 dropped[reason] += 1
                 continue
@@ -112,7 +121,21 @@ def functions_of(pages: Sequence[Explored]) -> tuple[list[SiteFunction], Counter
             else:
                 found[function.key] = function
                 shapes[function.shape] += 1
-    return sorted(found.values(), key=_promise), dropped
+    return sorted(map(_told_apart(found.values()), found.values()), key=_promise), dropped
+
+
+def _told_apart(functions: Collection[SiteFunction]) -> Callable[[SiteFunction], SiteFunction]:
+    """Gives functions that are alike on several pages the name of their page that no other of them has."""
+    owners = Counter((each.button, place.lower()) for each in functions for place in each.places)
+    alike = Counter(each.button for each in functions)
+
+    def told(function: SiteFunction) -> SiteFunction:
+        own = [each for each in function.places if owners[function.button, each.lower()] == 1]
+        if function.object is not None or function.category == "create" or alike[function.button] < 2 or not own:
+            return function
+        return dataclasses.replace(function, object=own[-1])
+
+    return told
 
 
 def _promise(function: SiteFunction) -> tuple[bool, bool, int]:
@@ -136,7 +159,8 @@ def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
         return "it changes only what is shown"
     if submit.around == "frame" and fields and all(each.kind in ("text", "search") for each in fields):
         return "it only looks things up"
-    if any(each.required and not each.value and each.kind in DRAWN for each in fields):
+    drawn = [each for each in fields if each.kind in DRAWN]
+    if any(each.required and not each.value for each in drawn) or (drawn and drawn == list(fields)):
         return "it needs a file or another field that cannot be typed"
     if any(each.required and not each.label and not each.value and each.kind != "radio" for each in fields):
         return "a field that it needs has no name on the page"
@@ -156,9 +180,12 @@ def _by_script(submit: Control, fields: Sequence[Control]) -> bool:
 def category_of(view: View, submit: Control, fields: Sequence[Control], action: str) -> str:
     """By the words of the button, then of the page and the address, then by whether something is there already."""
     prefilled = any(each.is_typed and each.value for each in fields)
-    for said in (submit.label, f"{view.heading} {re.sub(r'[^a-zA-Z]', ' ', action)}"):
+    address = re.sub(r"[^a-zA-Z]", " ", action)
+    for said in (submit.label, f"{view.heading} {address}"):
         for name, pattern in CATEGORY_WORDS.items():
             if pattern.search(said):
+                if name == "edit" and KEEPS.search(said) and not prefilled and CATEGORY_WORDS["create"].search(address):
+                    return "create"
                 is_vague = name == "create" and VAGUE.search(said) is not None
                 return "edit" if is_vague and prefilled else name
     return "edit" if prefilled else "create"
@@ -176,7 +203,7 @@ def _groups(page: Explored) -> Iterable[tuple[Control, list[Control]]]:
         for submit in submits[:MOST_SUBMITS]:
             yield submit, [each for each in fields if each.form == form]
     buttons = [each for each in buttons if each in offered]
-    formless = [each for each in fields if each.form < 0 and each.around == "content"]
+    formless = [each for each in fields if _is_formless(each)]
     if page.fresh is not None:
         formless = [each for each in formless if each in page.fresh]
     for control in buttons:
@@ -191,27 +218,45 @@ def _function(
     view = page.view
     press = move_to(view, submit)
     action = "/" + press.form if press.form else view.path
-    labels = Counter(each.label for each in fields if each.kind != "radio")
-    named = tuple(
-        Field(
-            move_to(view, each), each.kind, each.label, tuple(filter(None, _options(each))), each.value, each.checked,
-            each.required, each.low, each.high, each.longest,
-        )
-        for each in fields
-        if each.kind not in DRAWN and not each.read_only and labels[each.label] == 1 and 0 < len(each.label) <= 60
-        and each.kind != "radio" and each.hit is not False
-    )  # fmt: skip
+    named = (*_early_fields(page), *_fields(view, fields))
     parts = [_own_part(each, common) for each in (*view.headings, view.title)]
     heading = next(filter(None, parts), "")
-    row = "" if fields else row_of(view, submit)
-    names = [*page.names, heading, row]
+    followed = list(zip(page.names, _followed(page), strict=False))
+    opened = [name for name, move in followed if move.kind == "press" and name != move.label]
+    row = ("" if fields else row_of(view, submit)) or (opened[-1] if opened else "")
+    names = [*(name for name, move in followed if move.kind == "follow" or name != move.label), heading, row]
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
-    rows = [name for name, move in zip(page.names, _followed(page), strict=False) if name != move.label]
+    rows = [name for name, move in followed if name != move.label]
     category = category_of(view, submit, fields, action)
     told = row or _object(rows, heading, shared)
     if told is None and category == "delete" and all(each in shared for each in places):
         told = ""
     return SiteFunction(category, page.trail, places, submit.label, named, press, kind_of(view.url), action, told, row)
+
+
+def _fields(view: View, controls: Sequence[Control], *, early: bool = False) -> tuple[Field, ...]:
+    """Of these controls those that can be filled in and are called by one name alone."""
+    labels = Counter(each.label for each in controls if each.kind != "radio")
+    return tuple(
+        Field(
+            move_to(view, each), each.kind, each.label, tuple(filter(None, _options(each))), each.value, each.checked,
+            each.required, each.low, each.high, each.longest, early,
+        )
+        for each in controls
+        if each.kind not in DRAWN and not each.read_only and labels[each.label] == 1 and 0 < len(each.label) <= 60
+        and each.kind != "radio" and each.hit is not False
+    )  # fmt: skip
+
+
+def _early_fields(page: Explored) -> tuple[Field, ...]:
+    """What stood on the page before its last button asked for more: it must be filled in before that is pressed."""
+    if page.before is None:
+        return ()
+    return _fields(page.before, [each for each in page.before.controls if _is_formless(each)], early=True)
+
+
+def _is_formless(control: Control) -> bool:
+    return not (control.is_pressed or control.read_only or control.form >= 0) and control.around == "content"
 
 
 def _object(rows: Sequence[str], heading: str, shared: Collection[str]) -> str | None:
@@ -222,8 +267,8 @@ def _object(rows: Sequence[str], heading: str, shared: Collection[str]) -> str |
 
 
 def _followed(page: Explored) -> list[Move]:
-    """The last links of the trail, one for each name."""
-    links = [move for move in page.trail if move.kind == "follow"]
+    """The last links and buttons of the trail, one for each name."""
+    links = [move for move in page.trail if move.kind in ("follow", "press")]
     return links[len(links) - len(page.names) :]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tars_jax.data.website_synthesis.composition import Candidate, Hidden, after, draw_part
 from tars_jax.data.website_synthesis.driver import open_driver
-from tars_jax.data.website_synthesis.exploration import Explored, kind_of, leads_on
+from tars_jax.data.website_synthesis.exploration import Explored, brought_up, kind_of, leads_on, sends_what_is_written
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.moves import move_to
 from tars_jax.data.website_synthesis.site import LiveSite
@@ -31,6 +31,10 @@ async def dependent(
             await driver.make(move)
         view = await driver.view()
         explored = [Explored(view, first.plan, ())]
+        for button in sends_what_is_written(view)[:1]:
+            asked = await brought_up(driver, explored[0], button)
+            explored += [asked] if asked is not None else []
+            view = asked.view if asked is not None else await driver.view()
         kinds = {each.page for each in known if each.category in ("edit", "delete")}
         texts = [move.value for move in first.inputs if move.kind == "fill" and len(move.value) > 2]
         links = [

@@ -4,6 +4,8 @@
   const MOST = 400, LONGEST = 160, ROWS = 40;
   const CONTROLS = 'a[href], button, input, textarea, select, [role=button], [role=menuitem], [role=tab], ' +
     '[contenteditable=""], [contenteditable=true], .CodeMirror, [onclick], summary';
+  const LISTED = 'tr, li, [role=row], [role=article], article, .row, .item, .card';
+  const ENTRY = 'tr, [role=row], [role=article], article, .card';
   const clean = (text) => (text ?? '').replace(/\s+/g, ' ').trim().slice(0, LONGEST);
   const forms = [...document.forms];
 
@@ -12,14 +14,62 @@
     const { width, height } = element.getBoundingClientRect();
     return width > 2 && height > 2;
   }
+  // Whether it is in sight or can be scrolled to: dialogs often wait above or beside the page.
+  function isReachable(element, { x, y }) {
+    if (x >= 0 && y >= 0 && x < innerWidth && y < innerHeight) return true;
+    if (x + scrollX < 0 || y + scrollY < 0) return false;
+    for (let node = element; node; node = node.parentElement) if (getComputedStyle(node).position === 'fixed') return false;
+    return true;
+  }
+  // Rules that show something while the mouse is over what holds it: [what it must be over, what is shown then].
+  let pointing = null;
+  function pointingRules() {
+    const found = new Map();
+    const read = (rules) => {
+      for (const rule of rules) {
+        if (rule.selectorText === undefined) { if (rule.cssRules) read(rule.cssRules); continue; }
+        if (!rule.selectorText.includes(':hover')) continue;
+        if (rule.style.visibility !== 'visible' && !(Number(rule.style.opacity) > 0)) continue;
+        for (const part of rule.selectorText.split(/,(?![^(]*\))/)) {
+          const [over, shown] = [part.split(':hover')[0].trim(), part.replaceAll(':hover', '').trim()];
+          if (over && part.includes(':hover')) found.set(shown, over);
+        }
+      }
+    };
+    for (const sheet of document.styleSheets) {
+      try { read(sheet.cssRules); } catch { /* of another host */ }
+    }
+    return [...found];
+  }
+  // What the mouse must be over for an element to be seen that is laid out and invisible; null: nothing shows it.
+  function shownOver(element) {
+    pointing ??= pointingRules();
+    for (const [shown, over] of pointing) {
+      try {
+        const holder = element.closest(shown)?.closest(over);
+        if (holder) return holder;
+      } catch { /* a selector that only its own sheet can say */ }
+    }
+    return null;
+  }
   // Where a click meets the element, in pixels of the viewport: a link may be broken over lines.
   function placeOf(element) {
     const box = [...element.getClientRects()].find(({ width, height }) => width > 2 && height > 2);
     return box && { x: box.x + box.width / 2, y: box.y + Math.min(box.height, innerHeight / 2) / 2 };
   }
-  function isHit(element, { x, y }) {
-    if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) return null; // only known once it is scrolled to
-    const top = document.elementFromPoint(x, y);
+  // The frame of this site that an element is drawn in, and where that begins; editors often have one.
+  const frameOf = (element) => element.ownerDocument === document ? null : element.ownerDocument.defaultView.frameElement;
+  function beginOf(frame) {
+    const { x, y } = frame?.getBoundingClientRect() ?? { x: 0, y: 0 };
+    return { x: x + (frame?.clientLeft ?? 0), y: y + (frame?.clientTop ?? 0) };
+  }
+  function isHit(element, { x, y }, holder) {
+    const frame = frameOf(element), begin = beginOf(frame);
+    const [left, above] = [x + begin.x, y + begin.y];
+    if (left < 0 || above < 0 || left >= innerWidth || above >= innerHeight) return null; // only known once it is scrolled to
+    if (frame && document.elementFromPoint(left, above) !== frame) return false;
+    const top = element.ownerDocument.elementFromPoint(x, y);
+    if (holder) return top !== null && holder.contains(top); // a mouse that comes here is over what shows it
     const labels = [...(element.labels ?? [])];
     return top !== null && (element.contains(top) || top.contains(element) && top.closest('a, button, label') === null ||
       labels.some((label) => label.contains(top)));
@@ -32,7 +82,8 @@
   }
   function textAround(element, side) {
     for (let node = element[side]; node; node = node[side]) {
-      if (node.nodeType === 1 && node.matches('input, textarea, select, button')) return '';
+      if (node.nodeType === 1 && node.matches('input, textarea, select, button, h1')) return '';
+      if (node.nodeType === 1 && node.ariaHidden === 'true') continue; // such as the numbers of an editor's lines
       const text = node.nodeType === 1 ? (isShown(node) ? ownText(node) : '') : node.nodeType === 3 ? clean(node.nodeValue) : '';
       if (text) return text.length <= 80 ? text.replace(/[:*\s]+$/, '') : '';
     }
@@ -60,7 +111,7 @@
   function kindOf(element) {
     const name = element.localName;
     if (element.matches('.CodeMirror, [contenteditable=""], [contenteditable=true]')) return 'editor';
-    if (name === 'a' && element.hasAttribute('href') && !/^(#|javascript:)/.test(element.getAttribute('href'))) return 'link';
+    if (name === 'a' && element.hasAttribute('href') && !/^\s*(#|javascript:|$)/.test(element.getAttribute('href'))) return 'link';
     if (name === 'textarea') return 'textarea';
     if (name === 'select') return element.multiple ? 'multiple' : 'select';
     if (name !== 'input') return 'button';
@@ -75,10 +126,12 @@
   // What tells the row of a list from the others: the first text in it that is not the control's own,
   // or the longest where that is a hash or the time of day: another one wherever the site is set up anew.
   function rowOf(element) {
-    const row = element.closest('tr, li, [role=row], article, .row, .item, .card');
-    const cells = row ? [...row.querySelectorAll('td, th, a, h2, h3, h4, span')].filter((each) => !each.contains(element)) : [];
     const own = clean(element.innerText);
-    const texts = cells.map((each) => clean(each.innerText)).filter((text) => /\w/.test(text) && text.length <= 80 && text !== own);
+    let texts = [];
+    for (let row = element.closest(LISTED); row && !texts.length; row = row.parentElement?.closest(ENTRY)) {
+      const cells = [...row.querySelectorAll('td, th, a, h2, h3, h4, span')].filter((each) => !each.contains(element));
+      texts = cells.map((each) => clean(each.innerText)).filter((text) => /\w/.test(text) && text.length <= 80 && text !== own);
+    } // a list of signs alone tells nothing: what holds it does
     const lasting = texts.filter((text) => !isPassing(text)).sort((one, other) => other.length - one.length);
     return (texts[0] && isPassing(texts[0]) ? lasting[0] : texts[0]) ?? '';
   }
@@ -88,9 +141,10 @@
   }
   function controlOf(element) {
     const kind = kindOf(element), place = placeOf(element);
-    if (kind === 'hidden' || !place || !isShown(element) || element.disabled || element.closest('.CodeMirror') !== (kind === 'editor' && element.matches('.CodeMirror') ? element : null)) return null;
-    const isPressed = kind === 'link' || kind === 'button';
-    const form = element.form ?? element.closest('form');
+    const holder = place && !isShown(element) ? shownOver(element) : null;
+    if (kind === 'hidden' || !place || !isReachable(element, place) || !(isShown(element) || holder) || element.disabled || element.closest('.CodeMirror') !== (kind === 'editor' && element.matches('.CodeMirror') ? element : null)) return null;
+    const isPressed = kind === 'link' || kind === 'button', frame = frameOf(element), begin = beginOf(frame);
+    const form = element.form ?? (frame ?? element).closest('form');
     const options = kind === 'select' ? [...element.options].filter((each) => !each.disabled && !each.hidden).map((each) => clean(each.label)) : [];
     const value = kind === 'select' ? clean(element.selectedOptions[0]?.label) : kind === 'editor' ? clean(element.innerText) : isPressed ? '' : element.value;
     return {
@@ -99,11 +153,12 @@
       checked: element.checked ?? false, required: element.required ?? false, read_only: element.readOnly ?? false,
       options, type: typeof element.type === 'string' ? element.type : '', low: element.min ?? '', high: element.max ?? '', longest: element.maxLength ?? -1,
       href: kind === 'link' ? hrefOf(element) : '', row: isPressed ? rowOf(element) : '', target: element.getAttribute('target') ?? '',
-      around: element.closest('nav, header, footer, aside, [role=navigation]') ? 'frame' : 'content',
-      x: place.x, y: place.y, hit: isHit(element, place),
+      around: (frame ?? element).closest('nav, header, footer, aside, [role=navigation]') ? 'frame' : 'content',
+      x: place.x + begin.x, y: place.y + begin.y, hit: isHit(element, place, holder), pointed: holder !== null,
     };
   }
-  const controls = [...document.querySelectorAll(CONTROLS)].slice(0, 4 * MOST).map(controlOf).filter(Boolean).slice(0, MOST);
+  const frames = [...document.querySelectorAll('iframe')].filter(isShown).map((frame) => frame.contentDocument).filter(Boolean);
+  const controls = [document, ...frames].flatMap((each) => [...each.querySelectorAll(CONTROLS)]).slice(0, 4 * MOST).map(controlOf).filter(Boolean).slice(0, MOST);
   const long = controls.filter(({ kind }) => kind === 'textarea' || kind === 'editor');
   if (long.length === 1 && !long[0].label) long[0].label = 'text'; // the only place for one needs no other name
   const tables = [...document.querySelectorAll('table')].filter(isShown).slice(0, 8).map((table) => {
@@ -114,9 +169,11 @@
       rows: rows.filter((_, index) => index > heads).map((row) => [...row.cells].map((cell) => clean(cell.innerText))),
     };
   });
+  const asked = new Set(controls.filter(({ kind }) => kind !== 'link' && kind !== 'button').map(({ label }) => label));
+  const isHeading = (text) => text && !asked.has(text.replace(/[:*\s]+$/, '')); // and no label of a field
   return {
     url: location.href, title: clean(document.title), text: (document.body?.innerText ?? '').slice(0, 6000),
-    headings: [...document.querySelectorAll('h1, h2, legend')].filter(isShown).map((each) => clean(each.innerText)).filter(Boolean).slice(0, 12),
+    headings: [...document.querySelectorAll('h1, h2, legend')].filter(isShown).map((each) => clean(each.innerText)).filter(isHeading).slice(0, 12),
     forms: forms.map((form) => ({ // a field may be called action
       method: (form.getAttribute('method') ?? 'get').toLowerCase(),
       action: new URL(form.getAttribute('action') || location.href, document.baseURI).href,

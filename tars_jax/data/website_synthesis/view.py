@@ -41,6 +41,7 @@ class Control:
     x: float = 0.0  # pixels of the viewport
     y: float = 0.0
     hit: bool | None = None  # whether a click at (x, y) meets it; None: it is outside of the viewport
+    pointed: bool = False  # it is seen once the mouse is there
 
     @property
     def is_pressed(self) -> bool:

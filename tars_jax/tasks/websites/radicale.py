@@ -52,7 +52,9 @@ def _collection(path: str, text: str) -> list[Row]:
     description = held.get("C:calendar-description") or held.get("CR:addressbook-description") or ""
     color = held.get("ICAL:calendar-color") or held.get("{http://inf-it.com/ns/ab/}addressbook-color") or ""
     title = held.get("D:displayname", "")
-    return [{"title": title, "kind": _KINDS[held["tag"]], "description": description, "color": color[:7].lower()}]
+    holds = ",".join(sorted(held.get("C:supported-calendar-component-set", "").split(",")))
+    row = {"title": title, "kind": _KINDS[held["tag"]], "holds": holds, "description": description}
+    return [{**row, "color": color[:7].lower()}]
 
 
 def _lines(text: str) -> dict[str, str]:

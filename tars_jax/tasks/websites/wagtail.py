@@ -12,6 +12,13 @@ _PAGES = """SELECT p.title, p.slug, up.title AS parent, t.intro, t.body, p.live,
   p.seo_title, p.search_description, p.has_unpublished_changes AS unpublished
   FROM wagtailcore_page p JOIN pages_textpage t ON t.page_ptr_id = p.id
   LEFT JOIN wagtailcore_page up ON up.path = substr(p.path, 1, length(p.path) - 4) ORDER BY p.path"""
+# What was saved and not published stands in the last revision alone.
+_DRAFTS = """SELECT json_extract(r.content, '$.title') AS title, json_extract(r.content, '$.slug') AS slug,
+  json_extract(r.content, '$.intro') AS intro, json_extract(r.content, '$.body') AS body,
+  json_extract(r.content, '$.show_in_menus') AS in_menus, json_extract(r.content, '$.seo_title') AS seo_title,
+  json_extract(r.content, '$.search_description') AS search_description
+  FROM wagtailcore_page p JOIN wagtailcore_revision r ON r.id = p.latest_revision_id
+  WHERE p.has_unpublished_changes ORDER BY p.path"""
 _REDIRECTS = """SELECT r.old_path, p.title AS page, r.redirect_link AS link, r.is_permanent AS permanent
   FROM wagtailredirects_redirect r LEFT JOIN wagtailcore_page p ON p.id = r.redirect_page_id ORDER BY r.old_path"""
 
@@ -51,6 +58,7 @@ SITE = Website(
     login=Login("/admin/login/", {"username": "anna", "password": "anna"}),
     readers={
         "pages": Sql(_DATABASE, _PAGES),
+        "drafts": Sql(_DATABASE, _DRAFTS),
         "redirects": Sql(_DATABASE, _REDIRECTS),
         "users": Sql(
             _DATABASE,

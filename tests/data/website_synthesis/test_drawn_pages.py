@@ -1,0 +1,67 @@
+"""What a script draws: links that are buttons, what shows when pointed at, editors, dialogs that ask once more."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+
+import pytest
+
+from tars_jax.agent.actions import MoveTo
+from tars_jax.data.website_synthesis.composition import Part, alone
+from tars_jax.data.website_synthesis.execution import execute, replay
+from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
+from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
+from tars_jax.data.website_synthesis.reused_page import ReusedPage
+from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tests.data.website_synthesis.drawn_site import DrawnSite
+
+pytestmark = pytest.mark.browser
+
+
+def filled(function: SiteFunction, values: Mapping[str, str]) -> Part:
+    moves = [dataclasses.replace(each.move, value=values[each.label]) for each in function.fields]
+    return Part(function, tuple(moves), "")
+
+
+def test_functions_that_a_script_draws_are_found_and_can_be_carried_out() -> None:
+    async def work() -> None:
+        site = DrawnSite()
+        try:
+            async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2)) as manager:
+                await on_pages(manager, site)
+        finally:
+            site.close()
+
+    async def on_pages(manager: BrowserManager, site: DrawnSite) -> None:
+        explored = await explore(manager, site, ExplorationConfig(pages=2, presses=4))
+        functions, dropped = functions_of(explored.pages)
+        found = {(each.button, each.row, each.object, tuple(f.label for f in each.fields)) for each in functions}
+        assert found == {
+            ("Save", "", "One note", ("Title", "text")),  # of a new one
+            ("Save", "Alder", "Alder", ("Title", "text")),
+            ("Save", "Birch", "Birch", ("Title", "text")),
+            ("Save", "", "Front page", ("text", "Message")),
+        }
+        assert dropped["it only brings up a form"] == 4  # New note, Edit twice, and the Save that asks for a message
+
+        page = ReusedPage(manager, site)
+        (birch,) = [each for each in functions if each.row == "Birch"]
+        done = await execute(page, alone(filled(birch, {"Title": "Beech", "text": "new"})).plan)
+        assert {"id": "2", "title": "Beech", "text": "new", "color": "#222222"} in done.after["notes"]
+        assert [type(each.action) for each in done.episode[:1]] == [MoveTo]  # it is not seen before
+
+        (new,) = [each for each in functions if each.object == "One note"]
+        first = await execute(page, alone(filled(new, {"Title": "Cedar", "text": "third"})).plan)
+        second = await replay(manager, site, [each.action for each in first.episode])
+        one, other = (tables["notes"][-1] for tables in (first.after, second.after))
+        assert one["title"] == other["title"] == "Cedar" and one["color"] != other["color"]  # drawn by chance
+
+        (write,) = [each for each in functions if each.object == "Front page"]
+        values = {"text": "second", "Message": "better"}
+        done = await execute(page, alone(filled(write, values)).plan)
+        assert done.after["page"] == [{"id": "1", "body": "second", "message": "better"}]
+        await page.close()
+
+    asyncio.run(work())
