@@ -17,6 +17,7 @@ from tars_jax.sandbox.browser import BrowserManager, InsertText, is_key
 
 SETTLE_MS = 300  # virtual, after each action
 PATIENCE_S = 2.0  # real, for what a click on a slow site brings
+PATIENT_LOOKS = 6  # at least, however slow this machine is
 MOST_SCROLLS = 30
 SIZE = (1280, 720)  # of the page, pixels, as the environment has it
 
@@ -108,10 +109,10 @@ class PageDriver:
     async def _within_reach(self, move: Move) -> Control:
         """The control, once it can be clicked: waits for it, and scrolls to it."""
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
-        for _ in range(MOST_SCROLLS):
+        for looks in range(MOST_SCROLLS):
             control = find(view := await self.view(), move)
             if control is None or control.hit is False:  # or not yet: dialogs come moving
-                if asyncio.get_running_loop().time() > deadline:
+                if asyncio.get_running_loop().time() > deadline and looks >= PATIENT_LOOKS:
                     what = (
                         f"no {move.kind} {move.label or move.name!r}" if control is None else f"{move.label!r} covered"
                     )

@@ -8,7 +8,7 @@ import dataclasses
 import random
 from collections.abc import Sequence
 
-from tars_jax.agent.actions import Action
+from tars_jax.agent.actions import Action, Wait
 from tars_jax.agent.chance import random_action
 from tars_jax.data.website_synthesis.driver import Acted, MoveFailed, PageDriver, open_driver
 from tars_jax.data.website_synthesis.moves import Move
@@ -99,11 +99,17 @@ async def play_at_random(
 
 
 async def _state_after(site: LiveSite, before: Tables, driver: PageDriver) -> Tables:
-    """The state once it has changed, or has stayed for a while."""
-    for _ in range(LOOKS):
+    """The state once it has changed, or has stayed for a while.
+
+    Some scripts send what was done some time after. Whoever solves the task must wait for that, too: the driver's
+    episode then ends with it.
+    """
+    for number in range(LOOKS):
         after = to_tables(await site.snapshot())
         if fingerprint(after) != fingerprint(before):
             break
         await asyncio.sleep(PAUSE_S)
-        await driver.look()
+        await (driver.look() if number < LOOKS - 1 else driver.act(Wait()))
+    else:
+        after = to_tables(await site.snapshot())
     return after

@@ -28,6 +28,7 @@ KEEPS = re.compile(r"\bsave\b", re.IGNORECASE)  # what is there, or what the add
 ACCOUNT = re.compile(r"\b(log|sign)[ -]?(in|on|out|off|up)\b|password|captcha|anonymous", re.IGNORECASE)
 QUERIES = re.compile(r"\b(search|query|filter|report)\b", re.IGNORECASE)  # of a page: what is sent there asks
 SENDS = re.compile(r"\b(save|create|add|delete|rename|submit)\b", re.IGNORECASE)
+ENDS = re.compile(r"\b(save|confirm|done|submit|ok|publish|send|apply changes)\b", re.IGNORECASE)
 LOOKS = re.compile(
     r"\b(search|find|filter|go|preview|export|cancel|reset|refresh|sort|show|hide|view|close|diff|compare|download|print|"
     r"theme|dark|light|help|clear|copy|next|previous|prev|expand|collapse|zoom|back|jump|menu|toggle)\b",
@@ -206,6 +207,9 @@ def _groups(page: Explored) -> Iterable[tuple[Control, list[Control]]]:
     formless = [each for each in fields if _is_formless(each)]
     if page.fresh is not None:
         formless = [each for each in formless if each in page.fresh]
+    ends = [each for each in buttons if each.form < 0 and ENDS.search(each.label)]
+    if page.fresh is not None and formless and ends:  # the rest are an editor's tools
+        buttons = [each for each in buttons if each in ends]
     for control in buttons:
         if control.form < 0 and (page.fresh is not None or control.around == "content"):
             says = any(pattern.search(control.label) for pattern in CATEGORY_WORDS.values())

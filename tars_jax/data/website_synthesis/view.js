@@ -118,9 +118,9 @@
     return ['submit', 'button', 'image', 'reset'].includes(element.type) ? 'button' : element.type;
   }
   function captionOf(element) {
-    const text = element.localName === 'input' ? element.value : element.innerText;
-    return clean(text) || clean(element.getAttribute('aria-label')) || clean(element.title) || clean(element.alt) ||
-      clean(element.querySelector?.('img[alt]')?.alt);
+    const text = element.localName === 'input' ? element.value : isShown(element) ? element.innerText : element.textContent;
+    const names = [text, element.getAttribute('aria-label'), element.title, element.alt, element.querySelector?.('img[alt]')?.alt].map(clean);
+    return names.find((name) => /[\p{L}\p{N}]/u.test(name)) ?? names.find(Boolean) ?? ''; // a sign alone is no name
   }
   const isPassing = (text) => /^[0-9a-f]{8,}$/i.test(text) || /\b\d\d:\d\d\b/.test(text);
   // What tells the row of a list from the others: the first text in it that is not the control's own,
