@@ -58,11 +58,17 @@ def candidates(functions: Sequence[SiteFunction], seed: str, each: int, hidden: 
 def rows(
     functions: Sequence[SiteFunction], seed: str, count: int, length: int = 2, hidden: Hidden = ()
 ) -> Iterator[Candidate]:
-    """Tasks that are done in a row, each with another object or form: long ones out of short ones."""
+    """Tasks that are done in a row, each with another object or form: long ones out of short ones.
+
+    Two of three are of `length` parts, which come with more fields in turn; the third has a part more.
+    """
     rng = random.Random(f"{seed}:rows")
     usable = [each for each in functions if each.category != "delete" and len(each.trail) <= MOST_LINKS]
-    for _ in range(count if len(usable) >= length else 0):
-        parts = [draw_part(each, rng, 1, hidden) for each in rng.sample(usable, length)]
+    for number in range(count):
+        size = length + (number % 3 == 2)
+        if len(usable) < size:
+            continue
+        parts = [draw_part(each, rng, 1 + number % 3, hidden) for each in rng.sample(usable, size)]
         if all(part is not None and part.inputs for part in parts):
             yield in_a_row([part for part in parts if part is not None], rng)
 
@@ -120,6 +126,17 @@ def after(first: Candidate, part: Part, rng: random.Random) -> Candidate:
     plan = plan_of(part)
     said = joined([*(each.instruction for each in first.parts), part.instruction], rng)
     return Candidate((*first.parts, part), plan, said)
+
+
+def told_in_full(candidate: Candidate) -> Candidate:
+    """The same in more words: each part with all names of its page."""
+    rng = random.Random(candidate.instruction)
+    parts = [
+        dataclasses.replace(part, instruction=compose(part.function, part.inputs, rng, place=len(part.function.places)))
+        for part in candidate.parts
+    ]
+    said = parts[0].instruction if len(parts) == 1 else joined([part.instruction for part in parts], rng)
+    return dataclasses.replace(candidate, parts=tuple(parts), instruction=said)
 
 
 def _is_text(field: Field) -> bool:

@@ -111,12 +111,10 @@ class PageDriver:
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
         for looks in range(MOST_SCROLLS):
             control = find(view := await self.view(), move)
-            if control is None or control.hit is False:  # or not yet: dialogs come moving
+            if control is None or control.disabled or control.hit is False:  # or not yet: dialogs come moving
                 if asyncio.get_running_loop().time() > deadline and looks >= PATIENT_LOOKS:
-                    what = (
-                        f"no {move.kind} {move.label or move.name!r}" if control is None else f"{move.label!r} covered"
-                    )
-                    raise MoveFailed(f"{what} on {view.path}")
+                    state = "not there" if control is None else "disabled" if control.disabled else "covered"
+                    raise MoveFailed(f"{move.kind} {move.label or move.name!r} on {view.path} is {state}")
                 await asyncio.sleep(0.1)
                 await self._settle()
                 continue

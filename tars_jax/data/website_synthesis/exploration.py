@@ -15,7 +15,7 @@ from tars_jax.data.website_synthesis.view import Control, View, name_of, row_of
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 
 LEAVES = re.compile(r"\b(log|sign)[ -]?(out|off)\b", re.IGNORECASE)
-REMOVES = re.compile(r"\b(delete|remove|purge|discard|revert|rollback)\b", re.IGNORECASE)
+REMOVES = re.compile(r"\b(delete|remove|drop|purge|discard|revert|rollback)\b", re.IGNORECASE)
 PROMISES = re.compile(
     r"new|add|creat|edit|prefer|compose|write|ticket|tkt|issue|page|item|entry|entries|transaction|product|project",
     re.IGNORECASE,
@@ -234,7 +234,7 @@ def _leads_to_form(view: View, button: Control) -> bool:
 
 def _may_bring_up(view: View, control: Control) -> bool:
     """A button that belongs to no form, or the preview that a form asks for before it can be sent."""
-    if control.kind != "button" or not control.label or control.hit is False:
+    if control.kind != "button" or not control.label or control.hit is False or control.disabled:
         return False
     if _leads_to_form(view, control):
         return True

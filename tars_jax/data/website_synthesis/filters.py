@@ -12,6 +12,7 @@ from tars_jax.data.website_synthesis.state import Check, Tables, is_met
 from tars_jax.data.website_synthesis.wording import QUOTED
 
 MOST_STEPS = 10
+READING = "a second reading"
 _HIDDEN = re.compile(
     r"https?://(?!\w+\.example\.com)|[#.][\w-]+\s*\{|\bxpath\b|\bquery_?selector\b|</?\w+>|\b\w+\[\w+\]"
 )
@@ -28,12 +29,17 @@ def ambiguous(candidate: Candidate, functions: Sequence[SiteFunction]) -> str:
         found = readings(part.instruction, nearby)
         meant = {move.label: move.value for move in part.inputs}
         if not found:
-            return "a second reading finds nothing that is meant"
+            return f"{READING} finds nothing that is meant"
         if len(found) > 1:
-            return "a second reading finds more than one thing that can be meant"
+            return f"{READING} finds more than one thing that can be meant"
         if dict(found[0][1]) != meant or found[0][0].action != part.function.action:
-            return "a second reading finds something else"
+            return f"{READING} finds something else"
     return ""
+
+
+def is_unclear(reason: str) -> bool:
+    """Whether a candidate was turned down for words that more words may mend."""
+    return reason.startswith(READING)
 
 
 def leaks(instruction: str, names: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ MOST_SUBMITS = 3  # of one form
 CATEGORIES = ("create", "edit", "delete", "configure", "information")
 MOST_LIKE_IT = 5  # functions that differ in the object alone
 _WORDS = {  # in the order in which they are looked for
-    "delete": r"delete|remove|trash|purge|erase|destroy",
+    "delete": r"delete|remove|trash|purge|erase|destroy|drop",
     "configure": r"settings?|preferences?|configur\w*|options|setup|administrat\w*|admin|profile",
     "create": r"new|add|create|submit|post|register|compose|publish|append|import|insert|send|enter|attach",
     "edit": r"edit|update|save|change|rename|apply|modify|move|assign|close|reopen|set",
@@ -25,10 +25,12 @@ CATEGORY_WORDS = {name: re.compile(rf"\b({words})\b", re.IGNORECASE) for name, w
 HEADING_PARTS = re.compile(r"\s*(?::| [|–—-])\s+")
 VAGUE = re.compile(r"\b(submit|post|send|enter|register)\b", re.IGNORECASE)  # of what is there, or of something new
 KEEPS = re.compile(r"\bsave\b", re.IGNORECASE)  # what is there, or what the address says is new
+DECIDES = re.compile("|".join(CATEGORY_WORDS[name].pattern for name in ("delete", "configure")), re.IGNORECASE)
 ACCOUNT = re.compile(r"\b(log|sign)[ -]?(in|on|out|off|up)\b|password|captcha|anonymous", re.IGNORECASE)
 QUERIES = re.compile(r"\b(search|query|filter|report)\b", re.IGNORECASE)  # of a page: what is sent there asks
 SENDS = re.compile(r"\b(save|create|add|delete|rename|submit)\b", re.IGNORECASE)
 ENDS = re.compile(r"\b(save|confirm|done|submit|ok|publish|send|apply changes)\b", re.IGNORECASE)
+MUST = re.compile(r"\b(?<!not )(not null|required|mandatory)\b", re.IGNORECASE)  # of a hint
 LOOKS = re.compile(
     r"\b(search|find|filter|go|preview|export|cancel|reset|refresh|sort|show|hide|view|close|diff|compare|download|print|"
     r"theme|dark|light|help|clear|copy|next|previous|prev|expand|collapse|zoom|back|jump|menu|toggle)\b",
@@ -51,6 +53,7 @@ class Field:
     high: str = ""
     longest: int = -1
     early: bool = False  # it is filled in before the last move of its function's trail
+    hint: str = ""  # what the page says of it beside its name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +70,7 @@ class SiteFunction:
     action: str  # path that its form goes to
     object: str | None = None  # the row of a list that its page was reached from; empty: nothing tells it from others
     row: str = ""  # the row of a list that its button stands in, or the one that brought it up
+    opener: str = ""  # the button that brought its form up
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -167,6 +171,8 @@ def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
         return "a field that it needs has no name on the page"
     if submit.hit is False:
         return "it is covered"
+    if submit.disabled and not fields:
+        return "it cannot be pressed"
     if not fields and not any(pattern.search(said) for pattern in CATEGORY_WORDS.values()):
         return "a button whose effect its words do not tell"
     return ""
@@ -175,11 +181,16 @@ def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
 def _by_script(submit: Control, fields: Sequence[Control]) -> bool:
     """Whether a form is sent by a script: an address could not hold fields that have no names."""
     says = any(CATEGORY_WORDS[name].search(submit.label) for name in ("create", "edit"))
-    return says and any(each.is_typed for each in fields) and not any(each.name for each in fields)
+    return says and any(each.is_typed and not each.name for each in fields)
 
 
-def category_of(view: View, submit: Control, fields: Sequence[Control], action: str) -> str:
-    """By the words of the button, then of the page and the address, then by whether something is there already."""
+def category_of(view: View, submit: Control, fields: Sequence[Control], action: str, opener: str = "") -> str:
+    """By the words of the button, then of the page and the address, then by whether something is there already.
+
+    What was brought up to be made new and is only saved is created.
+    """
+    if CATEGORY_WORDS["create"].search(opener) and not VAGUE.search(opener) and not DECIDES.search(submit.label):
+        return "create"
     prefilled = any(each.is_typed and each.value for each in fields)
     address = re.sub(r"[^a-zA-Z]", " ", action)
     for said in (submit.label, f"{view.heading} {address}"):
@@ -231,11 +242,14 @@ def _function(
     names = [*(name for name, move in followed if move.kind == "follow" or name != move.label), heading, row]
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
     rows = [name for name, move in followed if name != move.label]
-    category = category_of(view, submit, fields, action)
+    opener = page.trail[-1].label if page.fresh is not None else ""
+    category = category_of(view, submit, fields, action, opener)
     told = row or _object(rows, heading, shared)
     if told is None and category == "delete" and all(each in shared for each in places):
         told = ""
-    return SiteFunction(category, page.trail, places, submit.label, named, press, kind_of(view.url), action, told, row)
+    return SiteFunction(
+        category, page.trail, places, submit.label, named, press, kind_of(view.url), action, told, row, opener
+    )  # fmt: skip
 
 
 def _fields(view: View, controls: Sequence[Control], *, early: bool = False) -> tuple[Field, ...]:
@@ -244,7 +258,7 @@ def _fields(view: View, controls: Sequence[Control], *, early: bool = False) -> 
     return tuple(
         Field(
             move_to(view, each), each.kind, each.label, tuple(filter(None, _options(each))), each.value, each.checked,
-            each.required, each.low, each.high, each.longest, early,
+            each.required or MUST.search(each.hint) is not None, each.low, each.high, each.longest, early, each.hint,
         )
         for each in controls
         if each.kind not in DRAWN and not each.read_only and labels[each.label] == 1 and 0 < len(each.label) <= 60

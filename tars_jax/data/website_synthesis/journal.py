@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tars_jax.data.website_synthesis.refusals import Refusal
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 
 
@@ -20,6 +21,8 @@ class Outcome:
     task: SynthesizedTask | None = None
     unshown: tuple[tuple[str, str], ...] = ()  # (program, label) of fields that no reader of the state shows
     complaint: str = ""  # about a rewriter's words
+    refused: tuple[Refusal, ...] = ()  # what a form wants before it is taken
+    where: str = ""  # that its solution stops
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -27,7 +30,10 @@ class Outcome:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Outcome:
         task = record["task"] and SynthesizedTask.from_json(record["task"])
-        return cls(record["reason"], task, tuple(map(tuple, record["unshown"])), record["complaint"])
+        return cls(
+            record["reason"], task, tuple(map(tuple, record["unshown"])), record["complaint"],
+            tuple(map(tuple, record["refused"])), record["where"],
+        )  # fmt: skip
 
 
 class Journal:

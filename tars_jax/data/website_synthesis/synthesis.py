@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.data.website_synthesis.composition import Candidate, candidates, rows
+from tars_jax.data.website_synthesis.composition import Candidate, candidates, rows, told_in_full
 from tars_jax.data.website_synthesis.driver import MoveFailed
 from tars_jax.data.website_synthesis.effects import NoCheck, agrees, write_check
 from tars_jax.data.website_synthesis.execution import Execution, execute, play_at_random, replay
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore, kind_of
-from tars_jax.data.website_synthesis.filters import ambiguous, leaks, normalized, shape, too_long, unproved
+from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, leaks, normalized, shape, too_long, unproved
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
 from tars_jax.data.website_synthesis.journal import Journal, Outcome
 from tars_jax.data.website_synthesis.models import Extractor
@@ -24,6 +24,7 @@ from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.prerequisites import dependent
 from tars_jax.data.website_synthesis.questions import Question, questions
+from tars_jax.data.website_synthesis.refusals import Refusal, left_empty, refusals, taught
 from tars_jax.data.website_synthesis.reused_page import ReusedPage
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.state import Check, Tables, differences, fingerprint
@@ -33,6 +34,7 @@ from tars_jax.data.website_synthesis.wording import Rewriter, refine
 from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 
 NO_CHANGE = "it changes nothing in the state"
+REFUSED = "its form refuses what was put in"
 HOPELESS = 2  # failures in a row after which a function is tried no more
 MOST_UNFINISHED = 3  # forms of a site that only lead to another form, which is then filled in, too
 
@@ -152,6 +154,7 @@ class _Maker:
         self.rejected: Counter[str] = Counter()
         self.tried = 0
         self.hidden: set[tuple[str, str]] = set()  # what Outcome.unshown has told so far
+        self._wanted: set[Refusal] = set()  # what Outcome.refused has told so far
         self._marked: set[tuple[str, str]] = set()  # fields that the state shows in other words
         self._accepted: list[Candidate] = []
         self._unfinished: dict[tuple[str, str], Candidate] = {}
@@ -168,9 +171,13 @@ class _Maker:
                 continue
             self.tried += 1
             reason = self._turned_down(candidate)
+            if is_unclear(reason):
+                candidate = told_in_full(candidate)
+                reason = self._turned_down(candidate)
             outcome = Outcome(reason) if reason else await self._tried_out(candidate)
             self._take_in(candidate, outcome)
-            said = f"({outcome.reason}) {candidate.instruction}" if outcome.reason else candidate.instruction
+            why = ": ".join(filter(None, (outcome.reason, outcome.where)))
+            said = f"({why}) {candidate.instruction}" if why else candidate.instruction
             self._say(f"{self._name}: {len(self.tasks)} tasks of {self.tried}; {said}")
 
     async def after(self, first: Candidate, seed: str) -> list[Candidate]:
@@ -226,10 +233,13 @@ class _Maker:
             self._accepted.append(candidate)
             return
         self.rejected[outcome.reason] += 1
-        learned = set(outcome.unshown) - self.hidden
-        self.hidden |= learned
-        self._failures[last.family] += HOPELESS if outcome.reason == NO_CHANGE else not learned
-        if outcome.reason == NO_CHANGE and len(candidate.parts) == 1 and last.category == "create":
+        learned = bool(set(outcome.unshown) - self.hidden or set(outcome.refused) - self._wanted)
+        self.hidden |= set(outcome.unshown)
+        self._wanted |= set(outcome.refused)
+        self.functions[:] = taught(self.functions, outcome.refused)
+        is_hopeless = outcome.reason == NO_CHANGE and not learned
+        self._failures[last.family] += HOPELESS if is_hopeless else not learned
+        if is_hopeless and len(candidate.parts) == 1 and last.category == "create":
             self._unfinished.setdefault(last.family, candidate)
 
     async def _tried_out(self, candidate: Candidate) -> Outcome:
@@ -263,8 +273,8 @@ class _Maker:
             for move in unshown:
                 if not await self._matters(candidate, move, check):
                     return Outcome("what was asked for is not in the state", unshown=fields_of(candidate, [move]))
-        except MoveFailed:
-            return Outcome("its solution cannot be carried out")
+        except MoveFailed as error:
+            return Outcome("its solution cannot be carried out", where=str(error))
         except NoCheck as error:
             return Outcome(str(error), unshown=fields_of(candidate, error.unshown))
         except (PageError, SandboxFailure):
@@ -290,8 +300,11 @@ class _Maker:
             return Outcome(NO_CHANGE)
         texts = [move.value for move in candidate.inputs if move.kind == "fill" and len(move.value) > 2]
         shown = " ".join(first.view.text.split())
+        last, filled = candidate.parts[-1].function, {move.label for move in candidate.parts[-1].inputs}
+        if refused := refusals(first.view, last, filled):
+            return Outcome(REFUSED, refused=refused)
         if not (self.config.rubrics and texts and all(text in shown for text in texts)):
-            return Outcome(NO_CHANGE)
+            return Outcome(NO_CHANGE, refused=left_empty(first.view, last, filled))
         actions = [each.action for each in first.episode]
         second = await replay(self._manager, self._site, actions, reopens=True)
         if not all(text in " ".join(second.view.text.split()) for text in texts):

@@ -29,6 +29,15 @@ LAST = ("Arndt", "Becker", "Costa", "Dahl", "Egger", "Ferro", "Gomez", "Hansen",
 CITIES = ("Lisbon", "Turku", "Graz", "Bergen", "Aarhus", "Girona", "Lucca", "Tartu", "Ghent", "Zadar")
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "indigo", "juniper", "kelp", "lilac")
 
+LONGEST_HINT = 40  # characters; who says more explains something else, too
+_WANTED = {  # in the order in which they are looked for
+    "number": r"integer|int|bigint|smallint|numbers?|numeric|real|float|double|decimal|digits?|amount",
+    "moment": r"datetime|timestamp|yyyy-mm-dd hh:mm",
+    "date": r"date|yyyy-mm-dd", "time": r"time|hh:mm", "yes or no": r"bool|boolean", "email": r"e-?mail",
+    "url": r"url|uri|web address",
+}  # fmt: skip
+WANTED = {kind: re.compile(rf"\b({words})\b", re.IGNORECASE) for kind, words in _WANTED.items()}
+
 
 def draw_value(field: Field, rng: random.Random) -> str:
     """What is typed, chosen or switched; empty where nothing fits."""
@@ -41,7 +50,7 @@ def draw_value(field: Field, rng: random.Random) -> str:
 
 
 def _text(field: Field, rng: random.Random) -> str:
-    said, kind = f"{field.label} {field.move.name}".lower(), field.kind
+    said, kind = f"{field.label} {field.move.name}".lower(), kind_wanted(field.hint) or field.kind
 
     def names(words: str) -> bool:
         return re.search(rf"\b({words})s?\b", said) is not None
@@ -55,12 +64,16 @@ def _text(field: Field, rng: random.Random) -> str:
         return str(_number(field, rng))
     if names("phone|tel|mobile"):
         return f"+4930{rng.randint(100_000, 999_999)}"
+    if kind == "yes or no":
+        return str(rng.randint(0, 1))
+    if kind == "moment":
+        return _moment(rng)
     if names("year"):
         return str(rng.randint(2018, 2029))
-    if names("date|due|deadline|day"):
-        return (datetime.date(2026, 1, 1) + datetime.timedelta(days=rng.randrange(700))).isoformat()
-    if names("time"):
-        return f"{rng.randint(7, 20):02d}:{rng.choice((0, 15, 30, 45)):02d}"
+    if kind == "date" or names("date|due|deadline|day"):
+        return _day(rng)
+    if kind == "time" or names("time"):
+        return _time(rng)
     if names("zip|postcode|postal"):
         return str(rng.randint(10_000, 99_999))
     if names("city|town|location|place"):
@@ -78,6 +91,23 @@ def _text(field: Field, rng: random.Random) -> str:
     if kind in ("textarea", "editor") or names("comment|description|content|text|body|message|note|remark|summary of"):
         return rng.choice(SENTENCES).format(rng.choice(SUBJECTS))
     return f"{rng.choice(KINDS)} {rng.choice(SUBJECTS)}"
+
+
+def kind_wanted(said: str) -> str:
+    """The kind of value that a page's words about a field call for; empty: they call for none."""
+    return next((kind for kind, pattern in WANTED.items() if pattern.search(said[:LONGEST_HINT])), "")
+
+
+def _day(rng: random.Random) -> str:
+    return (datetime.date(2026, 1, 1) + datetime.timedelta(days=rng.randrange(700))).isoformat()
+
+
+def _time(rng: random.Random) -> str:
+    return f"{rng.randint(7, 20):02d}:{rng.choice((0, 15, 30, 45)):02d}"
+
+
+def _moment(rng: random.Random) -> str:
+    return f"{_day(rng)} {_time(rng)}"
 
 
 def _number(field: Field, rng: random.Random) -> int:

@@ -55,7 +55,9 @@
   // Where a click meets the element, in pixels of the viewport: a link may be broken over lines.
   function placeOf(element) {
     const box = [...element.getClientRects()].find(({ width, height }) => width > 2 && height > 2);
-    return box && { x: box.x + box.width / 2, y: box.y + Math.min(box.height, innerHeight / 2) / 2 };
+    if (!box) return box;
+    const top = box.height > innerHeight ? Math.min(Math.max(box.y, 0), box.bottom - innerHeight / 2) : box.y; // of a long text what is in sight
+    return { x: box.x + box.width / 2, y: top + Math.min(box.height, innerHeight / 2) / 2 };
   }
   // The frame of this site that an element is drawn in, and where that begins; editors often have one.
   const frameOf = (element) => element.ownerDocument === document ? null : element.ownerDocument.defaultView.frameElement;
@@ -122,6 +124,36 @@
     const names = [text, element.getAttribute('aria-label'), element.title, element.alt, element.querySelector?.('img[alt]')?.alt].map(clean);
     return names.find((name) => /[\p{L}\p{N}]/u.test(name)) ?? names.find(Boolean) ?? ''; // a sign alone is no name
   }
+  const FIELDS = 'input:not([type=checkbox], [type=radio], [type=hidden]), textarea, select';
+  // What holds a field and no other, step by step outwards.
+  function* aroundField(element) {
+    for (let node = element; node && !node.matches('form, body, tr, fieldset') && node.querySelectorAll(FIELDS).length <= 1; node = node.parentElement) yield node;
+  }
+  // What the page says of a field beside its name: what it takes, and that it is needed.
+  function hintOf(element) {
+    const told = (element.getAttribute('aria-describedby') ?? '').split(/\s+/).map((id) => id && document.getElementById(id)).filter(Boolean);
+    for (const node of aroundField(element)) {
+      for (let next = node.nextElementSibling; next && !next.matches(FIELDS) && !next.querySelector(FIELDS); next = next.nextElementSibling) {
+        if (next.matches('small, [class*=help], [class*=hint], [class*=description], [class*=form-text]')) told.push(next);
+      }
+    }
+    const texts = told.filter(isShown).map(ownText);
+    const heads = [...(element.labels ?? []), element.closest('td, dd')?.previousElementSibling].filter(Boolean);
+    if (heads.some((head) => head.matches('.required') || /\*\s*:?\s*$/.test(head.textContent))) texts.push('required');
+    return clean(texts.join(' '));
+  }
+  // What the page says against what stands in a field; empty: nothing.
+  function refusalOf(element) {
+    const REFUSED = '[aria-invalid=true], .is-invalid, .invalid, .has-error, .error, .is-danger';
+    const said = element.willValidate && !element.validity.valid ? element.validationMessage : '';
+    for (const node of aroundField(element)) {
+      const texts = [...node.querySelectorAll('.invalid-feedback, .error, .errors, .errorlist, .error-message, [role=alert]')];
+      const shown = texts.filter((each) => isShown(each) && !each.matches(FIELDS)).map(ownText).find(Boolean);
+      if (shown) return shown;
+      if (node.matches(REFUSED)) return said || 'refused';
+    }
+    return clean(said);
+  }
   const isPassing = (text) => /^[0-9a-f]{8,}$/i.test(text) || /\b\d\d:\d\d\b/.test(text);
   // What tells the row of a list from the others: the first text in it that is not the control's own,
   // or the longest where that is a hash or the time of day: another one wherever the site is set up anew.
@@ -142,13 +174,14 @@
   function controlOf(element) {
     const kind = kindOf(element), place = placeOf(element);
     const holder = place && !isShown(element) ? shownOver(element) : null;
-    if (kind === 'hidden' || !place || !isReachable(element, place) || !(isShown(element) || holder) || element.disabled || element.closest('.CodeMirror') !== (kind === 'editor' && element.matches('.CodeMirror') ? element : null)) return null;
+    if (kind === 'hidden' || !place || !isReachable(element, place) || !(isShown(element) || holder) || (element.disabled && kind !== 'button') || element.closest('.CodeMirror') !== (kind === 'editor' && element.matches('.CodeMirror') ? element : null)) return null;
     const isPressed = kind === 'link' || kind === 'button', frame = frameOf(element), begin = beginOf(frame);
     const form = element.form ?? (frame ?? element).closest('form');
     const options = kind === 'select' ? [...element.options].filter((each) => !each.disabled && !each.hidden).map((each) => clean(each.label)) : [];
     const value = kind === 'select' ? clean(element.selectedOptions[0]?.label) : kind === 'editor' ? clean(element.innerText) : isPressed ? '' : element.value;
     return {
       kind, label: isPressed ? captionOf(element) : labelOf(element), name: element.getAttribute('name') ?? '',
+      disabled: element.disabled ?? false, hint: isPressed ? '' : hintOf(element), refused: isPressed ? '' : refusalOf(element),
       id: element.id, form: form ? forms.indexOf(form) : -1, value: String(value ?? '').slice(0, 4000),
       checked: element.checked ?? false, required: element.required ?? false, read_only: element.readOnly ?? false,
       options, type: typeof element.type === 'string' ? element.type : '', low: element.min ?? '', high: element.max ?? '', longest: element.maxLength ?? -1,
@@ -178,6 +211,8 @@
       method: (form.getAttribute('method') ?? 'get').toLowerCase(),
       action: new URL(form.getAttribute('action') || location.href, document.baseURI).href,
     })),
+    alerts: [...document.querySelectorAll('[role=alert], .alert, .flash, .error, .errors, .message, .messages, .warning, .system-message')]
+      .filter(isShown).map((each) => clean(each.innerText)).filter(Boolean).slice(0, 6),
     controls, tables, canvas_share: Math.max(0, ...[...document.querySelectorAll('canvas')].filter(isShown).map(({ width, height }) => width * height)) / (innerWidth * innerHeight),
     width: innerWidth, height: innerHeight, scrolled: scrollY, page_height: document.documentElement.scrollHeight,
   };

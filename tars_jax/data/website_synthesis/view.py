@@ -34,6 +34,9 @@ class Control:
     low: str = ""
     high: str = ""
     longest: int = -1
+    hint: str = ""  # what the page says of a field beside its name
+    refused: str = ""  # what it says against what stands there
+    disabled: bool = False  # of a button: it cannot be pressed yet
     href: str = ""
     row: str = ""  # what tells its row of a list from the others
     target: str = ""
@@ -80,6 +83,7 @@ class View:
     height: int
     scrolled: float
     page_height: float
+    alerts: tuple[str, ...] = ()  # what the page says so that it is noticed
 
     @property
     def heading(self) -> str:
@@ -95,6 +99,7 @@ class View:
             **{
                 **record,
                 "headings": tuple(record["headings"]),
+                "alerts": tuple(record["alerts"]),
                 "forms": tuple(Form(**each) for each in record["forms"]),
                 "controls": tuple(
                     Control(**{**each, "options": tuple(each["options"])}) for each in record["controls"]

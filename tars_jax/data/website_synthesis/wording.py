@@ -40,8 +40,8 @@ class Rewriter(Protocol):
 
 
 def noun_of(function: SiteFunction) -> str:
-    """What a function is about, in the words of its button or of the page."""
-    for said in (function.button, *reversed(function.places)):
+    """What a function is about, in the words of its button, of the one that brought it up, or of the page."""
+    for said in (function.button, function.opener, *reversed(function.places)):
         left = " ".join(_STOP.sub(" ", _DOING.sub(" ", re.sub(r"[^\w\s-]", " ", said))).split())
         if left and left != said and len(left) <= 30 and not re.search(r"\d", left):
             return left.lower() if left.istitle() or left.islower() else left

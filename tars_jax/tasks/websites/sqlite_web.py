@@ -43,6 +43,12 @@ SITE = Website(
             "LEFT JOIN customer c ON c.id = o.customer_id LEFT JOIN product p ON p.id = o.product_id ORDER BY o.id",
         ),
         "tables": Sql(_DATABASE, "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"),
+        "columns": Sql(
+            _DATABASE,
+            'SELECT m.name AS "table", c.name, c.type, c."notnull" FROM sqlite_master m, pragma_table_info(m.name) c '
+            "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid",
+        ),
+        "indexes": Sql(_DATABASE, "SELECT name, tbl_name FROM sqlite_master WHERE type = 'index' ORDER BY name"),
     },
     database=_DATABASE,
 )
