@@ -13,7 +13,7 @@ from tars_jax.data.website_synthesis.moves import HOME, Move, find
 from tars_jax.data.website_synthesis.site import LiveSite, ShownPage
 from tars_jax.data.website_synthesis.view import VIEW_SCRIPT, Control, View
 from tars_jax.envs.gui import to_events
-from tars_jax.sandbox.browser import BrowserManager, InsertText, is_key
+from tars_jax.sandbox.browser import BrowserManager, InputEvent, InsertText, is_key
 
 SETTLE_MS = 300  # virtual, after each action
 PATIENCE_S = 2.0  # real, for what a click on a slow site brings
@@ -37,7 +37,7 @@ class Acted:
 class PageDriver:
     """One page of a site. `episode` has everything that was done on it, in order.
 
-    `inserts`: texts of fields come at once instead of key by key, for a first try that is replayed with real keys.
+    `inserts`: a field is filled in at once instead of key by key, for a first try that is replayed with real keys.
     """
 
     def __init__(
@@ -61,16 +61,29 @@ class PageDriver:
         await self._page.navigate(url)
         await self._settle()
 
-    async def act(self, action: Action, *, inserts: bool = False) -> None:
+    async def act(self, action: Action) -> None:
         """Carries out one action. Raises what Page.act raises."""
         self.episode.append(Acted(action, self._shown if self._keeps else b""))
         if isinstance(action, Navigate):
             await self._page.navigate(urljoin(self._address, action.content))
         events, own_ms = to_events(action, *self._size)
-        if inserts and isinstance(action, Type):
-            events = [InsertText(action.content)]
         seen = await self._page.act(events, advance_ms=max(SETTLE_MS, own_ms))
         self._shown = seen.png
+
+    async def _fill(self, actions: Sequence[Action]) -> None:
+        """What fills in one field: action by action, or at once with a text that is inserted."""
+        if not self._inserts or self._keeps:
+            for action in actions:
+                await self.act(action)
+            return
+        events: list[InputEvent] = []
+        for action in actions:
+            self.episode.append(Acted(action, b""))
+            if isinstance(action, Type):
+                events.append(InsertText(action.content))
+            else:
+                events += to_events(action, *self._size)[0]
+        self._shown = (await self._page.act(events, advance_ms=SETTLE_MS)).png
 
     async def replay(self, actions: Sequence[Action]) -> None:
         """Carries out recorded actions, with nothing else than they to go by."""
@@ -92,12 +105,12 @@ class PageDriver:
         if control.pointed:
             await self.act(MoveTo(Point.from_pixels(control.x, control.y, *self._size)))
             control = await self._within_reach(move)
-        await self.act(Click(Point.from_pixels(control.x, control.y, *self._size)))
+        click = Click(Point.from_pixels(control.x, control.y, *self._size))
+        if move.kind == "fill":
+            await self._fill([click, *([Hotkey(("ctrl", "a"))] if control.value else []), Type(move.value)])
+            return
+        await self.act(click)
         match move.kind:
-            case "fill":
-                if control.value:
-                    await self.act(Hotkey(("ctrl", "a")))
-                await self.act(Type(move.value), inserts=self._inserts)
             case "choose":
                 await self.act(Type(move.value + "\n"))
                 chosen = find(await self.view(), move)

@@ -10,6 +10,10 @@ from tars_jax.tasks.websites.site import Command, Content, Sql, Website
 
 _FOSSIL = ("{root}/run", "usr/bin/fossil")
 _TICKETS = "SELECT title, type, status, subsystem, priority, severity, resolution, foundin, comment FROM ticket"
+_COMMENTS = """SELECT t.title, c.icomment AS text FROM ticketchng c JOIN ticket t ON t.tkt_id = c.tkt_id
+  WHERE c.icomment != '' ORDER BY c.tkt_rid"""
+_SETTINGS = """SELECT name, value FROM config WHERE typeof(value) != 'blob' AND name NOT GLOB '*-code'
+  AND name NOT GLOB '*-secret*' AND name NOT IN ('rebuilt', 'content-schema', 'aux-schema') ORDER BY name"""
 _WIKI = """.mode json
 SELECT substr(tagname, 6) AS name, content((SELECT uuid FROM blob WHERE rid = x.rid)) AS text
 FROM tag JOIN tagxref x USING (tagid) WHERE tagname GLOB 'wiki-*' AND x.mtime =
@@ -63,6 +67,11 @@ SITE = Website(
     health="/home",
     readers={
         "tickets": Sql("site.fossil", _TICKETS),
+        "comments": Sql("site.fossil", _COMMENTS),
+        "users": Sql("site.fossil", "SELECT login, cap, info FROM user ORDER BY login"),
+        "settings": Sql("site.fossil", _SETTINGS),
+        "reports": Sql("site.fossil", "SELECT title, cols, sqlcode FROM reportfmt ORDER BY rn"),
+        "technotes": Sql("site.fossil", "SELECT coalesce(ecomment, comment) AS comment FROM event WHERE type = 'e'"),
         "wiki": Command((*_FOSSIL, "sql", "-R", "site.fossil"), _WIKI, _pages),
     },
     database="site.fossil",

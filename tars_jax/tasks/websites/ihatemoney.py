@@ -47,6 +47,9 @@ SITE = Website(
     readers={
         "bills": Sql(_DATABASE, _BILLS),
         "members": Sql(_DATABASE, "SELECT name, weight, activated FROM person ORDER BY name"),
+        "bill_details": Sql(
+            _DATABASE, "SELECT what, external_link AS link, original_currency AS currency FROM bill ORDER BY id"
+        ),
         "projects": Sql(_DATABASE, "SELECT id, name, contact_email FROM project ORDER BY id"),
     },
     database=_DATABASE,

@@ -15,6 +15,13 @@ _ISSUES = """SELECT i.id, i._title AS title, s._name AS status, p._name AS prior
 _MESSAGES = """SELECT im.nodeid AS issue, u._username AS author, m._summary AS summary FROM issue_messages im
   JOIN _msg m ON m.id = im.linkid LEFT JOIN _user u ON u.id = m._author WHERE m.__retired__ = 0 ORDER BY m.id"""
 
+_USER_DETAILS = """SELECT _username AS username, _address AS address, _alternate_addresses AS others,
+  _organisation AS organisation, _timezone AS timezone, _roles AS roles FROM _user WHERE __retired__ = 0 ORDER BY id"""
+_WATCHERS = """SELECT n.nodeid AS issue, u._username AS username FROM issue_nosy n JOIN _user u ON u.id = n.linkid
+  ORDER BY n.nodeid, u._username"""
+_CHOICES = """SELECT 'priority' AS kind, _name AS name FROM _priority WHERE __retired__ = 0
+  UNION ALL SELECT 'status', _name FROM _status WHERE __retired__ = 0"""
+
 
 def _content(rng: random.Random) -> Content:
     people = [person for person in words.PEOPLE if words.login_of(person) != "anna"]
@@ -58,6 +65,12 @@ SITE = Website(
             "SELECT _username AS username, _realname AS realname, _phone AS phone FROM _user WHERE __retired__ = 0",
         ),
         "keywords": Sql(_DATABASE, "SELECT _name AS name FROM _keyword WHERE __retired__ = 0 ORDER BY _name"),
+        "user_details": Sql(_DATABASE, _USER_DETAILS),
+        "watchers": Sql(_DATABASE, _WATCHERS),
+        "queries": Sql(
+            _DATABASE, "SELECT _name AS name, _url AS query FROM _query WHERE __retired__ = 0 ORDER BY _name"
+        ),
+        "choices": Sql(_DATABASE, _CHOICES),
     },
     transient=("tracker/db/otks*", "tracker/db/sessions*", "*.lock", "*/lock"),
     database=_DATABASE,

@@ -178,6 +178,6 @@ def test_a_form_behind_a_sign_is_found_and_its_refusal_mended() -> None:
 
     report = asyncio.run(worked())
     (task,) = report.tasks
-    assert report.functions == {"create": 1} and report.rejected == {REFUSED: 1} and task.steps == 4
+    assert report.rejected[REFUSED] == 1 and task.steps == 4 and task.category == "create"
     values = {move.label: move.value for move in task.plan if move.kind == "fill"}
     assert values["Pieces"].isdigit() and set(values) == {"Product", "Pieces"} and '"Save"' in task.instruction
