@@ -49,6 +49,7 @@ class Explored:
     names: tuple[str, ...]  # of its last links and buttons; an empty one: nothing tells it from others
     screenshot: bytes = b""  # PNG
     fresh: tuple[Control, ...] | None = None  # of what a button brought up: the controls that were not there before
+    entry: str = ""  # of a list: the button that brought this up, or what did before
     before: View | None = None  # of a button that sends what stands there, and asks for more first
 
 
@@ -162,7 +163,7 @@ async def _press_buttons(
     offers = [each for page in sorted(pages, key=_promises_a_form, reverse=True) for each in _offers(page)]
     while offers and left > 0:
         page, control = offers.pop(offers.index(max(offers, key=_worth)))  # the first of the best
-        key = (kind_of(page.view.url), control.label)
+        key = (kind_of(page.view.url), "" if control.entry else control.label)
         if seen[key] >= (config.alike if _opens_one_of_many(page.view, control) else 1):
             continue
         seen[key] += 1
@@ -194,7 +195,8 @@ async def brought_up(driver: PageDriver, page: Explored, button: Control) -> Exp
         return None
     asks = SENDS.search(button.label) is not None and kind_of(after.url) == kind_of(before.url)
     trail, names = (*page.trail, press), (*page.names, name)
-    return Explored(after, trail, names, driver.screenshot, fresh, before if asks else None)
+    entry = button.label if button.entry else page.entry
+    return Explored(after, trail, names, driver.screenshot, fresh, entry, before if asks else None)
 
 
 def sends_what_is_written(view: View) -> list[Control]:
@@ -215,7 +217,7 @@ def _worth(offer: tuple[Explored, Control]) -> bool:
 
 def _opens_one_of_many(view: View, button: Control) -> bool:
     """Whether its row or its form says what it opens, so that another of the same name opens something else."""
-    return _leads_to_form(view, button) or (OPENS.search(button.label) is not None and button.row != "")
+    return _leads_to_form(view, button) or button.entry or (OPENS.search(button.label) is not None and button.row != "")
 
 
 def _promises_a_form(page: Explored) -> bool:

@@ -238,11 +238,12 @@ def _function(
     heading = next(filter(None, parts), "")
     followed = list(zip(page.names, _followed(page), strict=False))
     opened = [name for name, move in followed if move.kind == "press" and name != move.label]
+    opened += [page.entry] if page.entry else []
     row = ("" if fields else row_of(view, submit)) or (opened[-1] if opened else "")
     names = [*(name for name, move in followed if move.kind == "follow" or name != move.label), heading, row]
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
     rows = [name for name, move in followed if name != move.label]
-    opener = page.trail[-1].label if page.fresh is not None else ""
+    opener = page.trail[-1].label if page.fresh is not None and page.entry != page.trail[-1].label else ""
     category = category_of(view, submit, fields, action, opener)
     told = row or _object(rows, heading, shared)
     if told is None and category == "delete" and all(each in shared for each in places):

@@ -154,18 +154,24 @@
     }
     return clean(said);
   }
-  const isPassing = (text) => /^[0-9a-f]{8,}$/i.test(text) || /\b\d\d:\d\d\b/.test(text);
-  // What tells the row of a list from the others: the first text in it that is not the control's own,
-  // or the longest where that is a hash or the time of day: another one wherever the site is set up anew.
+  const isPassing = (text) => /^[0-9a-f]{8,}$/i.test(text) || /\b\d\d:\d\d\b|\b(just now|ago|today|yesterday)\b/i.test(text);
+  const longestFirst = (texts) => texts.toSorted((one, other) => other.length - one.length);
+  // What may tell the row of a list from the others, the best first: the texts in it that are not the control's own.
+  // Hashes and times of day are others wherever the site is set up anew.
   function rowOf(element) {
     const own = clean(element.innerText);
-    let texts = [];
-    for (let row = element.closest(LISTED); row && !texts.length; row = row.parentElement?.closest(ENTRY)) {
+    let texts = [], row;
+    for (row = element.closest(LISTED); row && !texts.length; row = row.parentElement?.closest(ENTRY)) {
       const cells = [...row.querySelectorAll('td, th, a, h2, h3, h4, span')].filter((each) => !each.contains(element));
       texts = cells.map((each) => clean(each.innerText)).filter((text) => /\w/.test(text) && text.length <= 80 && text !== own);
     } // a list of signs alone tells nothing: what holds it does
-    const lasting = texts.filter((text) => !isPassing(text)).sort((one, other) => other.length - one.length);
-    return (texts[0] && isPassing(texts[0]) ? lasting[0] : texts[0]) ?? '';
+    const lasting = longestFirst(texts.filter((text) => !isPassing(text)));
+    return { place: element.closest(LISTED), texts: [...(texts[0] && !isPassing(texts[0]) ? [texts[0]] : []), ...lasting] };
+  }
+  // The lines of a button that is an entry of a list by itself; none: it is no such button.
+  function linesOf(element) {
+    const lines = (element.innerText ?? '').split('\n').map(clean).filter((line) => /\p{L}{3}/u.test(line) && line.length <= 80);
+    return lines.length >= 3 ? longestFirst(lines.filter((line) => !isPassing(line))) : [];
   }
   function hrefOf(link) { // of a drawing's links, too
     const text = link.getAttribute('href');
@@ -185,13 +191,27 @@
       id: element.id, form: form ? forms.indexOf(form) : -1, value: String(value ?? '').slice(0, 4000),
       checked: element.checked ?? false, required: element.required ?? false, read_only: element.readOnly ?? false,
       options, type: typeof element.type === 'string' ? element.type : '', low: element.min ?? '', high: element.max ?? '', longest: element.maxLength ?? -1,
-      href: kind === 'link' ? hrefOf(element) : '', row: isPressed ? rowOf(element) : '', target: element.getAttribute('target') ?? '',
+      href: kind === 'link' ? hrefOf(element) : '', row: isPressed ? rowOf(element) : '', lines: kind === 'button' ? linesOf(element) : [], target: element.getAttribute('target') ?? '',
       around: (frame ?? element).closest('nav, header, footer, aside, [role=navigation]') ? 'frame' : 'content',
       x: place.x + begin.x, y: place.y + begin.y, hit: isHit(element, place, holder), pointed: holder !== null,
     };
   }
   const frames = [...document.querySelectorAll('iframe')].filter(isShown).map((frame) => frame.contentDocument).filter(Boolean);
   const controls = [document, ...frames].flatMap((each) => [...each.querySelectorAll(CONTROLS)]).slice(0, 4 * MOST).map(controlOf).filter(Boolean).slice(0, MOST);
+  // An entry is called by what no other one says, and so is a row, where there are several of the same button or link.
+  const entries = controls.filter(({ lines }) => lines.length);
+  for (const each of entries) {
+    const others = entries.filter((other) => other !== each);
+    const own = each.lines.find((line) => !others.some(({ lines }) => lines.includes(line)));
+    [each.label, each.entry] = [own ?? each.label, own !== undefined];
+  }
+  const named = controls.map(({ kind, label, href, row }) => ({ kind, label, href, row }));
+  for (const each of controls) {
+    const others = named.filter(({ kind, label, href, row }) => row && each.row && kind === each.kind && label === each.label &&
+      row.place !== each.row.place && !(href && href === each.href));
+    each.row = each.row && (each.row.texts.find((text) => !others.some(({ row }) => row.texts.includes(text))) ?? each.row.texts[0] ?? '');
+  }
+  controls.forEach((each) => delete each.lines);
   const long = controls.filter(({ kind }) => kind === 'textarea' || kind === 'editor');
   if (long.length === 1 && !long[0].label) long[0].label = 'text'; // the only place for one needs no other name
   const tables = [...document.querySelectorAll('table')].filter(isShown).slice(0, 8).map((table) => {

@@ -37,6 +37,7 @@ class Control:
     hint: str = ""  # what the page says of a field beside its name
     refused: str = ""  # what it says against what stands there
     disabled: bool = False  # of a button: it cannot be pressed yet
+    entry: bool = False  # of a button: it is an entry of a list, and its label what tells it from the others
     href: str = ""
     row: str = ""  # what tells its row of a list from the others
     target: str = ""

@@ -16,6 +16,7 @@ import pytest
 
 from tars_jax.data.website_synthesis.addresses import AddressPage, AddressSite
 from tars_jax.data.website_synthesis.composition import draw_part
+from tars_jax.data.website_synthesis.driver import open_driver
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored
 from tars_jax.data.website_synthesis.functions import Field, functions_of
 from tars_jax.data.website_synthesis.moves import Move
@@ -113,6 +114,12 @@ class Stock:
       }
     </script>"""
 
+    LIST = "<!doctype html><title>Bills</title><table>" + "".join(
+        f"<tr><td>2025-01-01<td>{payer}<td><button title='Delete bill'>×</button>" for payer in ("Ada", "Chen")
+    ) + "</table>" + "".join(
+        f"<button><div>Dmitri</div><div>Just now</div><div>Invoice from {shop}</div></button>" for shop in ("A", "B")
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.rows: list[Mapping[str, str]] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -139,7 +146,7 @@ class Stock:
 def _handler(site: Stock) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._answer(200, Stock.PAGE)
+            self._answer(200, Stock.LIST if self.path == "/list" else Stock.PAGE)
 
         def do_POST(self) -> None:
             sent = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
@@ -149,8 +156,8 @@ def _handler(site: Stock) -> type[BaseHTTPRequestHandler]:
 
         def _answer(self, status: int, body: str) -> None:
             self.send_response(status)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body.encode())))
             self.end_headers()
             self.wfile.write(body.encode())
 
@@ -162,21 +169,28 @@ def _handler(site: Stock) -> type[BaseHTTPRequestHandler]:
 
 @pytest.mark.browser
 @pytest.mark.slow
-def test_a_form_behind_a_sign_is_found_and_its_refusal_mended() -> None:
+def test_a_form_behind_a_sign_is_found_and_its_refusal_mended_and_entries_are_told_apart() -> None:
     config = SynthesisConfig(
         tasks=1, each=3, merged=0, rows=0, questions=0, random_episodes=0,
         exploration=ExplorationConfig(pages=1, presses=1),
     )  # fmt: skip
 
-    async def worked() -> SiteReport:
+    async def worked() -> tuple[SiteReport, View]:
         site = Stock()
         try:
             async with BrowserManager(BrowserConfig(browsers=1, pages_per_browser=2)) as manager:
-                return await synthesize(manager, site, "stock", config)
+                report = await synthesize(manager, site, "stock", config)
+                async with open_driver(manager, site) as driver:
+                    await driver.open(f"{site.url}list")
+                    return report, await driver.view()
         finally:
             site.close()
 
-    report = asyncio.run(worked())
+    report, listed = asyncio.run(worked())
+    assert [(each.label, each.row, each.entry) for each in listed.controls] == [
+        ("Delete bill", "Ada", False), ("Delete bill", "Chen", False),
+        ("Invoice from A", "", True), ("Invoice from B", "", True),
+    ]  # fmt: skip
     (task,) = report.tasks
     assert report.rejected[REFUSED] == 1 and task.steps == 4 and task.category == "create"
     values = {move.label: move.value for move in task.plan if move.kind == "fill"}
