@@ -28,7 +28,7 @@ def read(instruction: str, function: SiteFunction) -> Mapping[str, str] | None:
         said = match[1]
         before = instruction[: match.start()].rstrip()
         label = next((each for each in by_length if _ends_with(before, each)), None)
-        if label is None:
+        if label is None and said.lower() not in names:
             label = next((each for each in by_length if _ends_with(_BETWEEN.sub("", before), each)), None)
         if label is not None and fields[label].kind != "checkbox":
             if label in values or (fields[label].kind == "select" and said not in fields[label].options):

@@ -34,7 +34,7 @@ _WANTED = {  # in the order in which they are looked for
     "number": r"integer|int|bigint|smallint|numbers?|numeric|real|float|double|decimal|digits?|amount",
     "moment": r"datetime|timestamp|yyyy-mm-dd hh:mm",
     "date": r"date|yyyy-mm-dd", "time": r"time|hh:mm", "yes or no": r"bool|boolean", "email": r"e-?mail",
-    "url": r"url|uri|web address",
+    "url": r"url|uri|web address", "identifier": r"[a-z]+(_[a-z]+)+",
 }  # fmt: skip
 WANTED = {kind: re.compile(rf"\b({words})\b", re.IGNORECASE) for kind, words in _WANTED.items()}
 
@@ -86,7 +86,9 @@ def _text(field: Field, rng: random.Random) -> str:
         return last
     if names("user|owner|author|assign|contact|person|customer|participant|member|payer|who|sender"):
         return f"{first} {last}"
-    if names("tag|keyword|label|slug|login|nick|version|component|milestone|branch|identifier|code|key"):
+    if kind == "identifier" or names(
+        "column|tag|keyword|label|slug|login|nick|version|component|milestone|branch|identifier|code|key"
+    ):
         return f"{rng.choice(WORDS)}{rng.randint(10, 99)}"
     if kind in ("textarea", "editor") or names("comment|description|content|text|body|message|note|remark|summary of"):
         return rng.choice(SENTENCES).format(rng.choice(SUBJECTS))

@@ -140,7 +140,7 @@
     const texts = told.filter(isShown).map(ownText);
     const heads = [...(element.labels ?? []), element.closest('td, dd')?.previousElementSibling].filter(Boolean);
     if (heads.some((head) => head.matches('.required') || /\*\s*:?\s*$/.test(head.textContent))) texts.push('required');
-    return clean(texts.join(' '));
+    return clean([...texts, element.getAttribute('placeholder') ?? ''].join(' '));
   }
   // What the page says against what stands in a field; empty: nothing.
   function refusalOf(element) {

@@ -71,6 +71,7 @@ def test_a_new_form_that_says_nothing_is_filled_in_whole_once() -> None:
     [
         ("INTEGER NOT NULL", r"\d+"), ("REAL", r"\d+"), ("DATE", r"\d{4}-\d\d-\d\d"), ("hh:mm", r"\d\d:\d\d"),
         ("DATETIME", r"\d{4}-\d\d-\d\d \d\d:\d\d"), ("BOOL", "[01]"), ("Your e-mail", r"\S+@example\.com"),
+        ("my_column", r"[a-z]+\d\d"),
         ("TEXT", r"[A-Z].* .*"), ("It is told to everybody who is on the list, of any number", r"[A-Z].* .*"),
     ],
 )  # fmt: skip
@@ -87,7 +88,7 @@ def test_a_field_is_needed_if_the_page_says_so(hint: str, needed: bool) -> None:
 
 
 def test_what_a_button_brought_up_to_be_made_is_created_and_called_by_it() -> None:
-    fields, save = (Control("text", "Payee", form=0),), dataclasses.replace(SAVE, label="Save")
+    fields, save = (Control("text", "Payee", form=0, value="Old"),), dataclasses.replace(SAVE, label="Save")
     shown = view(*fields, save)
     for opener, category in (("Add journal entry", "create"), ("Edit entry", "edit")):
         brought = Explored(shown, (Move("press", opener),), (), b"", (*fields, save))
