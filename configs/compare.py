@@ -2,7 +2,14 @@
 
 Command:  ./launch/local.sh compare --config.runs=runs/A,runs/B --config.output=figure.svg
 
-Expected result: the figure (its ending says the format), and one line a run with the scores before and after.
+Expected result: the figure (its ending says the format), one line a run with the scores before and after, and beside
+the figure, as .md, a table of what PPO did: whether the reward rose (T1), thoughts (T4) and episodes (T6) grew shorter,
+over the seeds of each setting.
+
+The curves of the report's figure 7, a game, Browsing and a website, from finished runs of any number of seeds of each:
+
+  ./launch/local.sh compare --config.runs=GAME_0,GAME_1,BROWSING_0,BROWSING_1,WEBSITE_0,WEBSITE_1
+      --config.names=game,browsing,website --config.output=figure7.svg
 """
 
 from ml_collections import ConfigDict
@@ -12,6 +19,7 @@ def get_config() -> ConfigDict:
     return ConfigDict(
         {
             "runs": (),  # run directories
+            "names": (),  # of the settings, in the order in which they come; empty: the fields that set them apart
             "output": "",  # "" for comparison.svg in the run directory
             "title": "",
             "sections": ("Improvement by PPO",),  # of the report's curves

@@ -1,4 +1,4 @@
-"""Finished runs in one figure: seeds of a setting, or settings against each other."""
+"""Finished runs in one figure, and what PPO did in them in one table: seeds of a setting, or settings side by side."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.evaluation import DEFAULT_CURVES
 from tars_jax.evaluation.comparison import Run, draw_comparison, settings_of
+from tars_jax.evaluation.curves import Series, points_of
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.scores import RETURN, Score
+from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_object
 from tars_jax.pipelines.config import flatten
+from tars_jax.pipelines.trends.of_runs import MEASURES, judge_runs, table
 from tars_jax.rules import Rule, each, one_of
 from tars_jax.training.metrics import read_metrics
 
@@ -54,11 +57,22 @@ def run(config: Any, run_directory: Any) -> None:
     runs = [read_run(Path(path)) for path in config.runs]
     curves = [curve for curve in DEFAULT_CURVES if curve.section in config.sections]
     path = Path(config.output) if config.output else run_directory.path / "comparison.svg"
-    save_figure(draw_comparison(runs, curves, config.title), path)
-    for name, group in settings_of(runs).items():
+    settings = settings_of(runs, config.names)
+    save_figure(draw_comparison(runs, curves, config.title, config.names), path)
+    for name, group in settings.items():
         for member in group:
             result, score = member.result, Score.of_result(member.result)
             before, after = score.value(score.before.value), score.value(score.after.value)
             kind = "mean return " if score.measure == RETURN else ""
             print(f"{name}, seed {result['seed']}: {kind}{before} -> {after} of {result['episodes']}")
+    judged = {name: judge_runs([learned(member) for member in group]) for name, group in settings.items()}
+    if any(judged.values()):
+        said = table(judged)
+        write_atomic(path.with_suffix(".md"), f"{said}\n".encode())
+        print(said)
     print(path)
+
+
+def learned(run: Run) -> dict[str, Any]:
+    """The curves of PPO that are judged."""
+    return {measure.curve: points_of(run.metrics, Series("ppo", measure.curve))[1] for measure in MEASURES}

@@ -4,6 +4,7 @@
 train --config.environment=website_app                      # the sample tasks of the sites that are installed
 train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "sites": ["trac"]}'
 train --config.environment=website_app --config.environment_options='{"tasks": "tasks.jsonl", "task": "trac-17"}'
+train --config=website_small                                # a family of tasks that a nano policy can learn
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+import numpy as np
+from PIL import Image
+
 from tars_jax import InputError
 from tars_jax.agent import Response, parse_response
 from tars_jax.agent.actions import Action, CallUser, Finished, Navigate
@@ -24,8 +28,9 @@ from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.envs import shared_websites
 from tars_jax.envs.computer_screen import PageScreen
+from tars_jax.envs.website_players import CONTROLS, reference_move
+from tars_jax.plugins import Plugins
 from tars_jax.sandbox.failures import SandboxFailure
-from tars_jax.tasks.games.moves import Move
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import installed
 from tars_jax.tasks.websites.samples import sample_tasks
@@ -35,6 +40,7 @@ from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 
 SIZE = (1280, 720)
 SPACE = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
+FAMILIES = Plugins("tasks", "tars_jax.website_tasks")
 
 
 class WebsiteAppEnvironment:
@@ -43,11 +49,13 @@ class WebsiteAppEnvironment:
     A task without an answer ends as soon as it is done; one with an answer ends with `finished`, which says it.
 
     Args:
-      tasks: a file of tasks (`tars_jax.tasks.websites.task`), or the tasks themselves as JSON objects; empty: the
-        samples (`tars_jax.tasks.websites.samples`) of the sites that are installed.
+      tasks: a file of tasks (`tars_jax.tasks.websites.task`), or the tasks themselves as JSON objects; or
+        package.module:attribute, a function that returns them; empty: the samples
+        (`tars_jax.tasks.websites.samples`) of the sites that are installed.
       task: the id of one of them; empty: the seed draws one.
       sites: only tasks of these sites; (): of all.
       size: (width, height) of the page in pixels.
+      shown: (width, height) that screenshots are shrunk to, for small policies; (): as the page is.
       isolation: a kind of `sandbox/computer/isolation.py`; auto: the first that works here.
 
     Raises InputError for options that it cannot have, and where a site is not installed in its version.
@@ -58,7 +66,7 @@ class WebsiteAppEnvironment:
 
     def __init__(
         self, tasks: str | Sequence[Mapping[str, Any]] = "", task: str = "", size: Sequence[int] = SIZE,
-        isolation: str = "auto", sites: Sequence[str] = (),
+        isolation: str = "auto", sites: Sequence[str] = (), shown: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self._tasks = chosen(tasks, task, sites)
         self._sites: dict[str, Website] = {name: load_website(name) for name in {each.site for each in self._tasks}}
@@ -67,6 +75,7 @@ class WebsiteAppEnvironment:
         for site in self._sites.values():
             installed(site)
         self._size, self._kind = (int(size[0]), int(size[1])), isolation
+        self._shown = (int(shown[0]), int(shown[1])) if shown else None
         self._websites: shared_websites.SharedWebsites | None = None
         self._session: WebsiteSession | None = None
         self._screen: PageScreen | None = None
@@ -81,15 +90,7 @@ class WebsiteAppEnvironment:
         asked = chosen(options.get("tasks", ""), options.get("task", ""), options.get("sites", ()))
         return max(each.max_steps for each in asked)
 
-    @staticmethod
-    def reference_player(state: Mapping[str, Any], rng: random.Random, skill: float = 1.0) -> Move:
-        """Makes the calls of the task's recorded solution; without one it gives up. A careless one waits in between."""
-        if not state["solution"]:
-            return Move("There is no more to do.", "finished", {"content": ""})
-        if rng.random() >= skill:
-            return Move("I wait and see.", "wait", {})
-        function, parameters = state["solution"][0]
-        return Move("The next step.", function, parameters)
+    reference_player = staticmethod(reference_move)
 
     @property
     def instruction(self) -> str:
@@ -105,6 +106,9 @@ class WebsiteAppEnvironment:
         try:
             self._session = session = await websites.take(site, asked.seed)
             self._whole = False  # until all of the beginning has come about
+            for path, fields in asked.sent_first:
+                if (status := (await session.submit(path, fields))[0]) >= 400:
+                    raise SandboxFailure("website", f"{asked.id}: the form at {path} was answered with {status}")
             self._before = {name: list(await session.read(name)) for name in asked.unchanged}
             page = await session.open_page(await websites.browsers(), self._size)
             try:
@@ -170,11 +174,19 @@ class WebsiteAppEnvironment:
     async def _observed(self, text: str, wrong: str) -> Observation:
         assert self._screen is not None and self._task is not None
         png, pixels, more = await self._screen.shown()
+        site, task = self._sites[self._task.site], self._task
         info = {
-            "task": self._task.id, "site": self._task.site, "wrong": wrong, "url": self._screen.seen.data["url"],
+            "task": task.id, "site": task.site, "wrong": wrong, "url": self._screen.seen.data["url"],
             "solution": list(map(call_of, self._left)),
         }  # fmt: skip
-        return Observation.decoded(png, pixels, "\n".join(filter(None, (text, more))), {"state": info})
+        if form := task.about.get("form"):
+            info |= {"form": form, "start": task.start or site.first_page}
+            info["controls"] = await self._screen.page.page.evaluate(CONTROLS)
+        words = "\n".join(filter(None, (text, more)))
+        if self._shown is None:
+            return Observation.decoded(png, pixels, words, {"state": info})
+        small = Image.fromarray(pixels).resize(self._shown, Image.Resampling.BOX)
+        return Observation.from_pixels(np.asarray(small), words, {"state": info})
 
 
 def chosen(
@@ -208,6 +220,8 @@ def read_tasks(tasks: str | Sequence[Mapping[str, Any]]) -> tuple[WebsiteTask, .
         return sample_tasks()
     if isinstance(tasks, str):
         path = Path(tasks)
+        if ":" in tasks and not path.exists():
+            return tuple(FAMILIES.load(tasks)())
         changed = path.stat().st_mtime_ns if path.is_file() else 0
         return _read_file(os.fspath(path), changed)
     if not isinstance(tasks, list | tuple):

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from tars_jax import InputError
 from tars_jax.evaluation.curves import Curve, points_of, smooth
 from tars_jax.evaluation.scores import RETURN, Score
 from tars_jax.training.metrics import MetricsRow
@@ -40,11 +41,18 @@ class Run:
         return tuple((field, repr(value)) for field, value in self.config.items() if field not in ("seed", "run"))
 
 
-def settings_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs by the name of their setting: the fields in which the settings differ."""
+def settings_of(runs: Sequence[Run], names: Sequence[str] = ()) -> dict[str, list[Run]]:
+    """Runs by the name of their setting: the fields in which the settings differ, or `names` in the order of the runs.
+
+    Raises InputError for names that are not one for each setting.
+    """
     groups: dict[Any, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.setting, []).append(run)
+    if names:
+        if len(names) != len(groups) or len(set(names)) != len(names):
+            raise InputError(f"names must be one for each of {len(groups)} settings; got {', '.join(names)}")
+        return dict(zip(names, groups.values(), strict=True))
     fields = [field for field in runs[0].config if len({repr(run.config.get(field)) for run in runs}) > 1]
     fields = [field for field in fields if field not in ("seed", "run")]
     return {
@@ -53,9 +61,9 @@ def settings_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
     }
 
 
-def draw_comparison(runs: Sequence[Run], curves: Sequence[Curve], title: str) -> Figure:
+def draw_comparison(runs: Sequence[Run], curves: Sequence[Curve], title: str, names: Sequence[str] = ()) -> Figure:
     """Scores before and after with 95% intervals, then the curves that the runs have rows for."""
-    settings = settings_of(runs)
+    settings = settings_of(runs, names)
     shown = [curve for curve in curves if any(points_of(run.metrics, curve.series[0])[0].size for run in runs)]
     rows = -(-(1 + len(shown)) // _COLUMNS)
     figure = Figure(figsize=(4 * _COLUMNS, 2.6 * rows + 0.6), layout="constrained")

@@ -84,6 +84,40 @@ def test_settings_with_long_names_stand_whole_below_the_figure(tmp_path: Path) -
     assert all("".join(name.split()) in shown for name in settings_of(runs))
 
 
+def test_what_ppo_did_is_judged_over_the_seeds_of_each_named_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    curves = {
+        "a": (0, 0.2, (0.1, 0.2, 0.3, 0.4, 0.5), (10, 9, 9, 6, 5)),  # rises by .4; 5 tokens fewer
+        "b": (1, 0.2, (0.1, 0.2, 0.3, 0.4, 0.5), (10, 9, 9, 6, 5)),
+        "c": (0, 0.3, (0.1, 0.2, 0.3, 0.4, 0.5), (5, 5, 5, 5, 5)),
+        "d": (1, 0.3, (0.1, 0.15, 0.2, 0.25, 0.3), (5, 5, 5, 5, 7)),  # by .2; 2 more
+    }
+    for name, (seed, clip, reward, think) in curves.items():
+        folder = finished(tmp_path / name, seed, clip, reward)
+        with MetricsWriter(folder) as metrics:
+            for step, values in enumerate(zip(reward, think, strict=True), start=6):
+                metrics.write("ppo", step, dict(zip(("reward", "think_tokens"), values, strict=True)))
+    runs = ",".join(str(tmp_path / name) for name in curves)
+    output = tmp_path / "figure.svg"
+    more = [f"--config.run={tmp_path / 'run'}", f"--config.output={output}"]
+    assert main(["compare", f"--config.runs={runs}", "--config.names=game,website", *more]) == 0
+    said = output.with_suffix(".md").read_text()
+    assert said in capsys.readouterr().out and "steps an episode" not in said  # of which there are no rows
+    rows = [tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in said.splitlines()[2:]]
+    assert [(name, seeds, effect[:2], *rest) for name, seeds, effect, *rest in rows] == [
+        ("game", "2", "T1", "+0.4 [0.4, 0.4]", "holds"),
+        ("game", "2", "T4", "+5 [5, 5]", "holds"),
+        # Student's t of 1 degree of freedom is 12.706; standard errors are .1 and 1.
+        ("website", "2", "T1", "+0.3 [-0.971, 1.57]", "undecided"),
+        ("website", "2", "T4", "-1 [-13.7, 11.7]", "undecided"),
+    ]
+    legend = draw_comparison([read_run(tmp_path / name) for name in curves], [], "", ("game", "website")).legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["game", "website"]
+    assert main(["compare", f"--config.runs={runs}", "--config.names=game", f"--config.run={tmp_path / 'other'}"]) == 2
+    assert "names must be one for each of 2 settings; got game" in capsys.readouterr().err
+
+
 def test_a_run_that_has_not_finished(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must be directories of finished runs; got .* which holds no result.json"):
         read_run(tmp_path)

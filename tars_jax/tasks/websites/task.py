@@ -36,6 +36,8 @@ class WebsiteTask:
     version: str = ""  # of the site that it was made for; another is refused; empty: any
     start: str = ""  # a path of the site that is shown first; empty: its first page
     max_steps: int = DEFAULT_MAX_STEPS
+    # Forms that are sent before it begins, as (path, fields) of `WebsiteSession.submit`: what the seed alone has not.
+    sent_first: tuple[tuple[str, Mapping[str, str]], ...] = ()
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # where it comes from; no policy sees it
 
     def __post_init__(self) -> None:
@@ -68,6 +70,7 @@ class WebsiteTask:
         return {
             **dataclasses.asdict(self), "checks": [check.to_json() for check in self.checks],
             "unchanged": list(self.unchanged), "about": dict(self.about),
+            "sent_first": [[path, dict(fields)] for path, fields in self.sent_first],
         }  # fmt: skip
 
     @classmethod
@@ -84,12 +87,20 @@ class WebsiteTask:
             fields.text("id"), fields.text("site"), fields.text("instruction"), tuple(checks),
             fields.optional_text("answer"), tuple(map(str, fields.array("unchanged"))),
             fields.integer("seed", 0, 0, 2**53 - 1) or 0, fields.text("version", ""), fields.text("start", ""),
-            fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, dict(about),
+            fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, _forms(fields), dict(about),
         )  # fmt: skip
         if unread := fields.unread():
             known = ", ".join(field.name for field in dataclasses.fields(cls))
             raise InputError(f"{prefix}{unread[0]} must not be there; fields are {known}")
         return task
+
+
+def _forms(fields: Fields) -> tuple[tuple[str, dict[str, str]], ...]:
+    forms = fields.array("sent_first") if fields.value("sent_first") is not None else []
+    for form in forms:
+        if not (isinstance(form, list | tuple) and len(form) == 2 and isinstance(form[1], Mapping)):
+            raise fields.error("sent_first", "an array of [path, fields]")
+    return tuple((str(path), {str(name): str(value) for name, value in sent.items()}) for path, sent in forms)
 
 
 def read_website_tasks(path: Path) -> tuple[WebsiteTask, ...]:

@@ -228,7 +228,10 @@ class Keeper:
 
     def http(self, method: str, path: str, body: str, kind: str, answer_s: float) -> tuple[int, str]:
         url = f"http://127.0.0.1:{self.port}{urllib.parse.quote(path, safe='/?&=%:+,;@!$()*~[]#')}"
-        headers = {"Host": f"localhost:{self.port}", "Content-Type": kind or "application/json", "Accept": "*/*"}
+        host = f"localhost:{self.port}"
+        headers = {"Host": host, "Content-Type": kind or "application/json", "Accept": "*/*"}
+        if method == "POST":  # some take a form from their own pages alone
+            headers["Referer"] = f"http://{host}/"
         request = urllib.request.Request(url, body.encode() if body else None, headers, method=method)
         try:
             with self.browser.open(request, timeout=answer_s) as answer:

@@ -1,0 +1,35 @@
+"""A real website at nano size: four boxes of a page of Fossil at 160x112 pixels, demonstrations that err, then PPO.
+
+Command:  ./launch/websites.sh fossil && ./launch/local.sh train --config=website_small --config.seed=SEED
+"""
+
+import json
+
+import ml_collections
+
+from configs import train
+
+OPTIONS = {"tasks": "tars_jax.tasks.websites.timeline_boxes:tasks", "size": (800, 560), "shown": (160, 112)}
+
+
+def get_config() -> ml_collections.ConfigDict:
+    config = train.get_config()
+    config.environment = "website_app"
+    config.environment_options = json.dumps(OPTIONS)
+    config.task.max_steps = 6
+    config.task.evaluation_episodes = 100
+    config.agent.constrained = False
+    config.agent.list_actions = False
+    config.agent.max_observation_tokens = 0
+    config.engine.max_new_tokens = 32
+    config.browser.pages = 8
+    config.demonstrations.episodes = 600
+    config.demonstrations.skill = 0.6
+    config.supervised.updates = 500
+    config.value.episodes = 200
+    config.value.max_updates = 60
+    config.ppo.updates = 12
+    config.ppo.min_batch = 96
+    config.ppo.minibatch_rows = 64
+    config.ppo.learning_rate = 5e-4
+    return config

@@ -1,0 +1,54 @@
+"""A family of tasks small enough for a nano policy: four boxes of one page of Fossil, ticked as asked, and applied.
+
+    train --config.environment=website_app --config.environment_options='{"size": [800, 560], "shown": [160, 112],
+      "tasks": "tars_jax.tasks.websites.timeline_boxes:tasks"}'
+
+How the boxes are at first, and how they are to be, differs from task to task; both are settings in the site's database.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+from tars_jax.tasks.websites.checks import Check
+from tars_jax.tasks.websites.task import WebsiteTask
+
+PAGE = "/setup_timeline"
+# Of each box its name in the form, the setting that it is, and a word for it. The page has them in this order.
+BOXES = (
+    ("tbm", "timeline-block-markup", "block"),
+    ("tpt", "timeline-plaintext", "plain"),
+    ("ttb", "timeline-truncate-at-blank", "first"),
+    ("thnl", "timeline-hard-newlines", "break"),
+)
+MAX_STEPS = 6  # four boxes and the button take five at most
+_ON = "SELECT name FROM config WHERE value = '1' AND name IN ({})".format(", ".join(f"'{key}'" for _, key, _ in BOXES))
+
+
+@functools.cache
+def tasks() -> tuple[WebsiteTask, ...]:
+    """All 240: each way in which the boxes may be at first, with every other way in which they are to be."""
+    ways = list(itertools.product((False, True), repeat=len(BOXES)))
+    return tuple(_task(first, last) for first in ways for last in ways if first != last)
+
+
+def _task(first: tuple[bool, ...], last: tuple[bool, ...]) -> WebsiteTask:
+    on = [(key, word) for (_, key, word), ticked in zip(BOXES, last, strict=True) if ticked]
+    boxes = [[name, word, ticked] for (name, _, word), ticked in zip(BOXES, last, strict=True)]
+    return WebsiteTask(
+        f"boxes-{_digits(first)}-{_digits(last)}",
+        "fossil",
+        f"Tick only {', '.join(word for _, word in on)}" if on else "Tick none",
+        (Check(sql=_ON, equals=tuple({"name": key} for key, _ in on)),),
+        unchanged=("tickets",),
+        seed=1,
+        start=PAGE,
+        max_steps=MAX_STEPS,
+        sent_first=((PAGE, {name: str(int(on)) for (name, *_), on in zip(BOXES, first, strict=True)}),),
+        about={"by": "family", "form": {"boxes": boxes, "button": ["submit", "apply"]}},
+    )
+
+
+def _digits(way: tuple[bool, ...]) -> str:
+    return "".join(str(int(ticked)) for ticked in way)
