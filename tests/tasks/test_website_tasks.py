@@ -89,6 +89,7 @@ def test_a_task_goes_through_json_and_says_what_is_wrong_with_it() -> None:
         ({"start": "//evil"[1:].replace("/", "x")}, "must be a path of the site"),
         ({"seed": -1}, "task.seed must be"),
         ({"solution": "rm"}, "task.solution must not be there"),
+        ({"sent_first": [["/form"]]}, r"task.sent_first must be an array of \[path, fields\]; got"),
         ({"checks": [{"read": "t", "count": 0, "eval": 1}]}, r"task.checks\[0\].eval"),
     ):
         with pytest.raises(InputError, match=said):
