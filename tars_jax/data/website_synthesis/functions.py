@@ -136,7 +136,7 @@ def _told_apart(functions: Collection[SiteFunction]) -> Callable[[SiteFunction],
 
     def told(function: SiteFunction) -> SiteFunction:
         own = [each for each in function.places if owners[function.button, each.lower()] == 1]
-        if function.object is not None or function.category == "create" or alike[function.button] < 2 or not own:
+        if function.object is not None or alike[function.button] < 2 or not own:
             return function
         return dataclasses.replace(function, object=own[-1])
 
@@ -241,6 +241,8 @@ def _function(
     opened += [page.entry] if page.entry else []
     row = ("" if fields else row_of(view, submit)) or (opened[-1] if opened else "")
     names = [*(name for name, move in followed if move.kind == "follow" or name != move.label), heading, row]
+    if page.fresh is not None and page.before is None and CATEGORY_WORDS["create"].search(page.trail[-1].label):
+        names.append(page.trail[-1].label)  # what says that something new is meant
     places = tuple(dict.fromkeys(each for each in names if re.search(r"\w\w", each) and each not in common))
     rows = [name for name, move in followed if name != move.label]
     opener = page.trail[-1].label if page.fresh is not None and page.entry != page.trail[-1].label else ""

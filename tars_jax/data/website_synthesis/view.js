@@ -96,8 +96,14 @@
     const before = cell?.previousElementSibling;
     return before && !before.querySelector('input, textarea, select') ? ownText(before) : '';
   }
+  const namedBy = (element) => (element?.getAttribute('aria-labelledby') ?? '').split(/\s+/).map((id) => id && document.getElementById(id));
+  // An editor is no field that a label could be for: the part of the page that it stands in may have a name.
+  function partOf(element) {
+    const part = element.isContentEditable ? element.closest('section, fieldset, [role=group], [role=region]') : null;
+    return [...namedBy(part).filter(Boolean), ...(part?.querySelectorAll('legend, h2, h3') ?? [])].filter(isShown).map(ownText);
+  }
   function labelOf(element) {
-    const named = (element.getAttribute('aria-labelledby') ?? '').split(/\s+/).map((id) => id && document.getElementById(id));
+    const named = namedBy(element);
     const mark = element.matches('[type=checkbox], [type=radio]');
     const found = [
       ...[...(element.labels ?? [])].filter(isShown).map(ownText),
@@ -106,7 +112,7 @@
       textAround(element, 'previousSibling'),
       cellBefore(element),
       element.parentElement?.matches('td, th, form, body') ? '' : textAround(element.parentElement ?? element, 'previousSibling'),
-      clean(element.getAttribute('placeholder')), clean(element.getAttribute('aria-label')), clean(element.title),
+      ...partOf(element), clean(element.getAttribute('placeholder')), clean(element.getAttribute('aria-label')), clean(element.title),
     ];
     return (found.find((text) => text) ?? '').replace(/"/g, '').replace(/[:*.\s]+$/, '');
   }

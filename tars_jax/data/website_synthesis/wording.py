@@ -25,7 +25,7 @@ _STOP = re.compile(
 )
 _DOING = re.compile(
     r"\b(new|add|create|submit|post|register|compose|publish|append|import|insert|send|enter|attach|edit|update|save|"
-    r"change|changes|rename|apply|modify|set|delete|remove|trash|purge|erase|continue|ok|done|commit)\b",
+    r"change|changes|rename|apply|modify|set|delete|remove|trash|purge|erase|continue|ok|done|commit|confirm)\b",
     re.IGNORECASE,
 )
 

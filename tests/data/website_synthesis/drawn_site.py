@@ -54,7 +54,8 @@ draw();
 EDITOR = """<!doctype html><title>Write</title>
 <style>dialog { display: block; position: fixed; top: -300px } dialog.shown { top: 100px }</style>
 <h1>Front page</h1>
-<div><div aria-hidden=true>1 2 3</div><div contenteditable=true></div></div><button class=save>Save</button>
+<section><h2>Body*</h2><div><div><i aria-hidden=true>1 2 3</i><p contenteditable=true></p></div></div></section>
+<button class=save>Save</button>
 <dialog><form><label>Message <input></label><button>Save</button></form></dialog>
 <script>
 const [editor, dialog] = [document.querySelector('[contenteditable]'), document.querySelector('dialog')];

@@ -42,7 +42,7 @@ def test_functions_that_a_script_draws_are_found_and_can_be_carried_out() -> Non
             ("Save", "", ("Title", "text")),  # of a new one
             ("Save", "Alder", ("Title", "text")),
             ("Save", "Birch", ("Title", "text")),
-            ("Save", "", ("text", "Message")),
+            ("Save", "", ("Body", "Message")),
         }
         assert dropped["it only brings up a form"] == 4  # New note, Edit twice, and the Save that asks for a message
 
@@ -59,7 +59,7 @@ def test_functions_that_a_script_draws_are_found_and_can_be_carried_out() -> Non
         assert one["title"] == other["title"] == "Cedar" and one["color"] != other["color"]  # drawn by chance
 
         (write,) = [each for each in functions if each.fields[0].early]
-        values = {"text": "second", "Message": "better"}
+        values = {"Body": "second", "Message": "better"}
         done = await execute(page, alone(filled(write, values)).plan)
         assert done.after["page"] == [{"id": "1", "body": "second", "message": "better"}]
         await page.close()
