@@ -22,6 +22,11 @@ def _page(path: str, text: str) -> list[Row]:
     return [{"page": path.removeprefix("wiki/").removesuffix(".md"), "text": text.strip()}]
 
 
+def _commits(path: str, text: str) -> list[Row]:
+    """The messages of a log of git, one a line behind a tab."""
+    return [{"message": line.partition("\t")[2]} for line in text.splitlines()]
+
+
 SITE = Website(
     "otterwiki",
     version="2.26.1",
@@ -34,6 +39,6 @@ SITE = Website(
     content=_content,
     environment={"OTTERWIKI_SETTINGS": "{state}/settings.cfg"},
     health="/-/about",
-    readers={"pages": Files("wiki/**/*.md", _page)},
+    readers={"pages": Files("wiki/**/*.md", _page), "commits": Files("wiki/.git/logs/HEAD", _commits)},
     transient=("wiki/.git/index",),
 )
