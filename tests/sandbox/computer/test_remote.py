@@ -98,6 +98,13 @@ def test_a_shell_by_pipes_keeps_what_its_commands_leave(guest: tuple[int, Path])
     asyncio.run(live())
 
 
+async def ended(process: int) -> None:
+    async with asyncio.timeout(20):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may be gone between any two steps
+            while Path(f"/proc/{process}/cmdline").read_bytes():
+                await asyncio.sleep(0.02)
+
+
 def test_terminals_are_bounded_and_told_of(guest: tuple[int, Path]) -> None:
     async def live() -> None:
         async with RemoteComputer("127.0.0.1", guest[0], TOKEN) as computer:
@@ -124,9 +131,7 @@ def test_terminals_are_bounded_and_told_of(guest: tuple[int, Path]) -> None:
             with pytest.raises(GuestError, match="terminal must be one that is open"):
                 await call("output", terminal=sleeper["terminal"])
             await call("close_terminal", terminal=opened["terminal"])
-            child = f"/proc/{(guest[1] / 'child').read_text().strip()}/cmdline"
-            while Path(child).exists() and Path(child).read_bytes():
-                await asyncio.sleep(0.02)
+            await ended(int((guest[1] / "child").read_text()))
 
     asyncio.run(live())
 
@@ -144,10 +149,7 @@ def test_a_kernel_keeps_its_variables(guest: tuple[int, Path]) -> None:
             assert ran.restarted and (await kernel.run("'x' in globals()")).result == "False"
             process = kernel.process
             assert process is not None
-        command = Path(f"/proc/{process}/cmdline")
-        async with asyncio.timeout(20):
-            while command.exists() and command.read_bytes():  # the guest ends it behind the call
-                await asyncio.sleep(0.02)
+        await ended(process)  # the guest ends it behind the call
 
     asyncio.run(live())
 
