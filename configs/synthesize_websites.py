@@ -42,6 +42,7 @@ def get_config() -> ConfigDict:
                 "depth": 4,  # links from the first page
                 "presses": 12,  # of buttons that belong to no form
             },
+            "site_s": 0.0,  # seconds after which no further candidate of a site is tried; 0: as long as it takes
             "page_s": 10.0,  # for one call on a page, seconds
             "seed": 0,
             "run": "",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 from collections import Counter
 from pathlib import Path
@@ -56,6 +57,7 @@ RULES = {
     "exploration.presses": at_least(0),
     "page_s": at_least(1),
     "answer_s": at_least(1),
+    "site_s": at_least(0),
 }
 FAILED_MARK = "failed"
 
@@ -84,7 +86,8 @@ async def _all(
     settings = SynthesisConfig(
         tasks=config.tasks, each=config.each, merged=config.merged, rows=config.rows, questions=config.questions,
         random_episodes=config.random.episodes, random_actions=config.random.actions, seed=config.seed,
-        held_out=held_out, exploration=ExplorationConfig(**config.exploration.to_dict()),
+        held_out=held_out, most_s=config.site_s or math.inf,
+        exploration=ExplorationConfig(**config.exploration.to_dict()),
     )  # fmt: skip
     browser = BrowserConfig(browsers=config.at_once, pages_per_browser=2, call_timeout_s=float(config.page_s))
     async with BrowserManager(browser) as manager:

@@ -12,6 +12,7 @@ from tars_jax.data.website_synthesis.moves import HOME, Move
 from tars_jax.data.website_synthesis.values import draw_value
 from tars_jax.data.website_synthesis.wording import compose, joined
 
+MOST_STEPS = 10
 MOST_LINKS = 3  # of a function that is one of several in a row
 
 
@@ -50,7 +51,8 @@ def candidates(functions: Sequence[SiteFunction], seed: str, each: int, hidden: 
     for number in range(each):
         for index, function in enumerate(functions):
             rng = random.Random(f"{seed}:{number}:{index}")
-            part = draw_part(function, rng, rng.randint(1, 5) if number else rng.randint(1, 2), hidden)
+            wanted = rng.randint(1, 2) if number == 0 else rng.randint(1, 5) if number % 3 else rng.randint(4, 8)
+            part = draw_part(function, rng, min(wanted, MOST_STEPS - len(function.trail) - 1), hidden)
             if part is not None and not (number and not part.inputs):
                 yield alone(part)
 

@@ -71,7 +71,7 @@ class PageDriver:
         self._shown = seen.png
 
     async def _fill(self, actions: Sequence[Action]) -> None:
-        """What fills in one field: action by action, or at once with a text that is inserted."""
+        """What fills in one field: action by action, or at once in the same virtual time, the text inserted."""
         if not self._inserts or self._keeps:
             for action in actions:
                 await self.act(action)
@@ -83,7 +83,7 @@ class PageDriver:
                 events.append(InsertText(action.content))
             else:
                 events += to_events(action, *self._size)[0]
-        self._shown = (await self._page.act(events, advance_ms=SETTLE_MS)).png
+        self._shown = (await self._page.act(events, advance_ms=SETTLE_MS * len(actions))).png
 
     async def replay(self, actions: Sequence[Action]) -> None:
         """Carries out recorded actions, with nothing else than they to go by."""

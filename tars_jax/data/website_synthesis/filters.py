@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tars_jax.data.website_synthesis.composition import Candidate
+from tars_jax.data.website_synthesis.composition import MOST_STEPS, Candidate
 from tars_jax.data.website_synthesis.functions import SiteFunction
 from tars_jax.data.website_synthesis.reading import readings
 from tars_jax.data.website_synthesis.state import Check, Tables, is_met
 from tars_jax.data.website_synthesis.wording import QUOTED
 
-MOST_STEPS = 10
 READING = "a second reading"
 _HIDDEN = re.compile(
     r"https?://(?!\w+\.example\.com)|[#.][\w-]+\s*\{|\bxpath\b|\bquery_?selector\b|</?\w+>|\b\w+\[\w+\]"

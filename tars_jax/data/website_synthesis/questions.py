@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 import re
 from collections import Counter
@@ -51,9 +52,11 @@ def questions(pages: Sequence[Explored], seed: str, count: int) -> tuple[list[Qu
             said = f'What does the column "{column}" say in the row of "{row}"{where}? Answer with that text alone.'
             facts = (f"The answer is {cell!r}.", f"The row of {row!r} was on the screen.")
             found.setdefault((row, column), Question(said, cell, facts, page.trail))
-    kept = list(found.values())
-    rng.shuffle(kept)
-    return kept[:count], dropped
+    of_page: dict[tuple[Move, ...], list[Question]] = {}
+    for question in found.values():
+        of_page.setdefault(question.plan, []).append(question)
+    pages_in_turn = [each for level in itertools.zip_longest(*of_page.values()) for each in level if each is not None]
+    return pages_in_turn[:count], dropped
 
 
 def _cells(table: Table) -> Iterator[tuple[str, str, str]]:

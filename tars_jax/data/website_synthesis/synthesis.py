@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
+import math
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -51,6 +53,7 @@ class SynthesisConfig:
     rubrics: bool = True  # where a state cannot tell, a judge may
     seed: int = 0
     held_out: tuple[str, ...] = ()  # sites
+    most_s: float = math.inf  # real, after which no further candidate of a site is tried
     exploration: ExplorationConfig = dataclasses.field(default_factory=ExplorationConfig)
 
 
@@ -115,7 +118,7 @@ async def _all_kinds(made: _Maker, pages: Sequence[Explored], seed: str) -> Coun
     alone = config.tasks - config.merged - config.rows - config.questions
     await made.take(candidates(made.functions, seed, config.each, made.hidden), alone)
     for first in (*made.unfinished(), *made.creators()):
-        if len(made.tasks) >= alone + config.merged:
+        if len(made.tasks) >= alone + config.merged or made.is_over:
             break
         await made.take(await made.after(first, seed), alone + config.merged)
     await made.take(rows(made.proved(), seed, 3 * config.rows, hidden=made.hidden), config.tasks - config.questions)
@@ -148,6 +151,7 @@ class _Maker:
         self._manager, self._site, self._name, self.config = manager, site, name, config
         self.functions = functions
         self._page = ReusedPage(manager, site)
+        self._until = time.monotonic() + config.most_s
         self._noise, self._chance, self._rewriter = noise, chance, rewriter
         self._journal, self._say = journal, say
         self.tasks: list[SynthesizedTask] = []
@@ -161,10 +165,15 @@ class _Maker:
         self._failures: Counter[tuple[str, ...]] = Counter()
         self._seen: set[object] = set()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the time for this site is."""
+        return time.monotonic() > self._until
+
     async def take(self, offered: Iterable[Candidate], most: int) -> None:
         """Tries candidates until there are `most` tasks in all."""
         for candidate in offered:
-            if len(self.tasks) >= most:
+            if len(self.tasks) >= most or self.is_over:
                 return
             families = [part.function.family for part in candidate.parts]
             if any(self._failures[each] >= HOPELESS for each in families):
@@ -260,16 +269,19 @@ class _Maker:
             first = await execute(self._page, candidate.plan)
             if fingerprint(first.before) == fingerprint(first.after):
                 return await self._judged(candidate, first)
+            category = candidate.parts[-1].function.category
+            write_check(
+                first.before, first.after, first.after, candidate.inputs, self._noise, category
+            )  # ruled out now
+            if not agrees(category, differences(first.before, first.after)):
+                return Outcome("it does something else than its words say")
             actions = [each.action for each in first.episode]
             second = await replay(self._manager, self._site, actions)
             if self._without_noise(first.before) != self._without_noise(second.before):
                 return Outcome("a reset does not undo it")
-            category = candidate.parts[-1].function.category
             check, unshown = write_check(
                 first.before, first.after, second.after, candidate.inputs, self._noise, category
             )
-            if not agrees(category, differences(first.before, first.after)):
-                return Outcome("it does something else than its words say")
             for move in unshown:
                 if not await self._matters(candidate, move, check):
                     return Outcome("what was asked for is not in the state", unshown=fields_of(candidate, [move]))

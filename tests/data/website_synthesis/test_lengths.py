@@ -1,0 +1,52 @@
+"""Tasks come in all lengths: questions of one step on the first page, and forms and rows of up to ten steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, rows, told_in_full
+from tars_jax.data.website_synthesis.exploration import Explored
+from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, too_long
+from tars_jax.data.website_synthesis.functions import Field, SiteFunction
+from tars_jax.data.website_synthesis.moves import Move
+from tars_jax.data.website_synthesis.questions import questions
+from tars_jax.data.website_synthesis.view import Table, View
+
+
+def form(name: str, count: int, *places: str) -> SiteFunction:
+    fields = tuple(Field(Move("fill", f"{name} {number}"), "text", f"{name} {number}") for number in range(count))
+    trail, button = (Move("follow", name),), Move("press", "Save entry")
+    return SiteFunction("create", trail, places or (name,), "Save entry", fields, button, f"/{name}", f"/{name}")
+
+
+def test_a_long_form_is_filled_in_up_to_ten_steps() -> None:
+    found = list(candidates([form("Bill", 12)], "1", 12))
+    assert {min(each.steps for each in found), max(each.steps for each in found)} == {3, 10}
+    assert not any(map(too_long, found))
+
+
+def test_rows_have_two_parts_or_three() -> None:
+    functions = [form(name, 3) for name in ("Bill", "Guest", "Room")]
+    found = list(rows(functions, "1", 12))
+    assert {len(each.parts) for each in found} == {2, 3}
+    assert 9 in {each.steps for each in found if len(each.parts) == 3}
+
+
+def test_questions_begin_with_the_first_page_and_go_on_with_others() -> None:
+    def page(trail: tuple[Move, ...], *rows: str) -> Explored:
+        table = Table(("Name", "Price"), tuple((each, f"{each} costs") for each in rows))
+        return Explored(View("http://h/", "", "", (), (), (), (table,), 0.0, 9, 9, 0.0, 9.0), trail, ())
+
+    pages = [page((), "Lamp", "Desk"), page((Move("follow", "More"),), "Rug", "Bed")]
+    asked, _ = questions(pages, "1", 3)
+    assert [len(each.plan) for each in asked] == [0, 1, 0]
+
+
+def test_what_few_words_leave_open_is_told_in_full() -> None:
+    one = form("Name", 1, "Guests", "Berlin")
+    functions = [one, dataclasses.replace(one, places=("Guests", "Graz"), action="/other")]
+    unclear = [each for each in candidates(functions, "1", 8) if is_unclear(ambiguous(each, functions))]
+    assert unclear and all(ambiguous(told_in_full(each), functions) == "" for each in unclear)
+    part = draw_part(one, random.Random(0), 1)
+    assert part is not None and told_in_full(alone(part)).plan == alone(part).plan
