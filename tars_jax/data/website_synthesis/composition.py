@@ -13,6 +13,7 @@ from tars_jax.data.website_synthesis.values import draw_value
 from tars_jax.data.website_synthesis.wording import compose, joined
 
 MOST_STEPS = 10
+MARKS = ("checkbox", "radio")
 MOST_LINKS = 3  # of a function that is one of several in a row
 
 
@@ -62,12 +63,12 @@ def rows(
 ) -> Iterator[Candidate]:
     """Tasks that are done in a row, each with another object or form: long ones out of short ones.
 
-    Two of three are of `length` parts, which come with more fields in turn; the third has a part more.
+    One of three has a part more; the others are of `length` parts with two fields or three.
     """
     rng = random.Random(f"{seed}:rows")
     usable = [each for each in functions if each.category != "delete" and len(each.trail) <= MOST_LINKS]
     for number in range(count):
-        size = length + (number % 3 == 2)
+        size = length + (number % 3 == 0)
         if len(usable) < size:
             continue
         parts = [draw_part(each, rng, 1 + number % 3, hidden) for each in rng.sample(usable, size)]
@@ -78,13 +79,14 @@ def rows(
 def draw_part(function: SiteFunction, rng: random.Random, most: int, hidden: Hidden = ()) -> Part | None:
     """The function with values for what it needs and for up to `most` fields in all; None where nothing fits."""
     fields = [each for each in function.fields if (function.program, each.label) not in hidden]
-    needed = [each for each in function.fields if each.required and not each.value and each.kind != "checkbox"]
+    needed = [each for each in function.fields if each.required and not each.value and each.kind not in MARKS]
     if any(each not in fields for each in needed):
         return None
     if function.category == "create":
         needed = needed or [each for each in fields if _is_text(each)][:1]
     others = [each for each in fields if each not in needed]
     rng.shuffle(others)
+    others = _one_of_several(others)
     fillable = function.category != "delete"
     drawn = [*needed, *(others[: max(0, most - len(needed))] if fillable else ())]
     drawn.sort(key=function.fields.index)
@@ -142,4 +144,10 @@ def told_in_full(candidate: Candidate) -> Candidate:
 
 
 def _is_text(field: Field) -> bool:
-    return field.kind not in ("select", "checkbox", "radio")
+    return field.kind not in ("select", *MARKS)
+
+
+def _one_of_several(fields: Sequence[Field]) -> list[Field]:
+    """Without those of which only one can be chosen, but for the first of them."""
+    first = {each.move.name: each for each in reversed(fields) if each.kind == "radio"}
+    return [each for each in fields if each.kind != "radio" or first[each.move.name] == each]

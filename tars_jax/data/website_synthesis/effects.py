@@ -131,7 +131,7 @@ def _way(value: str, move: Move) -> str | None:
     wanted = {"on": ("true", "1", "on", "yes"), "off": ("false", "0", "off", "no", "")}
     if move.kind == "toggle":
         return "is" if value.lower() in wanted[move.value] else None
-    said = move.value.strip()
+    said = move.label if move.kind == "mark" else move.value.strip()
     if value == said or (move.kind != "fill" and value.lower() == said.lower()):
         return "is"
     if _is_number(value) and _is_number(said) and float(value) == float(said):

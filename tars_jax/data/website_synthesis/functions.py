@@ -256,8 +256,8 @@ def _function(
 
 
 def _fields(view: View, controls: Sequence[Control], *, early: bool = False) -> tuple[Field, ...]:
-    """Of these controls those that can be filled in and are called by one name alone."""
-    labels = Counter(each.label for each in controls if each.kind != "radio")
+    """Of these controls those that can be filled in, or chosen of several, and are called by one name alone."""
+    labels = Counter(each.label for each in controls)
     return tuple(
         Field(
             move_to(view, each), each.kind, each.label, tuple(filter(None, _options(each))), each.value, each.checked,
@@ -265,7 +265,7 @@ def _fields(view: View, controls: Sequence[Control], *, early: bool = False) -> 
         )
         for each in controls
         if each.kind not in DRAWN and not each.read_only and labels[each.label] == 1 and 0 < len(each.label) <= 60
-        and each.kind != "radio" and each.hit is not False
+        and not (each.kind == "radio" and each.checked) and each.hit is not False
     )  # fmt: skip
 
 

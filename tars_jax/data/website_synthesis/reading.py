@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from tars_jax.data.website_synthesis.composition import MARKS
 from tars_jax.data.website_synthesis.functions import CATEGORY_WORDS, SiteFunction
 from tars_jax.data.website_synthesis.wording import QUOTED, noun_of
 
@@ -30,11 +31,11 @@ def read(instruction: str, function: SiteFunction) -> Mapping[str, str] | None:
         label = next((each for each in by_length if _ends_with(before, each)), None)
         if label is None and said.lower() not in names:
             label = next((each for each in by_length if _ends_with(_BETWEEN.sub("", before), each)), None)
-        if label is not None and fields[label].kind != "checkbox":
+        if label is not None and fields[label].kind not in MARKS:
             if label in values or (fields[label].kind == "select" and said not in fields[label].options):
                 return None
             values[label] = said
-        elif said in fields and fields[said].kind == "checkbox":
+        elif said in fields and fields[said].kind in MARKS:
             values[said] = "off" if instruction[match.end() :].lstrip().startswith("not ") else "on"
         elif said.lower() not in names:
             return None

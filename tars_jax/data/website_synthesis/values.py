@@ -43,6 +43,8 @@ def draw_value(field: Field, rng: random.Random) -> str:
     """What is typed, chosen or switched; empty where nothing fits."""
     if field.kind == "select":
         return rng.choice(field.options) if field.options else ""
+    if field.kind == "radio":
+        return "on"
     if field.kind == "checkbox":
         return "off" if field.checked else "on"
     text = _text(field, rng)

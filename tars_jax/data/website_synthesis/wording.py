@@ -108,6 +108,8 @@ def _places(function: SiteFunction, count: int) -> tuple[str, ...]:
 
 
 def _said(move: Move) -> str:
+    if move.kind == "mark":
+        return f'"{move.label}" chosen'
     if move.kind == "toggle":
         return f'"{move.label}" {"ticked" if move.value == "on" else "not ticked"}'
     return f'{move.label} "{move.value}"'

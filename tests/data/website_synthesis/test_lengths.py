@@ -1,4 +1,4 @@
-"""Tasks come in all lengths: questions of one step on the first page, and forms and rows of up to ten steps."""
+"""Tasks come in all lengths, from a question on the first page to forms and rows of ten steps, and of all fields."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import dataclasses
 import random
 
 from tars_jax.data.website_synthesis.composition import alone, candidates, draw_part, rows, told_in_full
+from tars_jax.data.website_synthesis.effects import write_check
 from tars_jax.data.website_synthesis.exploration import Explored
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, too_long
-from tars_jax.data.website_synthesis.functions import Field, SiteFunction
+from tars_jax.data.website_synthesis.functions import Field, SiteFunction, functions_of
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.questions import questions
-from tars_jax.data.website_synthesis.view import Table, View
+from tars_jax.data.website_synthesis.view import Control, Form, Table, View
 
 
 def form(name: str, count: int, *places: str) -> SiteFunction:
@@ -50,3 +51,23 @@ def test_what_few_words_leave_open_is_told_in_full() -> None:
     assert unclear and all(ambiguous(told_in_full(each), functions) == "" for each in unclear)
     part = draw_part(one, random.Random(0), 1)
     assert part is not None and told_in_full(alone(part)).plan == alone(part).plan
+
+
+def test_one_of_several_is_chosen_and_read_again() -> None:
+    ways = tuple(
+        Control("radio", name, "action", form=0, value=name, checked=name == "leave")
+        for name in ("leave", "resolve", "accept")
+    )
+    save = Control("button", "Submit changes", form=0, type="submit", hit=True)
+    note = Control("text", "Note", "note", form=0, value="Old")
+    forms = (Form("post", "http://h/ticket/3"),)
+    view = View("http://h/ticket/3", "", "", ("Lamp",), forms, (note, *ways, save), (), 0.0, 9, 9, 0.0, 9.0)
+    ((function,), _) = functions_of([Explored(view, (), ())])
+    assert [each.label for each in function.fields] == ["Note", "resolve", "accept"]
+    found = [each for seed in range(12) if (each := draw_part(function, random.Random(seed), 3)) is not None]
+    chosen = [{move.label for move in each.inputs if move.kind == "mark"} for each in found]
+    assert {"resolve"} in chosen and {"accept"} in chosen and {"resolve", "accept"} not in chosen
+    assert [ambiguous(alone(each), [function]) for each in found] == [""] * len(found)
+    mark = Move("mark", "resolve", "action", value="on")
+    before, after = ({"tickets": [{"id": "3", "status": status}]} for status in ("new", "resolve"))
+    assert not write_check(before, after, after, [mark], (), "edit")[1]  # the state shows it
