@@ -171,7 +171,7 @@ def trivial(view: View, submit: Control, fields: Sequence[Control]) -> str:
         return "a field that it needs has no name on the page"
     if submit.hit is False:
         return "it is covered"
-    if submit.disabled and not fields:
+    if submit.disabled and not any(each.is_typed or each.kind == "select" for each in fields):
         return "it cannot be pressed"
     if not fields and not any(pattern.search(said) for pattern in CATEGORY_WORDS.values()):
         return "a button whose effect its words do not tell"
