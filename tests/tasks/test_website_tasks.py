@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from tars_jax import InputError
+from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites import installation
 from tars_jax.tasks.websites.catalog import load_website, website_names
 from tars_jax.tasks.websites.checks import Check
-from tars_jax.tasks.websites.site import Row, Website
+from tars_jax.tasks.websites.site import Row, Sql, Website
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 
 ROWS = [{"id": 1, "summary": "Door lock beeps ", "status": "new"}, {"id": 2, "summary": "x\r\ny", "status": None}]
@@ -49,6 +50,22 @@ def test_content_comes_from_the_seed_alone(name: str) -> None:
     assert json.loads(json.dumps(one)) == one
     assert site.license and site.version and site.is_here(site.url) and not site.is_here("http://localhost.evil/")
     assert not site.is_here(f"{site.origin}@evil/") and not site.is_here("http://localhost:1/")
+
+
+@pytest.mark.parametrize(("said", "is_gone"), [("sql: no such column: name", True), ("sql: database is locked", False)])
+def test_a_table_that_a_user_took_away_has_no_rows(said: str, is_gone: bool) -> None:
+    class Broken(Known):
+        async def sql(self, file: str, statement: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+            raise SandboxFailure("website", said)
+
+    async def rows() -> Sequence[Row]:
+        return await Sql("shop.db", "SELECT name FROM product").rows(Broken([]))  # type: ignore[arg-type]
+
+    if is_gone:
+        assert asyncio.run(rows()) == []
+    else:
+        with pytest.raises(SandboxFailure, match="locked"):
+            asyncio.run(rows())
 
 
 def test_rows_are_compared_as_texts_in_any_order() -> None:

@@ -47,13 +47,23 @@ class Reader(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Sql:
-    """Rows of a SQLite file of the state. The statement cannot change it."""
+    """Rows of a SQLite file of the state. The statement cannot change it.
+
+    There are none where whoever uses the site has taken a table or a column away, as some let them.
+    """
 
     file: str
     statement: str
 
     async def rows(self, site: Inside) -> Sequence[Row]:
-        return await site.sql(self.file, self.statement)
+        from tars_jax.sandbox.failures import SandboxFailure
+
+        try:
+            return await site.sql(self.file, self.statement)
+        except SandboxFailure as failure:
+            if "no such table" in str(failure) or "no such column" in str(failure):
+                return []
+            raise
 
 
 @dataclasses.dataclass(frozen=True)
