@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.refusals import Refusal
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 
@@ -34,6 +36,11 @@ class Outcome:
             record["reason"], task, tuple(map(tuple, record["unshown"])), record["complaint"],
             tuple(map(tuple, record["refused"])), record["where"],
         )  # fmt: skip
+
+
+def candidate_key(instruction: str, plan: Sequence[Move]) -> str:
+    """The same for the same candidate in every process."""
+    return hashlib.sha256(repr((instruction, tuple(plan))).encode()).hexdigest()[:20]
 
 
 class Journal:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import hashlib
 import math
 import random
 import time
@@ -20,7 +19,7 @@ from tars_jax.data.website_synthesis.execution import Execution, execute, play_a
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored, explore, kind_of
 from tars_jax.data.website_synthesis.filters import ambiguous, is_unclear, leaks, normalized, shape, too_long, unproved
 from tars_jax.data.website_synthesis.functions import SiteFunction, functions_of
-from tars_jax.data.website_synthesis.journal import Journal, Outcome
+from tars_jax.data.website_synthesis.journal import Journal, Outcome, candidate_key
 from tars_jax.data.website_synthesis.models import Extractor
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.order import in_order
@@ -379,11 +378,6 @@ class _Maker:
 def goes_on(view: View, function: SiteFunction) -> bool:
     """Whether a form has only led to another one, which is still to be filled in."""
     return kind_of(view.url) != function.page and any(each.kind in ("textarea", "editor") for each in view.controls)
-
-
-def candidate_key(instruction: str, plan: Sequence[Move]) -> str:
-    """The same for the same candidate in every process."""
-    return hashlib.sha256(repr((instruction, tuple(plan))).encode()).hexdigest()[:20]
 
 
 def fields_of(candidate: Candidate, moves: Iterable[Move]) -> tuple[tuple[str, str], ...]:
