@@ -7,9 +7,9 @@ For T1, T4 and T6 on tasks of a website: the report of the run draws reward, ste
 The reference player solves all of them in 3.1 steps; demonstrations, which do anything in 40% of their moves, solve two
 thirds in 4.6, and half of their thoughts name all the boxes that are not yet as they should be.
 
-**Not run to its end.** Seen with seed 0, on a machine that was busy with other things: 65.6% of 308 demonstrations solved,
-at 1.0 to 1.3 s of CPU an episode (all of its processes), and supervised training at 0.2 s of CPU an update, stopped
-before its end. From that the whole of a run would take 20 to 25 minutes of two quiet cores.
+**Not run to its end.** Seen with seed 0, on a machine that was busy with other things: 65.6% of 308 demonstrations
+solved, at 1.0 to 1.3 s of CPU an episode (all of its processes), and supervised training at 0.2 s of CPU an update,
+stopped before its end; nothing of PPO. By that a whole run would take 20 to 25 minutes of two quiet cores.
 """
 
 import json
