@@ -109,7 +109,8 @@ async def _state_after(site: LiveSite, before: Tables, driver: PageDriver) -> Ta
         if fingerprint(after) != fingerprint(before):
             break
         await asyncio.sleep(PAUSE_S)
-        await (driver.look() if number < LOOKS - 1 else driver.act(Wait()))
+        if number:
+            await driver.act(Wait())
     else:
         after = to_tables(await site.snapshot())
     return after

@@ -38,7 +38,7 @@ function form(note) {
   const color = note.color ?? '#' + Math.floor(Math.random() * 0xffffff).toString(16);
   main.querySelector('form').onsubmit = (event) => {
     event.preventDefault();
-    send({ note: { ...note, title: title.value, text: text.value, color } });
+    setTimeout(() => send({ note: { ...note, title: title.value, text: text.value, color } }), 2000);
   };
 }
 async function draw() {

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tars_jax.agent.actions import MoveTo
+from tars_jax.agent.actions import MoveTo, Wait
 from tars_jax.data.website_synthesis.composition import Part, alone
 from tars_jax.data.website_synthesis.execution import execute, replay
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explore
@@ -54,6 +54,7 @@ def test_functions_that_a_script_draws_are_found_and_can_be_carried_out() -> Non
 
         (new,) = [each for each in functions if each.row == "" and each.fields[0].label == "Title"]
         first = await execute(page, alone(filled(new, {"Title": "Cedar", "text": "third"})).plan)
+        assert isinstance(first.episode[-1].action, Wait)  # it is sent some time after
         second = await replay(manager, site, [each.action for each in first.episode])
         one, other = (tables["notes"][-1] for tables in (first.after, second.after))
         assert one["title"] == other["title"] == "Cedar" and one["color"] != other["color"]  # drawn by chance
