@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urljoin, urlsplit
 
-from tars_jax.agent.actions import Action, Click, Hotkey, MoveTo, Navigate, Point, Scroll, Type
+from tars_jax.agent.actions import Action, Click, Hotkey, MoveTo, Navigate, Point, Scroll, Type, Wait
 from tars_jax.data.website_synthesis.moves import HOME, Move, find
 from tars_jax.data.website_synthesis.site import LiveSite, ShownPage
 from tars_jax.data.website_synthesis.view import VIEW_SCRIPT, Control, View
@@ -122,6 +122,7 @@ class PageDriver:
     async def _within_reach(self, move: Move) -> Control:
         """The control, once it can be clicked: waits for it, and scrolls to it."""
         deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        waited = False
         for looks in range(MOST_SCROLLS):
             control = find(view := await self.view(), move)
             if control is None or control.disabled or control.hit is False:  # or not yet: dialogs come moving
@@ -129,7 +130,8 @@ class PageDriver:
                     state = "not there" if control is None else "disabled" if control.disabled else "covered"
                     raise MoveFailed(f"{move.kind} {move.label or move.name!r} on {view.path} is {state}")
                 await asyncio.sleep(0.1)
-                await self._settle()
+                await (self._settle() if waited else self.act(Wait()))  # a part of the solution, such as for a dialog
+                waited = True
                 continue
             if control.hit:
                 return control
