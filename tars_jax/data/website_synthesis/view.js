@@ -183,7 +183,11 @@
     const text = link.getAttribute('href');
     return URL.canParse(text, document.baseURI) ? new URL(text, document.baseURI).href : '';
   }
+  // A link to another part of the same page, which no script has made anything else of.
+  const isJump = (element) => element.matches('a[href^="#"]:not([role], [onclick], [data-toggle], [data-bs-toggle])') &&
+    document.getElementById(element.getAttribute('href').slice(1)) !== null;
   function controlOf(element) {
+    if (isJump(element)) return null;
     const kind = kindOf(element), place = placeOf(element);
     const holder = place && !isShown(element) ? shownOver(element) : null;
     if (kind === 'hidden' || !place || !isReachable(element, place) || !(isShown(element) || holder) || (element.disabled && kind !== 'button') || element.closest('.CodeMirror') !== (kind === 'editor' && element.matches('.CodeMirror') ? element : null)) return null;

@@ -115,7 +115,8 @@ class Stock:
       }
     </script>"""
 
-    LIST = "<!doctype html><title>Bills</title><table>" + "".join(
+    LIST = "<!doctype html><title>Bills</title><h1 id=bills>Bills <a href='#bills' title='Link'>#</a></h1><table>"
+    LIST += "".join(
         f"<tr><td>2025-01-01<td>{payer}<td><button title='Delete bill'>×</button>" for payer in ("Ada", "Chen")
     ) + "</table>" + "".join(
         f"<button><div>Dmitri</div><div>Just now</div><div>Invoice from {shop}</div></button>" for shop in ("A", "B")
