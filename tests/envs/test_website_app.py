@@ -15,6 +15,7 @@ from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.envs.website_app import WebsiteAppEnvironment
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import is_installed
+from tests.tasks.website_programs import send_signal
 
 needs_trac = [
     pytest.mark.browser,
@@ -77,7 +78,7 @@ def test_a_question_takes_the_answer_of_finished_and_a_dead_site_is_no_verdict(m
         await broken.reset(task)
         session = broken._session
         assert session is not None
-        await session.computer.machine.run(["pkill", "-f", "wsgi_serve|website_keeper"])
+        await send_signal(session, "SIGTERM", "wsgi_serve|website_keeper")
         checked = load_environment("website_app", {"tasks": [MILESTONE]}).checked(EnvironmentResources())
         await checked.close()
         with pytest.raises(Exception, match="website") as failure:

@@ -16,6 +16,7 @@ from tars_jax.tasks.websites.installation import is_installed
 from tars_jax.tasks.websites.session import WebsiteSession
 from tars_jax.tasks.websites.site import Website
 from tars_jax.tasks.websites.websites import Websites
+from tests.tasks.website_programs import send_signal
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -150,10 +151,10 @@ def test_failures_of_a_site_are_typed() -> None:
         with pytest.raises(SandboxFailure, match=r"could not be prepared \(status 1\): no disk"):
             await websites.open(broken, 2)
         session = await websites.open(declared, 1)
-        await session.computer.machine.run(["pkill", "-STOP", "-f", "fossil server|usr/bin/fossil"])
+        await send_signal(session, "SIGSTOP", "fossil server|usr/bin/fossil")
         with pytest.raises(SandboxFailure, match="GET /home"):
             await session.keeper.http("GET", "/home", timeout_s=0.3)
-        await session.computer.machine.run(["pkill", "-f", "website_keeper"])
+        await send_signal(session, "SIGTERM", "website_keeper")
         with pytest.raises(SandboxFailure, match="website"):
             await session.reset()
 

@@ -108,7 +108,7 @@ def test_a_page_that_ends_costs_one_call(screens: Service, kill_browsers: Callab
     screens.call(
         session, "run", command="echo '<title>Here</title>' > a.html; python3 -m http.server >/dev/null 2>&1 &"
     )
-    screens.call(session, "run", command="until curl -s localhost:8000 >/dev/null; do sleep 0.1; done")
+    screens.call(session, "run", command="until (: </dev/tcp/localhost/8000) 2>/dev/null; do sleep 0.1; done")
     assert screens.call(session, "navigate", address="localhost:8000/a.html")["data"]["title"] == "Here"
     assert kill_browsers(os.getpid())
     assert screens.refused(session, 502, "act", events=click(5, 5), advance_ms=10)["code"] == "sandbox_failure"

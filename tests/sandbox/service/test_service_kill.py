@@ -293,7 +293,7 @@ def test_a_page_and_a_phone_are_there_after_a_kill(tmp_path: Path) -> None:
         async with killed.client() as client:
             computer = await client.open(parts=["shell", "browser", "phone"], width=200, height=160)
             await computer.run("echo '<title>Here</title>' > a.html; python3 -m http.server >/dev/null 2>&1 &")
-            await computer.run("until curl -s localhost:8000 >/dev/null; do sleep 0.1; done")
+            await computer.run("until (: </dev/tcp/localhost/8000) 2>/dev/null; do sleep 0.1; done")
             assert (await computer.call("navigate", address="localhost:8000/a.html"))["data"]["title"] == "Here"
             shown = await computer.call("phone_act", actions=[{"action": "open_app", "app": "Notes"}])
             await killed.again()
