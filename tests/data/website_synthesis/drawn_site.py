@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tars_jax.data.website_synthesis.addresses import AddressPage, AddressSite
-from tars_jax.sandbox.browser import BrowserManager
+from tests.data.website_synthesis.local_site import Answer, LocalSite
 
 SEED: dict[str, Any] = {
     "notes": [
@@ -69,59 +66,28 @@ dialog.querySelector('form').onsubmit = (event) => {
 </script>"""
 
 
-class DrawnSite:
-    """Satisfies the interface of a site that tasks are made for."""
-
+class DrawnSite(LocalSite):
     def __init__(self) -> None:
         self.state = copy.deepcopy(SEED)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        super().__init__()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/"
+    def get(self, path: str) -> Answer:
+        data = self.state.get(path.strip("/"))
+        pages = {"/": CARDS, "/write": EDITOR}
+        return Answer(json.dumps(data) if data is not None else pages.get(path, "no such page"))
 
-    async def open_page(self, browsers: BrowserManager, size: tuple[int, int]) -> AddressPage:
-        return await AddressSite(self.url).open_page(browsers, size)
+    def post(self, path: str, body: str) -> Answer:
+        """Puts a row into its table."""
+        what = json.loads(body)
+        if "page" in what:
+            self.state["page"] = [what["page"]]
+        else:
+            note = {"id": len(self.state["notes"]) + 1, **what["note"]}
+            self.state["notes"] = [each for each in self.state["notes"] if each["id"] != note["id"]] + [note]
+        return Answer("{}")
 
     async def reset(self) -> None:
         self.state = copy.deepcopy(SEED)
 
     async def snapshot(self) -> dict[str, Any]:
         return copy.deepcopy(self.state)
-
-    def change(self, what: dict[str, dict[str, Any]]) -> None:
-        """Puts a row into its table."""
-        if "page" in what:
-            self.state["page"] = [what["page"]]
-        else:
-            note = {"id": len(self.state["notes"]) + 1, **what["note"]}
-            self.state["notes"] = [each for each in self.state["notes"] if each["id"] != note["id"]] + [note]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def _handler(site: DrawnSite) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            data = site.state.get(self.path.strip("/"))
-            pages = {"/": CARDS, "/write": EDITOR}
-            self._answer(json.dumps(data) if data is not None else pages.get(self.path, "no such page"))
-
-        def do_POST(self) -> None:
-            site.change(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self._answer("{}")
-
-        def _answer(self, text: str) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return Handler

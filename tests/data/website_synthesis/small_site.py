@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import copy
 import html
-import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tars_jax.data.website_synthesis.addresses import AddressPage, AddressSite
-from tars_jax.sandbox.browser import BrowserManager
+from tests.data.website_synthesis.local_site import Answer, LocalSite
 
 SEED: dict[str, Any] = {
     "orders": [
@@ -24,21 +21,22 @@ SEED: dict[str, Any] = {
 PRIORITIES = ("low", "normal", "high")
 
 
-class SmallSite:
-    """Satisfies the interface of a site that tasks are made for. `forgets`: a reset leaves the settings as they are."""
+class SmallSite(LocalSite):
+    """`forgets`: a reset leaves the settings as they are."""
 
     def __init__(self, *, forgets: bool = False) -> None:
         self.state = copy.deepcopy(SEED)
         self._forgets = forgets
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        super().__init__()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/"
+    def get(self, path: str) -> Answer:
+        parts = urlsplit(path)
+        found = page(self.state, parts.path, parse_qs(parts.query))
+        return Answer(_document(self.state, found or "<h1>No such page</h1>"), 200 if found else 404)
 
-    async def open_page(self, browsers: BrowserManager, size: tuple[int, int]) -> AddressPage:
-        return await AddressSite(self.url).open_page(browsers, size)
+    def post(self, path: str, body: str) -> Answer:
+        sent = parse_qs(body, True)
+        return Answer(status=303, location=submit(self.state, path, {name: each[-1] for name, each in sent.items()}))
 
     async def reset(self) -> None:
         kept = self.state["settings"] if self._forgets else None
@@ -48,36 +46,6 @@ class SmallSite:
 
     async def snapshot(self) -> dict[str, Any]:
         return copy.deepcopy(self.state)
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def _handler(site: SmallSite) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            found = page(site.state, parts.path, parse_qs(parts.query))
-            body = _document(site.state, found or "<h1>No such page</h1>").encode()
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_POST(self) -> None:
-            sent = parse_qs(self.rfile.read(int(self.headers.get("Content-Length", 0))).decode(), True)
-            where = submit(site.state, self.path, {name: values[-1] for name, values in sent.items()})
-            self.send_response(303)
-            self.send_header("Location", where)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return Handler
 
 
 def page(state: Mapping[str, Any], path: str, query: Mapping[str, list[str]]) -> str | None:

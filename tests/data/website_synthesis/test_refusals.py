@@ -7,14 +7,11 @@ import dataclasses
 import json
 import random
 import re
-import threading
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from tars_jax.data.website_synthesis.addresses import AddressPage, AddressSite
 from tars_jax.data.website_synthesis.composition import draw_part
 from tars_jax.data.website_synthesis.driver import open_driver
 from tars_jax.data.website_synthesis.exploration import ExplorationConfig, Explored
@@ -25,6 +22,7 @@ from tars_jax.data.website_synthesis.synthesis import REFUSED, SiteReport, Synth
 from tars_jax.data.website_synthesis.values import draw_value, kind_wanted
 from tars_jax.data.website_synthesis.view import Control, Form, View
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
+from tests.data.website_synthesis.local_site import Answer, LocalSite
 
 
 def view(*controls: Control, alerts: tuple[str, ...] = (), url: str = "http://h/new") -> View:
@@ -98,7 +96,7 @@ def test_what_a_button_brought_up_to_be_made_is_created_and_called_by_it() -> No
         assert ("journal entry" in part.instruction) == (category == "create")
 
 
-class Stock:
+class Stock(LocalSite):
     """A site whose only form lies behind a sign, cannot be sent before it is filled in, and is sent by a script."""
 
     PAGE = """<!doctype html><title>Stock</title><h1>Stock</h1><ul id=all></ul>
@@ -124,49 +122,22 @@ class Stock:
 
     def __init__(self) -> None:
         self.rows: list[Mapping[str, str]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        super().__init__()
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/"
+    def get(self, path: str) -> Answer:
+        return Answer(self.LIST if path == "/list" else self.PAGE)
 
-    async def open_page(self, browsers: BrowserManager, size: tuple[int, int]) -> AddressPage:
-        return await AddressSite(self.url).open_page(browsers, size)
+    def post(self, path: str, body: str) -> Answer:
+        sent = json.loads(body)
+        is_right = sent["pieces"].isdigit() and sent["name"] != ""
+        self.rows += [sent] if is_right else []
+        return Answer(status=200 if is_right else 400)
 
     async def reset(self) -> None:
         self.rows = []
 
     async def snapshot(self) -> dict[str, Any]:
         return {"products": list(self.rows)}
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-def _handler(site: Stock) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer(200, Stock.LIST if self.path == "/list" else Stock.PAGE)
-
-        def do_POST(self) -> None:
-            sent = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-            is_right = sent["pieces"].isdigit() and sent["name"] != ""
-            site.rows += [sent] if is_right else []
-            self._answer(200 if is_right else 400, "")
-
-        def _answer(self, status: int, body: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body.encode())))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    return Handler
 
 
 @pytest.mark.browser
