@@ -16,7 +16,7 @@ from tars_jax.sandbox.computer.page import ComputerPage
 from tars_jax.sandbox.desktop import Desktop, Settle
 
 SETTLE = Settle(first_ms=300, quiet_ms=100, bound_ms=3000)  # of applications, which draw in several goes
-PAGE_SETTLE_MS = 100.0  # virtual
+PAGE_SETTLE_MS = 300.0  # virtual; editors of websites note what was typed up to 250 ms later
 CHOOSE_FILES = Function(
     "choose_files",
     "Answers the dialog of the page that asks for files with files of this computer.",

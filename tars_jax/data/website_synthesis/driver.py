@@ -12,10 +12,10 @@ from tars_jax.agent.actions import Action, Click, Hotkey, MoveTo, Navigate, Poin
 from tars_jax.data.website_synthesis.moves import HOME, Move, find
 from tars_jax.data.website_synthesis.site import LiveSite, ShownPage
 from tars_jax.data.website_synthesis.view import VIEW_SCRIPT, Control, View
+from tars_jax.envs.computer_screen import PAGE_SETTLE_MS
 from tars_jax.envs.gui import to_events
 from tars_jax.sandbox.browser import BrowserManager, InputEvent, InsertText, is_key
 
-SETTLE_MS = 300  # virtual, after each action
 PATIENCE_S = 2.0  # real, for what a click on a slow site brings
 PATIENT_LOOKS = 6  # at least, however slow this machine is
 MOST_SCROLLS = 30
@@ -67,7 +67,7 @@ class PageDriver:
         if isinstance(action, Navigate):
             await self._page.navigate(urljoin(self._address, action.content))
         events, own_ms = to_events(action, *self._size)
-        seen = await self._page.act(events, advance_ms=max(SETTLE_MS, own_ms))
+        seen = await self._page.act(events, advance_ms=max(PAGE_SETTLE_MS, own_ms))
         self._shown = seen.png
 
     async def _fill(self, actions: Sequence[Action]) -> None:
@@ -83,7 +83,7 @@ class PageDriver:
                 events.append(InsertText(action.content))
             else:
                 events += to_events(action, *self._size)[0]
-        self._shown = (await self._page.act(events, advance_ms=SETTLE_MS * len(actions))).png
+        self._shown = (await self._page.act(events, advance_ms=PAGE_SETTLE_MS * len(actions))).png
 
     async def replay(self, actions: Sequence[Action]) -> None:
         """Carries out recorded actions, with nothing else than they to go by."""
@@ -147,7 +147,7 @@ class PageDriver:
 
     async def _settle(self) -> None:
         """What a click brought is there: scripts that ask a server once the page has loaded, too."""
-        self._shown = (await self._page.act((), advance_ms=SETTLE_MS)).png
+        self._shown = (await self._page.act((), advance_ms=PAGE_SETTLE_MS)).png
 
 
 @contextlib.asynccontextmanager
