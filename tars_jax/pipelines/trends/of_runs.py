@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tars_jax.evaluation.tables import markdown
 from tars_jax.pipelines.trends.verdicts import Judgement, Test, judge, late_minus_early, rise
 
 
@@ -44,10 +45,10 @@ def judge_runs(runs: Sequence[Mapping[str, np.ndarray]]) -> tuple[Judgement, ...
 
 def table(judged: Mapping[str, Sequence[Judgement]]) -> str:
     """Markdown: a row for each setting and test."""
-    lines = ["| setting | seeds | effect of PPO | mean [95% interval] | verdict |", "|---|---|---|---|---|"]
+    rows = []
     for name, judgements in judged.items():
         for each in judgements:
             mean, low, high = each.estimate
             words = f"{mean:+.3g} [{low:.3g}, {high:.3g}]" if np.isfinite(low) else f"{mean:+.3g}"
-            lines.append(f"| {name} | {len(each.effects)} | {each.test.statement} | {words} | {each.verdict.value} |")
-    return "\n".join(lines)
+            rows.append((name, str(len(each.effects)), each.test.statement, words, each.verdict.value))
+    return markdown(("setting", "seeds", "effect of PPO", "mean [95% interval]", "verdict"), rows)
