@@ -31,7 +31,7 @@ CHUNK = 1 << 18
 class Connection:
     def __init__(self, server: Server, peer: socket.socket, *, is_known: bool) -> None:
         self._server, self._peer, self._is_known = server, peer, is_known
-        self._leaving = False
+        self._leaving = False  # closed as soon as all is sent
         self._frames = frames.Frames()
         self._unsent = bytearray()
         self._pending: list[tuple[bytes, bytes]] = []  # frames whose turn has not come
@@ -43,7 +43,7 @@ class Connection:
     def _watch(self) -> None:
         if self._closed or self._is_stream:
             return
-        busy = self._calls >= MOST_CALLS or len(self._unsent) >= MOST_UNSENT
+        busy = self._leaving or self._calls >= MOST_CALLS or len(self._unsent) >= MOST_UNSENT
         events = (0 if busy else READ) | (WRITE if self._unsent else 0)
         self._server.loop.watch(self._peer.fileno(), events, self._ready)
 
@@ -62,13 +62,19 @@ class Connection:
         except OSError:
             chunk = b""
         if not chunk:
-            return self.close()
+            return self._end()
         try:
             self._pending += self._frames.feed(chunk)
         except frames.FrameError as error:
             self._refuse(str(error))
             return
         self._take_turns()
+
+    def _end(self) -> None:
+        """The peer says no more: it has what it was answered, unless it went away while a call was going on."""
+        self._leaving = bool(self._unsent) and not self._calls
+        if not self._leaving:
+            self.close()
 
     def _take_turns(self) -> None:
         if self._taking:  # a call that is answered at once is part of the turn
