@@ -184,9 +184,9 @@ def test_no_mutation_of_a_valid_text_raises(response: Response, grammar: str, rn
 )
 def test_time_is_linear(grammar: str, before: str, unit: str, after: str) -> None:
     text = before + unit * (100_000 // len(unit)) + after
-    start = time.process_time()
+    start = time.thread_time()  # other threads of the tests' process have work of their own
     parse_response(text, grammar)
-    assert time.process_time() - start < 1.0  # milliseconds if linear, minutes if quadratic
+    assert time.thread_time() - start < 1.0  # milliseconds if linear, minutes if quadratic
 
 
 def test_the_canonical_text_form() -> None:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ def alive(word: str) -> bool:
             if path.read_bytes().replace(b"\0", b" ").decode(errors="replace").startswith(word):
                 return True
     return False
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():
+            await asyncio.sleep(0.05)
 
 
 def test_it_is_taken_by_name_alone() -> None:
@@ -75,7 +82,7 @@ def test_what_it_starts_ends_with_it_also_what_has_left_its_session(tmp_path: Pa
         async with Computers("none") as computers:
             computer = await computers.open()
             await computer.machine.run(["sh", "-c", f"setsid sleep {word} & trap '' TERM; setsid sleep {word} &"])
-            assert alive(f"sleep {word}")
+            await until(lambda: alive(f"sleep {word}"))
             await computer.close()
             assert not alive(f"sleep {word}")
 
@@ -99,17 +106,11 @@ asyncio.run(main())
         [sys.executable, "-c", program], stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
     )
     assert owner.stdout is not None and owner.stdout.readline() == b"ready\n"
-    assert alive(f"sleep {word}")
+    asyncio.run(until(lambda: alive(f"sleep {word}")))
     owner.send_signal(signal.SIGKILL)
     owner.wait()
     owner.stdout.close()
-
-    async def gone() -> None:
-        async with asyncio.timeout(20):
-            while alive(f"sleep {word}"):
-                await asyncio.sleep(0.05)
-
-    asyncio.run(gone())
+    asyncio.run(until(lambda: not alive(f"sleep {word}")))
 
 
 def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
