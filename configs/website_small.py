@@ -7,9 +7,11 @@ For T1, T4 and T6 on tasks of a website: the report of the run draws reward, ste
 The reference player solves all of them in 3.1 steps; demonstrations, which do anything in 40% of their moves, solve two
 thirds in 4.6, and half of their thoughts name all the boxes that are not yet as they should be.
 
-**Not run to its end.** Seen with seed 0, on a machine that was busy with other things: 65.6% of 308 demonstrations
-solved, at 1.0 to 1.3 s of CPU an episode (all of its processes), and supervised training at 0.2 s of CPU an update,
-stopped before its end; nothing of PPO. By that a whole run would take 20 to 25 minutes of two quiet cores.
+Seen with seed 0 alone, half an hour of processor beside other work: the policy solves 64.0% of 100 held-out tasks after
+supervised training, as its demonstrations do (63.5%), and 100% after twelve updates of PPO (+36.0 points, 95% interval
++26 to +46). From the first two updates to the last two, rewards rise from .59 to .96 (T1), think tokens fall from 6.5
+to 5.5 a step (T4), and steps from 4.6 to 3.5 an episode (T6). Where to click is learned late: after 800 supervised
+updates it solved 13% of the same tasks.
 """
 
 import json
@@ -34,7 +36,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.browser.pages = 8
     config.demonstrations.episodes = 400
     config.demonstrations.skill = 0.6
-    config.supervised.updates = 800
+    config.supervised.updates = 2000
     config.value.episodes = 200
     config.value.max_updates = 60
     config.ppo.updates = 12
