@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -245,6 +246,60 @@ def test_damage_is_named_and_mended(tmp_path: Path, damage, kinds: set[str], lef
         assert store.count() in left and store.count("verdict=1") == store.count()
         assert all(store.load(id).steps for id in store.ids())
         assert set(store.members(SFT)) == set(store.ids())
+
+
+@pytest.mark.parametrize(
+    ("change", "table"),
+    [
+        ("UPDATE episodes SET verdict = 0", "episodes"),
+        ("UPDATE verdicts SET said = ''", "verdicts"),
+        ("DELETE FROM held_out", "held_out"),
+        ("DELETE FROM members", "members"),
+        ("DELETE FROM batches", "batches"),
+    ],
+)
+def test_an_index_that_says_something_else_than_the_journal_is_found(tmp_path: Path, change: str, table: str) -> None:
+    path = tmp_path / "Läger"
+    with Store(path, create=True) as store:
+        store.hold_out([played(9, True).task])
+        store.assign(SFT, "1", store.add([played(0, True), played(1, True)]))
+        before = store.rows(), store.members(SFT)
+        with sqlite3.connect(path / "index.sqlite") as connection:
+            connection.execute(change)
+        connection.close()
+    assert [(each.kind, f"table {table} " in each.what) for each in check(path)] == [("index", True)]
+    repair(path)
+    with Store(path) as store:
+        assert check(path) == [] and (store.rows(), store.members(SFT)) == before
+        assert store.holds_out(played(9, True).task) and not store.holds_out(played(0, True).task)
+
+
+def test_what_an_episode_came_with_survives_its_damaged_line(store: Store) -> None:
+    """Repair takes the record in again; what was said of it later is later still."""
+    (id,) = store.add([played(0, True)])
+    store.judge({id: Verdict(False, "annotator", "ada")})
+    before = store.verdicts(id), store.rows()[0]["contradictory"]
+    store.close()
+    spoil_line(store.path)
+    repair(store.path)
+    with Store(store.path) as again:
+        assert (again.verdicts(id), again.rows()[0]["contradictory"]) == before and before[1] == 1
+
+
+def test_what_was_dropped_and_is_put_back_is_taken_in_again(store: Store) -> None:
+    ids = store.add([played(number, True) for number in range(4)])
+    store.close()
+    image = next((store.path / "images").glob("*/*.png"))
+    content = image.read_bytes()
+    image.unlink()
+    repair(store.path)
+    image.write_bytes(content)
+    for file in (store.path / "damaged").glob("*.episode"):
+        file.rename(store.path / "episodes" / file.stem[:2] / file.name)
+    assert {problem.kind for problem in check(store.path)} == {"unlisted"}
+    repair(store.path)
+    with Store(store.path) as again:
+        assert check(store.path) == [] and sorted(again.ids()) == sorted(ids)
 
 
 def test_an_index_is_made_from_the_journal(store: Store) -> None:

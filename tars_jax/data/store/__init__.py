@@ -131,6 +131,9 @@ class Store:
                 )
             self.journal.append([{"hold_out": new}] if new else [])
 
+    def holds_out(self, task: Mapping[str, Any]) -> bool:
+        return bool(self._rows("SELECT 1 FROM held_out WHERE task = ?", (task_key(task),)))
+
     def assign(self, name: str, batch: str, ids: Sequence[str]) -> list[str]:
         """Puts episodes into the set `name`, once: a batch of that name which is there already stays as it is.
 

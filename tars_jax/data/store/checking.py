@@ -8,16 +8,19 @@ more are dropped, with all that was said of them.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import sqlite3
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.store import Store
 from tars_jax.data.store.index import FILE as INDEX
-from tars_jax.data.store.index import Index
+from tars_jax.data.store.index import TABLES, Index
 from tars_jax.data.store.journal import Journal, encoded
 from tars_jax.data.store.records import (
     Record,
@@ -72,15 +75,18 @@ def repair(path: Path) -> list[Problem]:
                 kept.writelines(line.text for line in bad)
         # A record whose own line is damaged is taken in again below; what else such a line said is lost.
         events = [line.event for line in lines if line.event is not None]
-        listed = {event["add"]["id"] for event in events if "add" in event}
-        lost = {problem.episode for problem in found if problem.episode} & listed
+        listed = _listed(events)
+        dropped = {event["drop"] for event in events if "drop" in event}
+        lost = {problem.episode for problem in found if problem.episode} & listed.keys()
         events += [{"drop": id} for id in sorted(lost)]
+        again: list[dict[str, Any]] = []
         for file in _records(path):
             if file.stem not in listed and (record := _whole(path, file)) is not None:
                 origin = origin_of(record.trajectory, str(file))
-                events.append(
-                    {"add": row_of(record, origin, [verdict.to_json() for verdict in own_verdict(record.trajectory)])}
-                )
+                said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
+                # Before what was said of it later; after its drop, where it had one.
+                (events if record.id in dropped else again).append({"add": row_of(record, origin, said)})
+        events = [*again, *events]
         for problem in found:
             if problem.kind == "partial":
                 problem.file.unlink(missing_ok=True)
@@ -128,30 +134,51 @@ def _index_problems(path: Path, journal: Journal) -> Iterator[Problem]:
         if index.applied() > journal.size():
             yield Problem("index", file, "it holds more than the journal")
             return
-        listed: set[str] = set()
-        for line in journal.lines():
-            if line.start >= index.applied() or line.event is None:
-                continue
-            if "add" in line.event:
-                listed.add(line.event["add"]["id"])
-            elif "drop" in line.event:
-                listed.discard(line.event["drop"])
-        held = {row["id"] for row in index.rows("SELECT id FROM episodes")}
-        if held != listed:
-            yield Problem("index", file, f"it holds {len(held)} episodes where the journal has {len(listed)}")
+        whole = [line.event for line in journal.lines() if line.event is not None and line.start < index.applied()]
+        for table, held, wanted in _differing(index, whole):
+            yield Problem(
+                "index", file, f"its table {table} is not what the journal comes to: {held} rows for {wanted}"
+            )
     except (sqlite3.DatabaseError, InputError) as error:
         yield Problem("index", file, str(error))
     finally:
         index.close()
 
 
-def _file_problems(path: Path, journal: Journal) -> Iterator[Problem]:
+def _listed(events: Iterable[Mapping[str, Any]]) -> dict[str, None]:
+    """The episodes that are there after all events."""
     listed: dict[str, None] = {}
-    for line in journal.lines():
-        if line.event and "add" in line.event:
-            listed[line.event["add"]["id"]] = None
-        elif line.event and "drop" in line.event:
-            listed.pop(line.event["drop"], None)
+    for event in events:
+        if "add" in event:
+            listed[event["add"]["id"]] = None
+        elif "drop" in event:
+            listed.pop(event["drop"], None)
+    return listed
+
+
+def _differing(index: Index, events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int, int]]:
+    """Tables that differ from an index made anew: their names, their rows and the rows that they should have."""
+    with tempfile.TemporaryDirectory() as folder:
+        journal = Journal(Path(folder))
+        with journal.locked():
+            journal.append(events)
+            anew = Index(Path(folder), journal)
+            try:
+                anew.catch_up()
+                for table in TABLES:
+                    held, wanted = (_content(each, table) for each in (index, anew))
+                    if held != wanted:
+                        yield table, sum(held.values()), sum(wanted.values())
+            finally:
+                anew.close()
+
+
+def _content(index: Index, table: str) -> collections.Counter[tuple[Any, ...]]:
+    return collections.Counter(tuple(row) for row in index.rows(f"SELECT * FROM {table}"))
+
+
+def _file_problems(path: Path, journal: Journal) -> Iterator[Problem]:
+    listed = _listed(line.event for line in journal.lines() if line.event is not None)
     good: dict[str, str] = {}  # what is wrong with an image; empty: nothing
     for id in listed:
         file = episode_file(path, id)

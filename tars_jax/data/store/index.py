@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS held_out (task TEXT PRIMARY KEY, start TEXT) WITHOUT 
 CREATE TABLE IF NOT EXISTS applied (one INTEGER PRIMARY KEY CHECK (one = 0), bytes INTEGER);
 INSERT OR IGNORE INTO applied VALUES (0, 0);
 """
-_TABLES = ("episodes", "verdicts", "members", "batches", "held_out")
+TABLES = ("episodes", "verdicts", "members", "batches", "held_out")
 _ADD = f"INSERT OR IGNORE INTO episodes ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + name for name in COLUMNS)})"
 
 
@@ -96,7 +96,7 @@ class Index:
 
     def clear(self) -> None:
         with self._transaction():
-            for table in _TABLES:
+            for table in TABLES:
                 self.connection.execute(f"DELETE FROM {table}")
             self.connection.execute("UPDATE applied SET bytes = 0")
 
