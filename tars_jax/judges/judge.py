@@ -52,6 +52,7 @@ class Judge:
     time_limit: float = DEFAULT_TIME_LIMIT_S  # seconds for one episode
     pause: float = 1.0  # seconds before the second attempt; twice as many before the third
     attempts: int = ATTEMPTS
+    version: str = ""  # of its weights, its prompt or its other options; empty: there is one alone
 
     def close(self) -> None:
         """Gives back what the judge holds, such as a model. May be called again."""
@@ -61,7 +62,8 @@ class Judge:
     async def judged(self, trajectory: Trajectory, task: Task) -> Trajectory:
         """The episode with the judge's reward, all of it at the last step, and its verdict, or that of the task's
         threshold; what the environment's rewards came to stays in `metadata["environment_reward"]`, and its own verdict
-        in `metadata["environment_success"]`: nothing that learns reads them.
+        in `metadata["environment_success"]`: nothing that learns reads them. The judge's name and version are in
+        `metadata["judge"]` and, where it has one, `metadata["judge_version"]`.
 
         Raises as `judgement` does.
         """
@@ -71,12 +73,13 @@ class Judge:
         steps = (*(dataclasses.replace(step, reward=0.0) for step in before), dataclasses.replace(last, reward=reward))
         own = None if trajectory.success is None else bool(trajectory.success)
         about = {"judge": self.name, "environment_reward": trajectory.reward, "environment_success": own}
+        versioned = {"judge_version": self.version} if self.version else {}
         return dataclasses.replace(
             trajectory,
             steps=steps,
             reward=reward,
             success=success if threshold is None else reward >= threshold,
-            metadata={**trajectory.metadata, **about},
+            metadata={**trajectory.metadata, **about, **versioned},
         )
 
     async def judgement(self, trajectory: Trajectory, task: Task) -> Judgement:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,7 +42,8 @@ _OURS: Mapping[str, Any] = {
 
 def load_judge(name: str, options: Mapping[str, Any] | None = None, more: Mapping[str, Any] | None = None) -> Judge:
     """The judge of that name: a function (trajectory, task) -> (reward, success), or a class whose objects are called
-    so. An attribute `time_limit` says how many seconds it may take for an episode, and `close()` is called at the end.
+    so. An attribute `time_limit` says how many seconds it may take for an episode, `version` which of several it is
+    (a checksum of its options, unless it says so), and `close()` is called at the end.
 
     Args:
       options: keyword arguments of the class; a function takes none.
@@ -56,7 +59,13 @@ def load_judge(name: str, options: Mapping[str, Any] | None = None, more: Mappin
         raise InputError(f"judge {name!r} must be a function or a class; got an object of type {type(value).__name__}")
     if options and not is_made:
         raise InputError(f"judge {name!r} must be a class to have options; got {', '.join(options)}")
-    return Judge(name, function, getattr(function, "time_limit", DEFAULT_TIME_LIMIT_S))
+    version = getattr(function, "version", "") or _version_of(options or {})
+    return Judge(name, function, getattr(function, "time_limit", DEFAULT_TIME_LIMIT_S), version=version)
+
+
+def _version_of(options: Mapping[str, Any]) -> str:
+    """A checksum, so that verdicts of other models, prompts or thresholds can be told apart."""
+    return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:12] if options else ""
 
 
 def _made(name: str, judge: Callable[..., Any], options: Mapping[str, Any]) -> Any:

@@ -18,6 +18,7 @@ from tars_jax.judges import Judge, Judgement, load_judge
 from tars_jax.judges.reward_model import OutcomeRewardModel
 from tars_jax.pipelines.sections import engine_config
 from tars_jax.pipelines.starts import run_config, start_from
+from tars_jax.training.checkpoint import lineage
 from tars_jax.training.weight_sync import to_local_devices
 from tars_jax.trajectory import Trajectory
 
@@ -43,6 +44,7 @@ class CheckpointRewardModel:
             raise InputError(f"judge option checkpoint must be RUN/policy of a reward_model run; got {checkpoint!r}")
         if not isinstance(slots, int) or slots < 0:
             raise InputError(f"judge option slots must be a whole number of 0 or more; got {slots!r}")
+        self.version = lineage(checkpoint).id[:12]  # of the weights, wherever they lie
         self._checkpoint, self._config, self._slots = Path(checkpoint), dict(config), slots
         self._engine: Engine | None = None
         self._judge: OutcomeRewardModel | None = None

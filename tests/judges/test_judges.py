@@ -12,6 +12,7 @@ import pytest
 from tars_jax import InputError
 from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.store.verdicts import own_verdict
 from tars_jax.environment import Task, Verification
 from tars_jax.judges import Judge, Judgement, load_judge, reference_answer
 from tars_jax.model.tokenizer import load_tokenizer
@@ -83,6 +84,25 @@ def test_coroutines_classes_and_a_threshold(tmp_path: Path) -> None:
     strict = load_judge(f"{HERE}Strict")
     assert strict.time_limit == 7.0
     assert [each.reward for each in play(tasks, tmp_path / "b", strict)] == [-1.0, -1.0]
+
+
+class Graded:
+    def __init__(self, least: float = 1.0) -> None:
+        self._least = least
+
+    def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
+        return Judgement(trajectory.reward, trajectory.reward >= self._least)
+
+
+def test_a_verdict_has_its_judges_version(tmp_path: Path) -> None:
+    """Other options are another version, the same ones in any order the same; who has none has none."""
+    mild, strict = (load_judge(f"{HERE}Graded", {"least": least}) for least in (1.0, 9.0))
+    (said,) = own_verdict(*play([task_of(0)], tmp_path / "a", strict))
+    assert (said.value, said.kind, said.name, said.version) == (False, "judge", f"{HERE}Graded", strict.version)
+    assert strict.version and strict.version != mild.version
+    assert load_judge(f"{HERE}Graded", {"least": 9.0}).version == strict.version
+    (plain,) = play([task_of(0)], tmp_path / "b", load_judge(f"{HERE}Graded"))
+    assert "judge_version" not in plain.metadata and own_verdict(plain)[0].version == ""
 
 
 def test_the_reference_answer_is_the_environments_to_say(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from tars_jax.pipelines.config import load_config
 from tars_jax.pipelines.judges import named_judge, open_judge
 from tars_jax.rollout.episode_runner import Rollouts
 from tars_jax.rollout.players import reference_player
-from tars_jax.training.checkpoint import save_parameters
+from tars_jax.training.checkpoint import lineage, save_parameters
 from tars_jax.trajectory import Trajectory
 from tests.judges.episodes import episode, task
 
@@ -106,6 +106,7 @@ def test_it_is_the_only_reward_and_the_truth_stays_beside_it(
             f"'{word}'" in step.action for word, step in zip(words, each.steps, strict=True)
         )
     assert {each.success == each.verified_success for each in played} == {True, False}
+    assert {each.metadata["judge_version"] for each in played} == {lineage(trained).id[:12]}
     judge.close()
     judge.close()
     assert engine.open == 0
