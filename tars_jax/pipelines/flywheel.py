@@ -96,6 +96,7 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
     cycles: list[Cycle] = []
     with Store(run.path / STORE, create=True) as store:
         store.hold_out(held_out)
+        _require_trainable(store, texts)
         for number in range(config.cycles + 1):
             if (done := run.finished(batch_of(number))) is None:
                 sub = RunDirectory.create(cycle_folder(run.path, number), _cycle_config(config), "flywheel")
@@ -107,6 +108,15 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
         before, after = (_shown(run.path, cycle) for cycle in (cycles[0], cycles[-1]))
         return FlywheelResult(
             config, cycles, before, after, len(store.leaked()), len(store.alike()), len(changed(store))
+        )
+
+
+def _require_trainable(store: Store, texts: Sequence[Trajectory]) -> None:
+    """Texts are trained on without being in a set. Raises InputError where one is of a held-out task."""
+    if held_out := [each for each in texts if store.holds_out(each.task)]:
+        raise InputError(
+            f"config.text.datasets must hold no held-out task; got {len(held_out)} episodes of such, "
+            f"the first {held_out[0].id}"
         )
 
 
@@ -214,7 +224,9 @@ class _Cycle:
         episodes: Sequence[Trajectory] = StoredEpisodes(self._store, self._members(name))
         if name == SFT and self._config.control != "no_routing":
             rule = KeepRule(self._config.sampling.at_most, self._config.sampling.prefer)
-            episodes = [each for group in by_task(list(episodes)) for each in keep(group, rule)]
+            # V of the store counts, which an annotator may have said against what the episode came with.
+            solved = [dataclasses.replace(each, success=True) for each in episodes]
+            episodes = [each for group in by_task(solved) for each in keep(group, rule)]
         records = self._context.path / f"{name}.array_record" if self._config.reader == "array_record" else None
         seed = self._config.seed + self._number
         return draw(name, episodes, self._texts, weight, count=config.episodes, seed=seed, records=records)

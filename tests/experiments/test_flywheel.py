@@ -28,6 +28,7 @@ from tars_jax.data.store import Store
 from tars_jax.data.store.checking import check
 from tars_jax.data.store.records import task_key
 from tars_jax.data.store.routing import CT, SFT, batch_of, route
+from tars_jax.data.store.verdicts import Verdict
 from tars_jax.environment import Task
 from tars_jax.pipelines import flywheel, run_context
 from tars_jax.pipelines.checkout import ROOT
@@ -254,6 +255,77 @@ def test_corrected_episodes_belong_to_the_cycle_that_their_name_says(
         assert {name: row[name] for name in known} == known
         routed = route(store, 2)
         assert (routed.sft, routed.ct, store.members(SFT)) == (1, 0, [row["id"]])
+
+
+def cycle_of(number: int = 1, **known: Any) -> flywheel._Cycle:
+    """A cycle that has what is given, and runs nothing."""
+    cycle = flywheel._Cycle.__new__(flywheel._Cycle)
+    cycle._number = number
+    vars(cycle).update({f"_{name}": value for name, value in known.items()})
+    return cycle
+
+
+def test_what_an_annotator_says_is_solved_is_imitated(tmp_path: Path) -> None:
+    """Also where the environment says V = 0: then it is SFT data, and trained on. The reverse is CT data."""
+    config = ml_collections.ConfigDict(
+        {"control": "none", "reader": "store", "seed": 0, "sampling": {"at_most": 2, "prefer": "first"}}
+    )
+    stage = ml_collections.ConfigDict({"episodes": 0})
+    with Store(tmp_path / "store", create=True) as store:
+        wrong, right, plain = store.add([played(0, False), played(1, True), played(2, True)])
+        store.judge({wrong: Verdict(True, "annotator", "ada"), right: Verdict(False, "annotator", "ada")})
+        route(store, 0)
+        cycle = cycle_of(0, store=store, config=config, texts=(), context=ml_collections.ConfigDict({"path": ""}))
+        assert {each.id for each in cycle._drawn(SFT, stage, 0.0)} == {"played 0", "played 2"}
+        assert [each.id for each in cycle._drawn(CT, stage, 0.0)] == ["played 1"] and plain in store.members(SFT)
+
+
+def test_texts_of_a_held_out_task_are_refused(tmp_path: Path) -> None:
+    """They get into no set, so that `assign` cannot."""
+    with Store(tmp_path / "store", create=True) as store:
+        store.hold_out([played(3, True).task])
+        flywheel._require_trainable(store, [played(2, True)])
+        with pytest.raises(InputError, match="text.datasets must hold no held-out task; got 1 .*, the first played 3"):
+            flywheel._require_trainable(store, [played(2, True), played(3, True)])
+
+
+@pytest.mark.parametrize(
+    ("by", "solved", "kept"),
+    [
+        ("latest", {"new": 0, "previous": 4}, "new"),
+        ("better", {"new": 1, "previous": 3}, "previous"),
+        ("better", {"new": 3, "previous": 1}, "new"),
+        ("better", {"new": 2, "previous": 2}, "new"),
+        ("merged", {"new": 1, "previous": 2, "merged": 3}, "merged"),
+        ("merged", {"new": 1, "previous": 3, "merged": 3}, "previous"),
+    ],
+)
+def test_the_model_that_solves_most_goes_on(
+    by: str, solved: dict[str, int], kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the tasks that are held out besides, and once: a killed cycle that goes on does not choose again."""
+    places = {"new": tmp_path / "ours", "previous": tmp_path / "before", "merged": tmp_path / "merged"}
+    names = {place: name for name, place in places.items()}
+    played_by = list[str]()
+
+    def evaluated(context: Any, tasks: Any, stage: str, model: Path) -> list[Any]:
+        assert tasks == "validating" and stage == f"validate_{names[model]}"
+        played_by.append(names[model])
+        return [played(number, number < solved[names[model]]) for number in range(4)]
+
+    done, copied = dict[str, Any](), list[Path]()
+    context = type("Context", (), {"path": tmp_path, "record": staticmethod(done.__setitem__)})
+    context.run = type("Run", (), {"finished": staticmethod(done.get)})  # type: ignore[attr-defined]
+    tasks = type("Tasks", (), {"validating": staticmethod(lambda: "validating")})
+    config = ml_collections.ConfigDict({"keep": {"by": by, "weight": 0.5}})
+    monkeypatch.setattr(flywheel, "evaluate", evaluated)
+    monkeypatch.setattr(flywheel, "merge_checkpoints", lambda *_: None)
+    monkeypatch.setattr(flywheel, "copy_export", lambda model, _: copied.append(model))
+    cycle = cycle_of(context=context, tasks=tasks, config=config)
+    assert cycle._keep(places["new"], places["previous"]) == kept and copied == [places[kept]]
+    assert played_by == ([] if by == "latest" else list(solved)) and done["keep"]["kept"] == kept
+    solved = dict.fromkeys(solved, 0)
+    assert cycle._keep(places["new"], places["previous"]) == kept and copied == [places[kept]]
 
 
 def test_synthesized_tasks_of_a_file(tmp_path: Path) -> None:
