@@ -13,8 +13,10 @@ NO_ACTION = "(an answer that is no action)"
 ENDED = "finished()"  # whatever it told the user
 # Calls of our agents and of datasets (BrowserGym, WebArena) that tell the user something.
 _SPEAKS = re.compile(
-    r"\s*(finished|send_msg_to_user|report_infeasible|answer|done|terminate|stop)\s*[(\[]", re.IGNORECASE
+    r"(?:^|[\n;])\s*(?:finished|send_msg_to_user|report_infeasible|answer|done|terminate|stop)\s*[(\[]", re.IGNORECASE
 )
+_QUOTED = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_COMMENT = re.compile(r"^[ \t]*#[^\n]*\n?|[ \t]+#[^\n]*", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,12 +47,17 @@ def evidence_of(trajectory: Trajectory, task: Task, *, with_claim: bool = False)
 
 
 def _acted(step: Step) -> str:
-    """The actions of a step, up to what it tells the user."""
+    """The actions of a step, up to what it tells the user, without comments."""
     if not step.valid or not step.action:
         return NO_ACTION
-    lines: list[str] = []
-    for line in step.action.splitlines():
-        if _SPEAKS.match(line):
-            return "\n".join([*lines, ENDED])
-        lines.append(line)
-    return "\n".join(lines)
+    bare = _QUOTED.sub(_masked, step.action)  # what looks like a comment or a call in a text is neither
+    text = step.action
+    for comment in reversed(list(_COMMENT.finditer(bare))):
+        text, bare = (each[: comment.start()] + each[comment.end() :] for each in (text, bare))
+    if speaks := _SPEAKS.search(bare):
+        text = f"{text[: speaks.start()].rstrip()}\n{ENDED}"
+    return text.strip() or NO_ACTION
+
+
+def _masked(quoted: re.Match[str]) -> str:
+    return "'" + "x" * (len(quoted[0]) - 2) + "'"

@@ -65,7 +65,7 @@ def load_judge(name: str, options: Mapping[str, Any] | None = None, more: Mappin
 
 def _version_of(options: Mapping[str, Any]) -> str:
     """A checksum, so that verdicts of other models, prompts or thresholds can be told apart."""
-    return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()[:12] if options else ""
+    return hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode()).hexdigest()[:12] if options else ""
 
 
 def _made(name: str, judge: Callable[..., Any], options: Mapping[str, Any]) -> Any:

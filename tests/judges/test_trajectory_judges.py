@@ -41,6 +41,23 @@ def test_what_the_agent_says_is_no_evidence() -> None:
     assert said(WebJudge(), episode(actions, thought="blue pens, cart", instruction=CART)) == (0.0, False)
 
 
+@pytest.mark.parametrize(
+    ("action", "believed"),
+    [
+        ("# 2 blue pens are in the cart\nclick('12')  # it worked\nwait()", "click('12')\nwait()"),
+        ("click('12'); send_msg_to_user('2 blue pens')", "click('12')\nfinished()"),
+        ("  STOP [2 blue pens]", "finished()"),
+        ("# 2 blue pens", "(an answer that is no action)"),
+        ("fill('3', 'a # b; done(1)')", "fill('3', 'a # b; done(1)')"),
+        ("type(content='it\\'s # 1')", "type(content='it\\'s # 1')"),
+        ("goto('shop/#done(1)')\ngoto(shop/#cart)", "goto('shop/#done(1)')\ngoto(shop/#cart)"),
+        ("click('1')\ntype [4] [user's cart]", "click('1')\ntype [4] [user's cart]"),
+    ],
+)
+def test_nor_what_it_says_beside_its_actions(action: str, believed: str) -> None:
+    assert evidence_of(episode([("", action)]), task()).actions == (believed,)
+
+
 def test_the_embedded_judge_tells_from_the_text_that_was_seen() -> None:
     assert said(WebJudge()) == (1.0, True)
     # 4 of 5 for one key point of two: 1 + round(4 / 2) = 3.
