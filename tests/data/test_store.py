@@ -300,6 +300,8 @@ def test_what_was_dropped_and_is_put_back_is_taken_in_again(store: Store) -> Non
     repair(store.path)
     with Store(store.path) as again:
         assert check(store.path) == [] and sorted(again.ids()) == sorted(ids)
+    journals = {file.read_bytes() for file in (store.path / "damaged").glob("journal.before*")}
+    assert len(journals) == 2 and all(b'"add"' in each for each in journals)  # the first repair's is kept, too
 
 
 def test_an_index_is_made_from_the_journal(store: Store) -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import itertools
 import json
+import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,6 +70,7 @@ def repair(path: Path) -> list[Problem]:
     aside = path / DAMAGED
     journal = Journal(path)
     with journal.locked():
+        problems = check(path)  # as others have left it until now
         aside.mkdir(exist_ok=True)
         lines = list(journal.lines())
         if bad := [line for line in lines if line.event is None]:
@@ -77,7 +80,7 @@ def repair(path: Path) -> list[Problem]:
         events = [line.event for line in lines if line.event is not None]
         listed = _listed(events)
         dropped = {event["drop"] for event in events if "drop" in event}
-        lost = {problem.episode for problem in found if problem.episode} & listed.keys()
+        lost = {problem.episode for problem in problems if problem.episode} & listed.keys()
         events += [{"drop": id} for id in sorted(lost)]
         again: list[dict[str, Any]] = []
         for file in _records(path):
@@ -87,7 +90,7 @@ def repair(path: Path) -> list[Problem]:
                 # Before what was said of it later; after its drop, where it had one.
                 (events if record.id in dropped else again).append({"add": row_of(record, origin, said)})
         events = [*again, *events]
-        for problem in found:
+        for problem in problems:
             if problem.kind == "partial":
                 problem.file.unlink(missing_ok=True)
             elif problem.kind in ("episode", "image"):
@@ -97,13 +100,21 @@ def repair(path: Path) -> list[Problem]:
         for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm"):
             (path / name).unlink(missing_ok=True)
         # In place, as whoever waits for the lock waits for this very file.
-        write_atomic(aside / "journal.before", journal.file.read_bytes())
+        write_atomic(_unused(aside / "journal.before"), journal.file.read_bytes())
         content = b"".join(encoded(event) for event in events)
         with open(journal.file, "r+b") as stream:
             stream.write(content)
             stream.truncate()
+            stream.flush()
+            os.fsync(stream.fileno())
     Store(path).close()
     return found
+
+
+def _unused(file: Path) -> Path:
+    """That name, or with a number: where a repair was killed, its own journal.before is the only whole one."""
+    names = itertools.chain([file], (file.with_name(f"{file.name}.{number}") for number in itertools.count(2)))
+    return next(name for name in names if not name.exists())
 
 
 def _journal_problems(journal: Journal) -> Iterator[Problem]:
