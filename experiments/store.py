@@ -79,8 +79,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 
 def _export(store: Store, config: Any, folder: Path) -> None:
-    ids = store.ids(config.where)
-    found = store.load_all(ids)
+    ids, found = store.ids(config.where), store.load_judged(config.where)
     if config.format == "parquet":
         written, count = folder / "trajectories.parquet", write_parquet(folder / "trajectories.parquet", found)
     elif config.format == "array_record":

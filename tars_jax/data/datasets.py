@@ -1,7 +1,8 @@
 """Recorded data by name, as trajectories to imitate.
 
     RUN/trajectories/ppo        a folder of our trajectories
-    RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py)
+    RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py): those of
+                                evaluations and of held-out tasks only where `purpose` or `held_out` is named
     mine.array_record           the same as one file, which `store` exports (the extra grain)
     mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export, too
@@ -16,6 +17,7 @@ from __future__ import annotations
 import collections
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -69,10 +71,11 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
 
 
 def _stored(folder: Path, where: str) -> Iterator[Trajectory]:
+    conditions = [where] if where else []
+    if not re.search(r"\b(purpose|held_out)\b", where):
+        conditions.append("purpose=training and held_out=0")
     with Store(folder) as store:
-        for trajectory in store.load_all(store.ids(where)):
-            if trajectory.outcome.carries_reward:
-                yield trajectory
+        yield from (each for each in store.load_judged(" and ".join(conditions)) if each.outcome.carries_reward)
 
 
 def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:

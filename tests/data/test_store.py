@@ -367,6 +367,16 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert all(each.steps[0].screenshot for each in again)
     assert [each.id for each in read_dataset(f"{path}?verdict=0 and seed=0")] == ["played 0"]
     assert len(list(read_dataset(str(path)))) == 4
+    ask(path, capsys, "action=export", "format=trajectories", f"output={tmp_path}")
+    for name in (str(path), str(tmp_path / "trajectories")):  # by ada the second is none
+        assert {each.id: each.success for each in read_dataset(name)} == {
+            f"played {number}": number > 1 for number in range(4)
+        }
+    with Store(path) as store:
+        store.hold_out([played(2, True).task])
+        store.add([played(7, True)], Origin(purpose="evaluation"))
+    assert sorted(each.id for each in read_dataset(str(path))) == ["played 0", "played 1", "played 3"]
+    assert sorted(each.id for each in read_dataset(f"{path}?verdict=1 and held_out=0")) == ["played 3", "played 7"]
     assert "whole" in ask(path, capsys, "action=check")
     lose_image(path)
     assert "image: " in ask(path, capsys, "action=check", code=1)

@@ -12,6 +12,7 @@ What lies in the folder is files; the index is made from them and may be removed
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -198,6 +199,12 @@ class Store:
 
     def load_all(self, ids: Iterable[str]) -> Iterator[Trajectory]:
         return map(self.load, ids)
+
+    def load_judged(self, where: str = "") -> Iterator[Trajectory]:
+        """Episodes for readers outside the store: their `success` is what counts of all that was said of them."""
+        for row in self.rows(where):
+            success = None if row["verdict"] is None else bool(row["verdict"])
+            yield dataclasses.replace(self.load(row["id"]), success=success)
 
     def leaked(self) -> list[str]:
         """Members of training sets that are of a held-out task, or of an evaluation: none, as `assign` refuses them."""
