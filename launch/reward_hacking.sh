@@ -50,8 +50,11 @@ runs=()
 for seed in "${seeds[@]}"; do
     train "$folder/orm-$verdicts-$start-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=orm \
         --config.task.judge_options="{\"checkpoint\": \"$orm/policy\"}"
+    runs+=("$folder/orm-$verdicts-$start-$seed")
+done
+for seed in "${seeds[@]}"; do
     train "$folder/own-$start-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=environment
-    runs+=("$folder/orm-$verdicts-$start-$seed" "$folder/own-$start-$seed")
+    runs+=("$folder/own-$start-$seed")
 done
 list=$(IFS=, && echo "${runs[*]}")
 exec "$root/launch/local.sh" compare --config.runs="$list" --config.output="$folder/reward_hacking-$verdicts-$start.svg"
