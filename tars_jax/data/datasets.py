@@ -17,7 +17,6 @@ from __future__ import annotations
 import collections
 import json
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.feeding import ArrayRecordEpisodes
+from tars_jax.data.store.query import parse
 from tars_jax.data.tables import rows_of, table_files
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory
@@ -71,11 +71,10 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
 
 
 def _stored(folder: Path, where: str) -> Iterator[Trajectory]:
-    conditions = [where] if where else []
-    if not re.search(r"\b(purpose|held_out)\b", where):
-        conditions.append("purpose=training and held_out=0")
+    if not parse(where).fields & {"purpose", "held_out"}:
+        where = " and ".join(filter(None, [where.strip(), "purpose=training and held_out=0"]))
     with Store(folder) as store:
-        yield from (each for each in store.load_judged(" and ".join(conditions)) if each.outcome.carries_reward)
+        yield from (each for each in store.load_judged(where) if each.outcome.carries_reward)
 
 
 def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:

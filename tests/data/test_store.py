@@ -377,6 +377,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         store.add([played(7, True)], Origin(purpose="evaluation"))
     assert sorted(each.id for each in read_dataset(str(path))) == ["played 0", "played 1", "played 3"]
     assert sorted(each.id for each in read_dataset(f"{path}?verdict=1 and held_out=0")) == ["played 3", "played 7"]
+    assert list(read_dataset(f"{path}?run=purpose*")) == [] and len(list(read_dataset(f"{path}?run!=held_out"))) == 3
     assert "whole" in ask(path, capsys, "action=check")
     lose_image(path)
     assert "image: " in ask(path, capsys, "action=check", code=1)

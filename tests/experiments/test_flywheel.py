@@ -235,6 +235,14 @@ def test_controls_and_what_people_and_texts_bring(tmp_path: Path, spin: Callable
         assert (row["cycle"], row["parent"], row["verdict"], row["judged_by"]) == (1, "an episode", 1, "annotator")
 
 
+def cycle_of(number: int = 1, **known: Any) -> flywheel._Cycle:
+    """A cycle that has what is given, and runs nothing."""
+    cycle = flywheel._Cycle.__new__(flywheel._Cycle)
+    cycle._number = number
+    vars(cycle).update({f"_{name}": value for name, value in known.items()})
+    return cycle
+
+
 def test_corrected_episodes_belong_to_the_cycle_that_their_name_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,24 +253,13 @@ def test_corrected_episodes_belong_to_the_cycle_that_their_name_says(
     names = [str(tmp_path / "corrected {cycle}")]
     with Store(tmp_path / "store", create=True) as store:
         for number, count in ((1, 0), (2, 1), (2, 1), (3, 1)):
-            cycle = flywheel._Cycle.__new__(flywheel._Cycle)
-            cycle._number, cycle._store, cycle._run = number, store, tmp_path
-            cycle._spec = None  # type: ignore[assignment]
-            cycle._take_in("annotation", names)
+            cycle_of(number, store=store, run=tmp_path, spec=None)._take_in("annotation", names)
             assert store.count() == count, number
         (row,) = store.rows()
         known = {"cycle": 2, "source": "annotation", "parent": "3f09", "verdict": 1, "judged_by": "annotator"}
         assert {name: row[name] for name in known} == known
         routed = route(store, 2)
         assert (routed.sft, routed.ct, store.members(SFT)) == (1, 0, [row["id"]])
-
-
-def cycle_of(number: int = 1, **known: Any) -> flywheel._Cycle:
-    """A cycle that has what is given, and runs nothing."""
-    cycle = flywheel._Cycle.__new__(flywheel._Cycle)
-    cycle._number = number
-    vars(cycle).update({f"_{name}": value for name, value in known.items()})
-    return cycle
 
 
 def test_what_an_annotator_says_is_solved_is_imitated(tmp_path: Path) -> None:

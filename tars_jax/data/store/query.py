@@ -29,6 +29,7 @@ _HELD_OUT = "(EXISTS (SELECT 1 FROM held_out WHERE held_out.task = episodes.task
 class Condition(NamedTuple):
     sql: str
     values: tuple[Any, ...]
+    fields: frozenset[str] = frozenset()  # that it names
 
 
 def parse(where: str) -> Condition:
@@ -36,6 +37,7 @@ def parse(where: str) -> Condition:
     if not where.strip():
         return Condition("1", ())
     clauses: list[Condition] = []
+    fields: set[str] = set()
     place, more = 0, True
     while more:
         found = _CONDITION.match(where, place)
@@ -44,12 +46,12 @@ def parse(where: str) -> Condition:
                 f"config.where must be conditions such as 'cycle>=2 and verdict=1'; got {where!r}, at {where[place:]!r}"
             )
         clauses.append(_clause(found["field"], found["sign"], found["value"]))
+        fields.add(found["field"])
         place, more = found.end(), bool(found["join"])
     if where[place:].strip():
         raise InputError(f"config.where must have 'and' between conditions; got {where!r}, at {where[place:]!r}")
-    return Condition(
-        " AND ".join(clause.sql for clause in clauses), tuple(value for clause in clauses for value in clause.values)
-    )
+    values = tuple(value for clause in clauses for value in clause.values)
+    return Condition(" AND ".join(clause.sql for clause in clauses), values, frozenset(fields))
 
 
 def _clause(field: str, sign: str, written: str) -> Condition:
