@@ -40,6 +40,11 @@ class UnreadableVerdict(JudgeFailure):
     """It answered, with something that is no verdict."""
 
 
+class CannotSay(Exception):
+    """A judge's verdict that it cannot tell: what it needs (an alias, a picture) it has not. It is not asked again; the
+    episode carries no reward, and is counted."""
+
+
 JudgeFunction = Callable[[Trajectory, Task], Judgement | Awaitable[Judgement]]
 
 
