@@ -128,6 +128,28 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         raise InputError(f"{path} must be a whole JSON file; got {error}") from error
 
 
+def read_lines(path: str | os.PathLike[str]) -> list[tuple[int, Any]]:
+    """(number of the line, its value) of a file of JSON lines; empty lines are passed over.
+
+    A line ends with a line feed alone: other signs that break a line may stand in a text. A byte-order mark is no part
+    of the first. Raises InputError that names the file and the line.
+    """
+    try:
+        lines = pathlib.Path(path).read_bytes().decode("utf-8-sig").split("\n")
+    except OSError as error:
+        raise InputError(f"{path} must be a file of JSON lines; got {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} must be a file of JSON lines in UTF-8; got {error}") from error
+    values = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                values.append((number, json.loads(line)))
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path}: line {number} must be JSON; got {error}") from error
+    return values
+
+
 def read_object(path: str | os.PathLike[str], *fields: str) -> dict[str, Any]:
     """The JSON object in a file, as `read_json`; raises InputError also if it is no object or lacks one of `fields`."""
     value = read_json(path)

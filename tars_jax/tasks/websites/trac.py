@@ -14,7 +14,7 @@ _COMMENTS = """SELECT ticket, author, newvalue AS text FROM ticket_change WHERE 
   ORDER BY ticket, time"""
 _WIKI = """SELECT name, text FROM wiki w WHERE version = (SELECT max(version) FROM wiki v WHERE v.name = w.name)
   AND author != 'trac' ORDER BY name"""
-_MILESTONES = "SELECT name, description, completed > 0 AS completed FROM milestone ORDER BY name"
+_MILESTONES = "SELECT name, description, due, completed > 0 AS completed FROM milestone ORDER BY name"
 
 
 def _content(rng: random.Random) -> Content:
@@ -67,9 +67,11 @@ SITE = Website(
         "components": Sql(_DATABASE, "SELECT name, owner, description FROM component ORDER BY name"),
         "ticket_details": Sql(_DATABASE, "SELECT id, cc, version, severity FROM ticket ORDER BY id"),
         "versions": Sql(_DATABASE, "SELECT name, description FROM version ORDER BY name"),
-        "choices": Sql(_DATABASE, "SELECT type, name, description FROM enum ORDER BY type, name"),
+        "choices": Sql(_DATABASE, "SELECT type, name, value, description FROM enum ORDER BY type, name"),
         "permissions": Sql(_DATABASE, "SELECT username, action FROM permission ORDER BY username, action"),
         "preferences": Sql(_DATABASE, "SELECT sid, name, value FROM session_attribute ORDER BY sid, name"),
+        "attachments": Sql(_DATABASE, "SELECT type, id AS parent, filename, description FROM attachment"),
+        "repositories": Sql(_DATABASE, "SELECT id, name, value FROM repository WHERE name NOT GLOB 'youngest*'"),
         "reports": Sql(_DATABASE, "SELECT title, description, query FROM report ORDER BY id"),
     },
     transient=("env/log/*",),
