@@ -243,7 +243,7 @@ def _write(
     result = {
         "tasks": len(tasks), **{split: splits[split] for split in SPLITS}, "sites": len(reports), "failed": failures,
         "tried": sum(each.tried for each in reports), "steps": dict(sorted(steps.items())),
-        "mutants": sum(task.mutants for task in tasks), "second_ways": sum(task.ways > 2 for task in tasks),
+        "mutants": sum(task.mutants for task in tasks), "second_ways": sum(task.ways > 1 for task in tasks),
         "verified": dict(Counter(_verified_by(task) for task in tasks)), "seed": config.seed,
     }  # fmt: skip
     write_json(path / "result.json", result)

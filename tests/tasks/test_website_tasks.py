@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tars_jax.tasks.websites.checks import Check
 
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites import installation
 from tars_jax.tasks.websites.catalog import load_website, website_names
-from tars_jax.tasks.websites.checks import Check
 from tars_jax.tasks.websites.site import Row, Sql, Website
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
 

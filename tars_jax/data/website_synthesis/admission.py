@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection, Sequence
 
 from tars_jax.agent.actions import Action
-from tars_jax.data.website_synthesis.effects import NoCheck, unnamed, write_effect
+from tars_jax.data.website_synthesis.effects import NoCheck, is_shown, unnamed, write_effect
 from tars_jax.data.website_synthesis.execution import Execution, replay, replay_otherwise
 from tars_jax.data.website_synthesis.filters import unproved
 from tars_jax.data.website_synthesis.moves import Move
@@ -18,6 +18,7 @@ from tars_jax.tasks.websites.effect import ALL, Effect
 from tars_jax.tasks.websites.tables import Tables, fingerprint
 
 NOT_UNDONE = "a reset does not undo it"
+UNNAMED = "its words do not name the one that is meant"
 OTHER_WAY = "done in another way, it ends otherwise"
 
 
@@ -50,7 +51,7 @@ class Admission:
     effect: Effect
     unshown: tuple[Move, ...]  # inputs that no value in the state shows: whether they matter is still to be seen
     mutants: int
-    ways: int
+    ways: int  # that are known
 
 
 async def admit(
@@ -66,20 +67,27 @@ async def admit(
 
     Raises NoCheck where it makes no task, and as `replay`.
     """
-    write_effect([first.done, first.done], inputs, grounds.noise, grounds.logs)  # ruled out before it is repeated
-    second = await replay(grounds.manager, grounds.site, actions)
-    if grounds.without_noise(first.before) != grounds.without_noise(second.before):
-        raise NoCheck(NOT_UNDONE)
     names = QUOTED.findall(instruction)
-    effect, unshown = write_effect([first.done, second.done], inputs, grounds.noise, grounds.logs, names)
+    likely, _ = write_effect([first.done, first.done], inputs, grounds.noise, grounds.logs, names)  # before any repeats
+    if (name := unnamed(likely, first.before, instruction, offered)) is not None:
+        raise NoCheck(UNNAMED, where=name)
+    other = await replay_otherwise(grounds.manager, grounds.site, actions)
+    if other is not None and not is_shown(other.done, inputs):
+        other = None  # the page has not taken it that way
+    if other is not None and grounds.without_noise(other.after) == grounds.without_noise(first.after):
+        again = other
+    else:  # what came out otherwise may be drawn by chance, or be of that way
+        again = await replay(grounds.manager, grounds.site, actions)
+    if any(
+        grounds.without_noise(first.before) != grounds.without_noise(each.before) for each in (again, other or again)
+    ):
+        raise NoCheck(NOT_UNDONE)
+    effect, unshown = write_effect([first.done, again.done], inputs, grounds.noise, grounds.logs, names)
+    if other is not None and (said := effect.wrong(other.before, other.after)):
+        raise NoCheck(OTHER_WAY, where=said)
     if reason := unproved(effect, first.before, grounds.chance):
-        raise NoCheck(reason)
-    if reason := unnamed(effect, first.before, instruction, offered):
         raise NoCheck(reason)
     count, passed = passing(End(first.before, first.after, effect, tuple(inputs)))
     if passed:
         raise NoCheck(f"a wrong end passes: {passed[0]}")
-    third = await replay_otherwise(grounds.manager, grounds.site, actions)
-    if third is not None and effect.wrong(third.before, third.after):
-        raise NoCheck(OTHER_WAY)
-    return Admission(effect, unshown, count, 2 + (third is not None))
+    return Admission(effect, unshown, count, 1 if other is None else 2)

@@ -11,7 +11,7 @@ import dataclasses
 import datetime
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.wording import QUOTED
@@ -19,6 +19,7 @@ from tars_jax.tasks.websites.effect import ALL, Change, Effect
 from tars_jax.tasks.websites.tables import Difference, Row, Tables, differences, likeness
 
 IDENTITY = ("key", "id", "uuid", "name", "title", "path", "page", "slug", "summary", "what", "subject")
+COUNTED = ("id", "key", "rid", "rowid")  # a number of these names goes on from those before, and others look like it
 LONGEST_NAME = 200  # characters of a value that tells a row
 SHORTEST_PART = 3  # of a typed text that stands inside of a longer one
 MOST_CHANGES = 12
@@ -32,9 +33,10 @@ _DAY = datetime.timedelta(days=1)
 class NoCheck(Exception):
     """Why no check can be written, and the inputs that nothing in the state shows."""
 
-    def __init__(self, reason: str, unshown: Sequence[Move] = ()) -> None:
+    def __init__(self, reason: str, unshown: Sequence[Move] = (), where: str = "") -> None:
         super().__init__(reason)
         self.unshown = tuple(unshown)
+        self.where = where  # what exactly, for whoever looks into it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,9 +87,15 @@ def write_effect(
         raise NoCheck("only counters and dates change")
     effect = Effect(tuple(changes), opened)
     for each in done:
-        if effect.wrong(each.before, each.after):
-            raise NoCheck(OTHERWISE)
+        if said := effect.wrong(each.before, each.after):
+            raise NoCheck(OTHERWISE, where=said)
     return effect, tuple(missing)
+
+
+def is_shown(done: Done, inputs: Iterable[Move]) -> bool:
+    """Whether the state that a way of doing it led to has every text that was put in."""
+    found = differences(done.before, done.after)
+    return all(any(_shows(each, move) for each in found) for move in inputs if move.kind == "fill")
 
 
 def agrees(category: str, found: Sequence[Difference]) -> bool:
@@ -123,8 +131,8 @@ def tells_time(value: str, done: Iterable[Done]) -> bool:
     return False
 
 
-def unnamed(effect: Effect, before: Tables, instruction: str, chosen: Collection[str]) -> str:
-    """What the words do not say of which thing is meant; empty: they do.
+def unnamed(effect: Effect, before: Tables, instruction: str, chosen: Collection[str] = ()) -> str | None:
+    """What the words should name and do not, as several things could be meant; None: they name it.
 
     A row that changes or goes has a name in quotation marks that no other row has. A new row that belongs to something
     that is there, such as a column to a table, has that one's name. `chosen`: values that the form offers by itself.
@@ -135,26 +143,20 @@ def unnamed(effect: Effect, before: Tables, instruction: str, chosen: Collection
         return bool(value) and re.search(rf"(?<!\w){re.escape(value.lower())}(?!\w)", quoted) is not None
 
     rows = list(zip(effect.changes, effect.located(before), strict=True))
-    told = [_is_told(change, old, before, is_said) for change, old in rows if old is not None]
-    if told and not any(told):
-        return "its words do not name the one that is meant"
-    named_rows = {
-        (name, value)
-        for table, found in before.items() for row in found for name in IDENTITY if (value := row.get(name, ""))
-    }  # fmt: skip
-    things = {value for _, value in named_rows if not value.isdigit()}
+    known = [(change, old) for change, old in rows if old is not None]
+    if known and not any(_is_told(change, old, before, is_said) for change, old in known):
+        return next(iter(known[0][0].where.values()))
+    things = {row.get(name, "") for found in before.values() for row in found for name in IDENTITY}
+    things = {value for value in things if value and not value.isdigit()}
     for change, old in rows:
-        if old is not None or change.gone:
-            continue
-        for name, value in change.is_.items():
+        for name, value in change.is_.items() if old is None else ():
             others = {row.get(name, "") for row in before.get(change.read, ())} - {value}
             if value in things and others & things and value not in chosen and not is_said(value):
-                return f"its words do not name the {name} that is meant"
-    return ""
+                return value
+    return None
 
 
-def _is_told(change: Change, old: Row, before: Tables, is_said: object) -> bool:
-    assert callable(is_said)
+def _is_told(change: Change, old: Row, before: Tables, is_said: Callable[[str], bool]) -> bool:
     rows = before.get(change.read, ())
     said = {name: value for name, value in old.items() if is_said(value)}
     alike = [row for row in rows if all(row.get(name) == value for name, value in said.items())]
@@ -238,7 +240,8 @@ def _counts_up(each: Difference, name: str, all_of_it: Sequence[Difference], row
     known = [row.get(name, "") for row in rows]
     if each.before is not None or not known or not all(text.isdigit() for text in (value, *known)):
         return False
-    is_next = len(set(known)) == len(known) and int(value) > max(map(int, known))
+    beyond = int(value) - max(map(int, known))
+    is_next = len(set(known)) == len(known) and (beyond > 0 if name in COUNTED else beyond == 1 and len(known) > 2)
     others = [other for other in all_of_it if other is not each]
     return is_next and not any(value in (other.after or {}).values() for other in others)
 

@@ -125,9 +125,12 @@ def _another_object(end: End) -> Iterator[Tables]:
 
 
 def _similar_value(end: End) -> Iterator[Tables]:
+    partial = {text for each in end.effect.changes for texts in each.contains.values() for text in texts}
     for move in end.inputs:
-        if move.kind == "fill" and move.value.strip():
-            for similar in similar_values(move.value.strip()):
+        if move.kind == "fill" and (said := move.value.strip()):
+            for similar in similar_values(said):
+                if said in partial and said in similar:
+                    continue  # the rest of that text is open
                 yield _rewritten(end, lambda value, move=move, similar=similar: _replaced(value, move, similar))
     for each in end.differences:
         for name in each.changed_fields:

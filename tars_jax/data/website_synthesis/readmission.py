@@ -15,7 +15,7 @@ from tars_jax.agent.actions import Action, Click, Finished, Navigate, Type
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.agent.response import Response
-from tars_jax.data.website_synthesis.admission import NOT_UNDONE, Admission, Grounds, admit
+from tars_jax.data.website_synthesis.admission import NOT_UNDONE, UNNAMED, Admission, Grounds, admit
 from tars_jax.data.website_synthesis.driver import PageDriver, open_driver
 from tars_jax.data.website_synthesis.effects import NoCheck
 from tars_jax.data.website_synthesis.execution import Execution, now, replay, state_after
@@ -32,6 +32,7 @@ from tars_jax.tasks.websites.steady import steady_tables
 from tars_jax.tasks.websites.task import WebsiteTask, plain_answer
 
 SPACE = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
+BEFORE_VALUES = re.compile(r' (with|so that) |, by "|: ')  # where a name fits into an instruction
 NEAR = 3.0  # pixels between a recorded click and the control that it was meant for
 CHANGED_PAGE = "its solution does not find what it acted on"
 
@@ -59,12 +60,18 @@ async def readmit(grounds: Grounds, task: WebsiteTask) -> Outcome:
         if task.answer is not None:
             return await _question(grounds, task, instruction, watched)
         offered = [each.value for each in watched.views[-1].controls if not each.is_pressed]
-        found = await admit(grounds, watched.execution, actions, watched.inputs, instruction, offered)
+        try:
+            found = await admit(grounds, watched.execution, actions, watched.inputs, instruction, offered)
+        except NoCheck as error:
+            if not (named := naming(instruction, error, watched)):
+                raise
+            instruction = named
+            found = await admit(grounds, watched.execution, actions, watched.inputs, instruction, offered)
         for move in found.unshown:
             if not await _matters(grounds, actions, watched, move, found):
                 return Outcome("what was asked for is not in the state")
     except NoCheck as error:
-        return Outcome(str(error))
+        return Outcome(str(error), where=error.where)
     except (PageError, SandboxFailure) as error:
         return Outcome("a page failed", where=str(error)[:200])
     return Outcome("", _remade(task, instruction, watched, found.effect, found.mutants, found.ways))
@@ -151,6 +158,15 @@ def reworded(instruction: str, watched: Watched) -> str:
     for move in watched.replaced:
         said = replaces(said, move)
     return said
+
+
+def naming(instruction: str, error: NoCheck, watched: Watched) -> str:
+    """The instruction with the name that it lacks; empty: that is not it, or nobody could read the name."""
+    part = BEFORE_VALUES.search(instruction)
+    is_shown = any(error.where in view.text for view in watched.views)
+    if str(error) != UNNAMED or not is_shown or '"' in error.where or part is None or HOME in watched.plan:
+        return ""
+    return f'{instruction[: part.start()]} for "{error.where}"{instruction[part.start() :]}'
 
 
 def _joined(name: str) -> str:

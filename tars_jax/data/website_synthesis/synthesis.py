@@ -279,7 +279,7 @@ class _Maker:
         except MoveFailed as error:
             return Outcome("its solution cannot be carried out", where=str(error))
         except NoCheck as error:
-            return Outcome(str(error), unshown=fields_of(candidate, error.unshown))
+            return Outcome(str(error), unshown=fields_of(candidate, error.unshown), where=error.where)
         except (PageError, SandboxFailure):
             return Outcome("a page failed")
         return await self._task(candidate, found, tuple(map(format_call, actions)))
@@ -311,7 +311,7 @@ class _Maker:
         if not all(text in " ".join(second.view.text.split()) for text in texts):
             return Outcome("what it puts in is not shown again")
         facts = tuple(f"The page shows {move.label} {move.value!r} as stored." for move in candidate.inputs)
-        return await self._task(candidate, Admission(Effect(), (), 0, 2), tuple(map(format_call, actions)), facts)
+        return await self._task(candidate, Admission(Effect(), (), 0, 1), tuple(map(format_call, actions)), facts)
 
     async def _task(
         self, candidate: Candidate, found: Admission, solution: tuple[str, ...], rubric: tuple[str, ...] = ()

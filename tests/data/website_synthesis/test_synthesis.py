@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from tars_jax.data.website_synthesis.state import is_met, to_tables
 
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import Response
@@ -18,7 +19,6 @@ from tars_jax.data.website_synthesis.exploration import ExplorationConfig, explo
 from tars_jax.data.website_synthesis.functions import functions_of
 from tars_jax.data.website_synthesis.journal import Journal, Outcome
 from tars_jax.data.website_synthesis.report import markdown, page
-from tars_jax.data.website_synthesis.state import is_met, to_tables
 from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, synthesize
 from tars_jax.data.website_synthesis.task import SynthesizedTask
 from tars_jax.envs.website import Website
