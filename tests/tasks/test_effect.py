@@ -1,4 +1,4 @@
-"""What a task changes is all that may differ: rows that come, change and go are matched one to one. No site runs here."""
+"""What a task changes is all that may differ: its rows are matched one to one. No site runs here."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
 from tars_jax.tasks.websites.tables import Tables
 
 DEFAULT_MAX_STEPS = 30
+_SIGNS = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2212"), "-")  # dashes, and the sign of a negative number
 SYNTHESIZED = Path(__file__).with_name("synthesized.jsonl")  # tasks of data/website_synthesis; docs/websites_tasks.md
 
 
@@ -68,7 +69,7 @@ class WebsiteTask:
     def from_json(cls, value: Any, prefix: str = "task.") -> WebsiteTask:
         """Inverse of `to_json`. Raises InputError that names the field."""
         if not isinstance(value, Mapping):
-            raise InputError(f"{prefix.rstrip('.')} must be an object; got {shown(value)}")
+            raise InputError(f"{prefix.rstrip('.: ')} must be an object; got {shown(value)}")
         fields = Fields(value, prefix)
         about = fields.value("about") or {}
         if not isinstance(about, Mapping):
@@ -115,4 +116,5 @@ def read_website_tasks(path: Path) -> tuple[WebsiteTask, ...]:
 
 def plain_answer(text: str) -> str:
     """In the one form that answers are compared in."""
+    text = text.translate(_SIGNS)
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".").strip()

@@ -14,6 +14,8 @@ _COMMENTS = """SELECT ticket, author, newvalue AS text FROM ticket_change WHERE 
   ORDER BY ticket, time"""
 _WIKI = """SELECT name, text FROM wiki w WHERE version = (SELECT max(version) FROM wiki v WHERE v.name = w.name)
   AND author != 'trac' ORDER BY name"""
+_MANUAL = """SELECT name, length(text) AS size FROM wiki w WHERE version =
+  (SELECT max(version) FROM wiki v WHERE v.name = w.name) AND author = 'trac' ORDER BY name"""
 _MILESTONES = "SELECT name, description, due, completed > 0 AS completed FROM milestone ORDER BY name"
 
 
@@ -63,6 +65,7 @@ SITE = Website(
         "tickets": Sql(_DATABASE, _TICKETS),
         "comments": Sql(_DATABASE, _COMMENTS),
         "wiki": Sql(_DATABASE, _WIKI),
+        "manual": Sql(_DATABASE, _MANUAL),
         "milestones": Sql(_DATABASE, _MILESTONES),
         "components": Sql(_DATABASE, "SELECT name, owner, description FROM component ORDER BY name"),
         "ticket_details": Sql(_DATABASE, "SELECT id, cc, version, severity FROM ticket ORDER BY id"),

@@ -1,4 +1,4 @@
-"""The adversary makes the wrong ends that somebody would; an effect takes none, and one that is too lenient is caught."""
+"""The adversary makes the wrong ends that somebody would; a whole effect takes none, and a lenient one is caught."""
 
 from __future__ import annotations
 
