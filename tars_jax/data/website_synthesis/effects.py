@@ -145,7 +145,10 @@ def unnamed(effect: Effect, before: Tables, instruction: str, chosen: Collection
     rows = list(zip(effect.changes, effect.located(before), strict=True))
     known = [(change, old) for change, old in rows if old is not None]
     if known and not any(_is_told(change, old, before, is_said) for change, old in known):
-        return next(iter(known[0][0].where.values()))
+        change, old = known[0]
+        column = {name: [row.get(name) for row in before.get(change.read, ())] for name in old}
+        own = [value for name, value in old.items() if column[name].count(value) == 1 and re.search(r"[^\W\d]", value)]
+        return min(own, key=len, default=next(iter(change.where.values())))
     things = {row.get(name, "") for found in before.values() for row in found for name in IDENTITY}
     things = {value for value in things if value and not value.isdigit()}
     for change, old in rows:

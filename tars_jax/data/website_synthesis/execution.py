@@ -23,7 +23,7 @@ from tars_jax.sandbox.browser import BrowserManager, PageError, SandboxFailure
 from tars_jax.tasks.websites.steady import steady_tables
 from tars_jax.tasks.websites.tables import Tables, differences, fingerprint
 
-LOOKS = 3  # at the state, where nothing has changed yet
+LOOKS = 8  # at the state, where nothing has changed yet
 OTHER_CHANCE = 1  # of a replay: what a page draws by itself, such as colors, must not be expected of anybody
 PAUSE_S = 0.25  # real, between them
 

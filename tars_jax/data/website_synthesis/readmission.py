@@ -220,12 +220,13 @@ async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watch
     if task.answer not in {cell for row in rows for cell in row}:
         return Outcome("question: its answer is not where it was")
     effect = Effect((), grounds.open)
-    cells = {cell for row in rows for cell in row if plain_answer(cell) != plain_answer(task.answer)}
+    cells = {cell for row in (*rows, ("", "nothing at all")) for cell in row}
+    cells = {cell for cell in cells if plain_answer(cell) != plain_answer(task.answer)}
     answered = dataclasses.replace(task, effect=effect)
-    wrong = [cell for cell in ("", "none", *cells) if not answered.wrong(execution.before, execution.before, cell)]
+    wrong = [cell for cell in cells if not answered.wrong(execution.before, execution.before, cell)]
     if wrong or answered.wrong(execution.before, execution.before, task.answer):
         return Outcome("question: another answer passes")
-    return Outcome("", _remade(task, instruction, watched, effect, 2 + len(cells), 1))
+    return Outcome("", _remade(task, instruction, watched, effect, len(cells), 1))
 
 
 def _remade(

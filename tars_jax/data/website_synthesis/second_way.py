@@ -139,7 +139,9 @@ async def _by_mouse(driver: PageDriver, part: Part, number: int) -> None:
 
 
 async def _tabbed_to(driver: PageDriver, number: int, *, back: bool) -> bool:
-    """Whether the focus has come to what was aimed at. Raises Lost where the tabulator does something else.
+    """Whether the focus has come to what was aimed at; not from an editor, which has a tabulator as text.
+
+    Raises Lost where the tabulator does something else, or comes to other things, which that may change.
 
     `back`: to what stands before, as the fields of a form are filled in from the last to the first.
     """
@@ -153,4 +155,4 @@ async def _tabbed_to(driver: PageDriver, number: int, *, back: bool) -> bool:
             case "stuck":
                 raise Lost
         await driver.act(Hotkey(("shift", "tab") if back else ("tab",)))
-    return False
+    raise Lost

@@ -165,8 +165,8 @@ def test_the_words_name_what_is_meant() -> None:
     tables = to_tables(SEED)
     edit = Effect((Change("orders", {"id": "2"}, is_={"note": "x"}),))
     assert unnamed(edit, tables, 'Edit the page of "Order of Björn".') is None
-    assert unnamed(edit, tables, 'Edit the page of "Order of Chen".') == "2"
-    assert unnamed(edit, tables, "Edit the order of Björn.") == "2", "a name stands in quotation marks"
+    assert unnamed(edit, tables, 'Edit the page of "Order of Chen".') == "Desk", "its shortest name"
+    assert unnamed(edit, tables, "Edit the order of Björn.") == "Desk", "a name stands in quotation marks"
     shop = to_tables({"tables": [{"name": "product"}, {"name": "customer"}], "columns": [
         {"table": "product", "name": "price"}, {"table": "customer", "name": "email"}]})  # fmt: skip
     column = Effect((Change("columns", is_={"table": "product", "name": "size"}),))
