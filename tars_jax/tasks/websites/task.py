@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.json_fields import Fields, read_json, read_lines, shown
+from tars_jax.json_fields import Fields, read_json, read_json_lines, shown
 from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
 from tars_jax.tasks.websites.tables import Tables
 
@@ -99,7 +99,7 @@ def _forms(fields: Fields) -> tuple[tuple[str, dict[str, str]], ...]:
 def read_website_tasks(path: Path) -> tuple[WebsiteTask, ...]:
     """The tasks of a file: a JSON array, or an object a line (.jsonl). Raises InputError that names file and field."""
     if path.suffix == ".jsonl":
-        values = [(f"{path}: line {number}: ", value) for number, value in read_lines(path)]
+        values: list[tuple[str, Any]] = [(f"{where}: ", each) for where, each in read_json_lines(path, "a task")]
     else:
         read = read_json(path)
         if not isinstance(read, list):
