@@ -69,7 +69,7 @@ async def admit(
     """
     names = QUOTED.findall(instruction)
     likely, _ = write_effect([first.done, first.done], inputs, grounds.noise, grounds.logs, names)  # before any repeats
-    if (name := unnamed(likely, first.before, instruction, offered)) is not None:
+    if (name := unnamed(likely, first.before, instruction, inputs, offered)) is not None:
         raise NoCheck(UNNAMED, where=name)
     other = await replay_otherwise(grounds.manager, grounds.site, actions)
     if other is not None and not is_shown(other.done, inputs):

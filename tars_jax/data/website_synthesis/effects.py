@@ -131,11 +131,14 @@ def tells_time(value: str, done: Iterable[Done]) -> bool:
     return False
 
 
-def unnamed(effect: Effect, before: Tables, instruction: str, chosen: Collection[str] = ()) -> str | None:
+def unnamed(
+    effect: Effect, before: Tables, instruction: str, inputs: Sequence[Move] = (), chosen: Collection[str] = ()
+) -> str | None:
     """What the words should name and do not, as several things could be meant; None: they name it.
 
     A row that changes or goes has a name in quotation marks that no other row has. A new row that belongs to something
-    that is there, such as a column to a table, has that one's name. `chosen`: values that the form offers by itself.
+    that is there, such as a column to a table, has that one's name, or another of its values that nobody puts in.
+    `chosen`: values that the form offers by itself.
     """
     quoted = " \n ".join(QUOTED.findall(instruction)).lower()
 
@@ -151,8 +154,12 @@ def unnamed(effect: Effect, before: Tables, instruction: str, chosen: Collection
         return min(own, key=len, default=next(iter(change.where.values())))
     things = {row.get(name, "") for found in before.values() for row in found for name in IDENTITY}
     things = {value for value in things if value and not value.isdigit()}
-    for change, old in rows:
-        for name, value in change.is_.items() if old is None else ():
+    put_in = {move.value.strip() for move in inputs}
+    new = [change for change, old in rows if old is None and not change.gone]
+    if any(is_said(value) and value not in put_in for change in new for value in change.is_.values()):
+        return None
+    for change in new:
+        for name, value in change.is_.items():
             others = {row.get(name, "") for row in before.get(change.read, ())} - {value}
             if value in things and others & things and value not in chosen and not is_said(value):
                 return value

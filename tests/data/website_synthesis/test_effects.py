@@ -170,9 +170,10 @@ def test_the_words_name_what_is_meant() -> None:
     shop = to_tables({"tables": [{"name": "product"}, {"name": "customer"}], "columns": [
         {"table": "product", "name": "price"}, {"table": "customer", "name": "email"}]})  # fmt: skip
     column = Effect((Change("columns", is_={"table": "product", "name": "size"}),))
-    assert unnamed(column, shop, 'Add a column with Column name "size".') == "product"
-    assert unnamed(column, shop, 'Add a column to "product" with Column name "size".') is None
-    assert unnamed(column, shop, 'Add a column with Column name "size".', ["product"]) is None, "the form offers it"
+    size = [fill("Column name", "size")]
+    assert unnamed(column, shop, 'Add a column with Column name "size".', size) == "product"
+    assert unnamed(column, shop, 'Add a column to "product" with Column name "size".', size) is None
+    assert unnamed(column, shop, 'Add a column with Column name "size".', size, ["product"]) is None, "as it is offered"
 
 
 @pytest.mark.parametrize("wanted", ["new", "edit", "delete"])
