@@ -80,6 +80,12 @@ class PageDriver:
         seen = await self._page.act(events, advance_ms=max(PAGE_SETTLE_MS, own_ms))
         self._shown = seen.png
 
+    async def press(self, keys: Hotkey, times: int) -> None:
+        """Presses the same keys several times, in the time of one action."""
+        self.episode += [Acted(keys, b"")] * times
+        events, own_ms = to_events(keys, *self._size)
+        self._shown = (await self._page.act(events * times, advance_ms=max(PAGE_SETTLE_MS, own_ms))).png
+
     async def _fill(self, actions: Sequence[Action]) -> None:
         """What fills in one field: action by action, or at once in the same virtual time, the text inserted."""
         if not self._inserts or self._keeps:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tars_jax.agent.actions import Action, Click, Hotkey, Point, Type
 from tars_jax.data.website_synthesis.driver import PageDriver
 
-MOST_TABS = 12
+MOST_TABS = 40
 # Remembers the controls at some points, and says what each is; empty: none that keys could reach.
 _AIM = """((points) => {
   const controls = 'input, textarea, select, button, a[href]';
@@ -23,15 +23,22 @@ _AIM = """((points) => {
   });
   return window.__aims.map((each) => each === null ? '' : each.localName === 'input' ? each.type : each.localName);
 })(%s)"""
-# Where the focus is: at what was aimed at, in an editor that a tabulator is text of, where it was, or elsewhere.
-_FOCUS = """(() => {
-  const now = document.activeElement, before = window.__focus;
-  window.__focus = now;
-  if (now === window.__aims[%d]) return 'there';
-  if (now === null || now.closest('.CodeMirror, [contenteditable], iframe')) return 'editor';
-  return now === before && now !== document.body ? 'stuck' : 'away';
+# How many tabulators lie between the focus and what was aimed at, less than 0 where it stands before; null: none leads
+# there, or one would be text of an editor on the way.
+_AWAY = """(() => {
+  const listed = 'a[href], button, input, select, textarea, summary, iframe, [tabindex], [contenteditable]';
+  const isIn = (each) => each.tabIndex >= 0 && !each.disabled && each.getClientRects().length && each.checkVisibility();
+  const isPassed = (each) => each.type === 'radio' && !each.checked &&
+    [...document.getElementsByName(each.name)].some((other) => other.checked && other.form === each.form);
+  const rank = ({ tabIndex }) => tabIndex > 0 ? tabIndex : Infinity;
+  const order = [...document.querySelectorAll(listed)].filter((each) => isIn(each) && !isPassed(each))
+    .toSorted((one, other) => rank(one) === rank(other) ? 0 : rank(one) - rank(other));
+  const aim = window.__aims[%d], to = order.indexOf(aim), now = document.activeElement, from = order.indexOf(now);
+  if (to < 0 || (from < 0 && now !== document.body)) return null;
+  const passed = order.slice(Math.max(0, Math.min(from, to)), Math.max(from, to));
+  return passed.some((each) => each.closest('.CodeMirror, [contenteditable], iframe')) ? null : to - from;
 })()"""
-_FORGET = "(() => { window.__focus = null; })()"
+_IS_THERE = "document.activeElement === window.__aims[%d]"
 # The middle of what was aimed at, in pixels; null: it is not in sight.
 _PLACE = """(() => {
   const { x, y, width, height } = window.__aims[%d]?.getBoundingClientRect() ?? { x: -1, y: -1, width: 0, height: 0 };
@@ -108,7 +115,7 @@ async def go_another_way(driver: PageDriver, actions: Sequence[Action], *, keys:
     other = before != recorded[:first] or last - first > 1
     for number, part in enumerate(run):
         begins = number == 0 and part.fills  # somebody has to bring the focus to the page
-        if keys and kinds[number] and not begins and await _tabbed_to(driver, number, back=part.fills):
+        if keys and kinds[number] and not begins and await _tabbed_to(driver, number):
             other = True
             await _by_keys(driver, part, kinds[number])
         else:
@@ -138,21 +145,16 @@ async def _by_mouse(driver: PageDriver, part: Part, number: int) -> None:
         await driver.replay(part.actions)
 
 
-async def _tabbed_to(driver: PageDriver, number: int, *, back: bool) -> bool:
-    """Whether the focus has come to what was aimed at; not from an editor, which has a tabulator as text.
+async def _tabbed_to(driver: PageDriver, number: int) -> bool:
+    """Whether the focus has come to what was aimed at; not where no tabulator leads there.
 
-    Raises Lost where the tabulator does something else, or comes to other things, which that may change.
-
-    `back`: to what stands before, as the fields of a form are filled in from the last to the first.
+    Raises Lost where the tabulator does something else.
     """
-    await driver.evaluate(_FORGET)
-    for _ in range(MOST_TABS):
-        match await driver.evaluate(_FOCUS % number):
-            case "there":
-                return True
-            case "editor":
-                return False
-            case "stuck":
-                raise Lost
-        await driver.act(Hotkey(("shift", "tab") if back else ("tab",)))
-    raise Lost
+    away = await driver.evaluate(_AWAY % number)
+    if away is None or abs(away) > MOST_TABS:
+        return False
+    if away:
+        await driver.press(Hotkey(("tab",) if away > 0 else ("shift", "tab")), abs(away))
+    if not await driver.evaluate(_IS_THERE % number):
+        raise Lost
+    return True
