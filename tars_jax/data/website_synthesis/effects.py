@@ -86,8 +86,8 @@ def write_effect(
     if not changes:
         raise NoCheck("only counters and dates change")
     effect = Effect(tuple(changes), opened)
-    for each in done:
-        if said := effect.wrong(each.before, each.after):
+    for way in done:
+        if said := effect.wrong(way.before, way.after):
             raise NoCheck(OTHERWISE, where=said)
     return effect, tuple(missing)
 
@@ -148,10 +148,10 @@ def unnamed(
     rows = list(zip(effect.changes, effect.located(before), strict=True))
     known = [(change, old) for change, old in rows if old is not None]
     if known and not any(_is_told(change, old, before, is_said) for change, old in known):
-        change, old = known[0]
-        column = {name: [row.get(name) for row in before.get(change.read, ())] for name in old}
-        own = [value for name, value in old.items() if column[name].count(value) == 1 and re.search(r"[^\W\d]", value)]
-        return min(own, key=len, default=next(iter(change.where.values())))
+        first, meant = known[0]
+        column = {name: [row.get(name) for row in before.get(first.read, ())] for name in meant}
+        own = [said for name, said in meant.items() if column[name].count(said) == 1 and re.search(r"[^\W\d]", said)]
+        return min(own, key=len, default=next(iter(first.where.values())))
     things = {row.get(name, "") for found in before.values() for row in found for name in IDENTITY}
     things = {value for value in things if value and not value.isdigit()}
     put_in = {move.value.strip() for move in inputs}

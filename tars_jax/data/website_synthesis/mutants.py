@@ -102,7 +102,7 @@ def _input_left_out(end: End) -> Iterator[Tables]:
     """A text that was asked for is nowhere; where there are several in one field, one of them."""
     for move in end.inputs:
         if move.kind == "fill" and len(move.value.strip()) > 1:
-            yield _rewritten(end, lambda value, move=move: _replaced(value, move, ""))
+            yield _with_other_input(end, move, "")
 
 
 def _another_object(end: End) -> Iterator[Tables]:
@@ -131,7 +131,7 @@ def _similar_value(end: End) -> Iterator[Tables]:
             for similar in similar_values(said):
                 if said in partial and said in similar:
                     continue  # the rest of that text is open
-                yield _rewritten(end, lambda value, move=move, similar=similar: _replaced(value, move, similar))
+                yield _with_other_input(end, move, similar)
     for each in end.differences:
         for name in each.changed_fields:
             if each.after is not None and name in each.after and _is_closed(end, each, name):
@@ -267,18 +267,16 @@ def _is_input(end: End, value: str) -> bool:
     return any(move.kind == "fill" and way_of(value, move) is not None for move in end.inputs)
 
 
-def _replaced(value: str, move: Move, text: str) -> str:
-    """A value that shows an input, as if something else had been put in."""
-    said = move.value.strip()
-    return text if way_of(value, move) == "is" else value.replace(said, text)
+def _with_other_input(end: End, move: Move, text: str) -> Tables:
+    """The right end with another text wherever one that was put in came or changed something."""
 
+    def replaced(value: str) -> str:
+        return text if way_of(value, move) == "is" else value.replace(move.value.strip(), text)
 
-def _rewritten(end: End, rewrite: Callable[[str], str]) -> Tables:
-    """The right end with other values wherever something came or changed."""
     tables: Tables = end.after
     for each in end.differences:
         if each.after is not None:
-            row = {n: rewrite(v) if n in each.changed_fields else v for n, v in each.after.items()}
+            row = {n: replaced(v) if n in each.changed_fields else v for n, v in each.after.items()}
             tables = _with(tables, each.table, each.after, row)
     return tables
 

@@ -140,7 +140,8 @@ async def _by_mouse(driver: PageDriver, part: Part, number: int) -> None:
     place = await driver.evaluate(_PLACE % number)
     moved = place is not None and part.point is not None and part.point.pixels(*driver.size) != tuple(place)
     if place is not None and moved:
-        await driver.replay([Click(Point.from_pixels(*place, *driver.size)), *part.actions[1:]])
+        (x, y), (width, height) = place, driver.size
+        await driver.replay([Click(Point.from_pixels(x, y, width, height)), *part.actions[1:]])
     else:
         await driver.replay(part.actions)
 

@@ -28,7 +28,8 @@ from tests.data.website_synthesis.small_site import SmallSite
 
 NEW = (
     Move("follow", "New order"), Move("fill", "Customer", "customer", "new", value="Dora"),
-    Move("choose", "Priority", "priority", "new", value="High"), Move("fill", "Note", "note", "new", value="ring twice"),
+    Move("choose", "Priority", "priority", "new", value="High"),
+    Move("fill", "Note", "note", "new", value="ring twice"),
     Move("press", "Create order", "", "new"),
 )  # fmt: skip
 EDIT = (
@@ -112,7 +113,7 @@ def test_joined_words_are_those_that_the_page_shows_apart() -> None:
     ("instruction", "named"),
     [
         ('Add a column with Name "kelp".', 'Add a column for "product" with Name "kelp".'),
-        ('Add a column at "with care" with Name "kelp".', 'Add a column at "with care" for "product" with Name "kelp".'),
+        ('Add one at "with care" with Name "kelp".', 'Add one at "with care" for "product" with Name "kelp".'),
         ('Create an entry, by "Add".', 'Create an entry for "product", by "Add".'),
         ("Delete it.", ""),
     ],
