@@ -25,7 +25,8 @@ def test_a_task_is_done_when_the_settings_are_those_asked_for_and_no_others() ->
 
     assert not wrong(state(line, block))
     assert wrong(first) and wrong(state(block)) and wrong(state()) and wrong(state(line, block, "timeline-plaintext"))
-    assert wrong(state(line, block, **{"timeline-utc": "0"})) and wrong({**state(line, block), "tickets": [{"id": "1"}]})
+    assert wrong(state(line, block, **{"timeline-utc": "0"}))
+    assert wrong({**state(line, block), "tickets": [{"id": "1"}]})
     none = next(each for each in tasks() if each.id == "boxes-0010-0000")
     beginning = state("timeline-truncate-at-blank")
     assert none.instruction == "Tick none" and not none.wrong(beginning, state(), None)

@@ -16,7 +16,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.tasks.websites import installation
 from tars_jax.tasks.websites.catalog import load_website, website_names
 from tars_jax.tasks.websites.session import WebsiteSession
-from tars_jax.tasks.websites.site import Files, Row, Sql
+from tars_jax.tasks.websites.site import Files, Row
 from tars_jax.tasks.websites.steady import MOST_READS, steady_tables
 from tars_jax.tasks.websites.tables import to_tables
 from tars_jax.tasks.websites.task import WebsiteTask, read_website_tasks
@@ -103,7 +103,7 @@ def test_rows_of_logs_are_rows_of_readers(name: str) -> None:
 
 def test_a_ledger_is_read_whole_line_by_line() -> None:
     """What stands in no transaction is a row, too, so that nothing of the file can be spoiled unseen."""
-    text = '''option "title" "Ledger"
+    text = """option "title" "Ledger"
 2025-01-01 open Assets:Bank EUR
 2025-01-02 * "Harbor Cafe" "Salary" #pay
   Assets:Bank    2,400.00 EUR
@@ -112,7 +112,7 @@ def test_a_ledger_is_read_whole_line_by_line() -> None:
 
 ; a remark
 2025-02-01 price EUR 1.10 USD
-'''
+"""
     readers = load_website("fava").readers
     rows = {name: list(readers[name].parse("ledger.beancount", text)) for name in readers}  # type: ignore[attr-defined]
     assert rows["transactions"] == [

@@ -16,7 +16,8 @@ _MESSAGES = """SELECT im.nodeid AS issue, u._username AS author, m._summary AS s
   JOIN _msg m ON m.id = im.linkid LEFT JOIN _user u ON u.id = m._author WHERE m.__retired__ = 0 ORDER BY m.id"""
 
 _USER_DETAILS = """SELECT _username AS username, _address AS address, _alternate_addresses AS others,
-  _organisation AS organisation, _timezone AS timezone, _roles AS roles, _password AS password FROM _user WHERE __retired__ = 0 ORDER BY id"""
+  _organisation AS organisation, _timezone AS timezone, _roles AS roles, _password AS password
+  FROM _user WHERE __retired__ = 0 ORDER BY id"""
 _WATCHERS = """SELECT n.nodeid AS issue, u._username AS username FROM issue_nosy n JOIN _user u ON u.id = n.linkid
   ORDER BY n.nodeid, u._username"""
 _CHOICES = """SELECT 'priority' AS kind, _name AS name, _order AS place FROM _priority WHERE __retired__ = 0
