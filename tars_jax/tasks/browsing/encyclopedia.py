@@ -38,6 +38,7 @@ class Encyclopedia:
             self._names.setdefault(_folded(name), target)
         self._lock = threading.Lock()  # pages are rendered on one loop, filters ask from others
         self._index: sqlite3.Connection | None = None
+        self._counts: dict[str, int] = {}
 
     def find(self, name: str) -> Article | None:
         """By title, but for case and underscores, or by a redirect."""
@@ -61,6 +62,14 @@ class Encyclopedia:
     def full_text(self, query: str, most: int = 10) -> list[str]:
         """Titles by BM25 over all words alike, any of them: what a search engine would make of a whole question."""
         return [found.title for found in self._ranked(_words(query), " OR ", (0.0, 1.0, 1.0), 0, most)[0]]
+
+    def pages_with(self, word: str) -> int:
+        """How many articles have a word, whatever its accents."""
+        if word not in self._counts:
+            with self._lock:
+                counted = self._indexed().execute("SELECT count(*) FROM pages WHERE pages MATCH ?", [f'"{word}"'])
+                (self._counts[word],) = counted.fetchone()
+        return self._counts[word]
 
     def _search(
         self, query: str, weights: tuple[float, ...], start: int, most: int

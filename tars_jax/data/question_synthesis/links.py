@@ -1,0 +1,60 @@
+"""Where an entity's page leads: to the entities of a relation, and to the first of them by a number.
+
+Only what the page itself links counts: who answers gets from one page to the next.
+"""
+
+from __future__ import annotations
+
+from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
+
+MOST_LINKED = 12  # of one relation: who answers has to look each of them up
+CITIES = "cities"
+RELATIONS: dict[str, tuple[str, ...]] = {  # with the numbers by which several are compared
+    "capital": (), "country": (), "found in": (), "mentions": (),
+    "borders": ("area", "population", "coastline", "median age"),
+    "produced in": ("area", "population", "median age"),
+    CITIES: ("latitude",),
+}  # fmt: skip
+ROUND = frozenset({("capital", "country"), (CITIES, "country")})  # relations of which the second leads back
+
+
+class Links:
+    def __init__(self, encyclopedia: Encyclopedia) -> None:
+        self._articles = encyclopedia.articles
+        self._cities: dict[str, list[str]] = {}
+        for city in encyclopedia.of_kind("city"):
+            for country in city.values("country"):
+                self._cities.setdefault(str(country), []).append(city.title)
+        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._firsts: dict[tuple[str, str, str, bool], str | None] = {}
+
+    def of(self, title: str, relation: str) -> tuple[str, ...]:
+        """Titles of the other articles to which it leads; none where they are too many to look up."""
+        if (title, relation) not in self._known:
+            article = self._articles[title]
+            linked = self._cities.get(title, ()) if relation == CITIES else map(str, article.values(relation))
+            shown = frozenset(article.links)
+            found = tuple(dict.fromkeys(each for each in linked if each in self._articles and each in shown))
+            fitting = title not in found and len(found) <= MOST_LINKED
+            self._known[title, relation] = found if fitting else ()
+        return self._known[title, relation]
+
+    def first(self, title: str, relation: str, by: str, largest: bool) -> str | None:
+        """Of two or more, all of which have one such number, that with the largest or the least: None where two do."""
+        key = title, relation, by, largest
+        if key not in self._firsts:
+            self._firsts[key] = self._first(self.of(title, relation), by, largest)
+        return self._firsts[key]
+
+    def _first(self, candidates: tuple[str, ...], by: str, largest: bool) -> str | None:
+        numbers: dict[str, float] = {}
+        for each in candidates:
+            values = self._articles[each].values(by)
+            if len(values) != 1:
+                return None
+            numbers[each] = float(values[0])
+        if len(numbers) < 2:
+            return None
+        best = (max if largest else min)(numbers.values())
+        titles = [each for each, number in numbers.items() if number == best]
+        return titles[0] if len(titles) == 1 else None
