@@ -15,6 +15,8 @@ from typing import Any, Self
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics
 from tars_jax.data.question_synthesis.links import RELATIONS, ROUND
 
+_WALKS = 6
+
 
 @dataclasses.dataclass(frozen=True)
 class Hop:
@@ -109,7 +111,12 @@ def _holds(title: str, conditions: Iterable[Condition], statistics: Statistics) 
 
 
 def walk(start: str, length: int, rng: random.Random, statistics: Statistics) -> tuple[list[str], list[Hop]] | None:
-    """Titles, and `length` hops between them that never lead back; None where the walk ends early."""
+    """Titles, and `length` hops between them that never lead back; None where several walks end early."""
+    walks = (_walk(start, length, rng, statistics) for _ in range(_WALKS))
+    return next((each for each in walks if each), None)
+
+
+def _walk(start: str, length: int, rng: random.Random, statistics: Statistics) -> tuple[list[str], list[Hop]] | None:
     titles: list[str] = [start]
     hops: list[Hop] = []
     for _ in range(length):

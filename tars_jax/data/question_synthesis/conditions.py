@@ -127,7 +127,8 @@ def obfuscated(fact: Fact, rng: random.Random, statistics: Statistics, *, nested
             decade = float(fact.value) // 10 * 10
             return [Condition(fact.name, "year", decade, decade + 10)]
         case "number":
-            return [_range(fact, width) for width in _WIDER] if fact.value else []
+            value = float(fact.value)
+            return [each for width in _WIDER if value and (each := _range(fact, width)).low < value < each.high]
         case "class":
             return [Condition(fact.name, "class", value=str(fact.value))]
     linked = statistics.encyclopedia.articles.get(str(fact.value))

@@ -15,6 +15,7 @@ from tars_jax.data.question_synthesis.chains import Chain, Hop
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics, obfuscated
 from tars_jax.tasks.browsing.article import Article
 
+ATTEMPTS = 6  # with other facts, until each is needed
 MOST_CONDITIONS = 6  # of an entity alone; each hop may have one more
 
 
@@ -36,6 +37,18 @@ def describe(
     """None where the facts of these entities, made vague, do not tell them from all others. `counts` says how many
     conditions were dropped, by reason. What statistics let pass, `reveals` is asked about: it is made vaguer still, or
     dropped."""
+    chain = None
+    for _ in range(ATTEMPTS):
+        chain = _drawn(titles, hops, rng, statistics, limits, counts, reveals) or chain
+        if chain and all(len(chain.without(place).meant(statistics)[-1]) > 1 for place in range(len(chain.conditions))):
+            break
+    return chain
+
+
+def _drawn(
+    titles: Sequence[str], hops: Sequence[Hop], rng: random.Random, statistics: Statistics, limits: Limits,
+    counts: dict[str, int], reveals: Reveals,
+) -> Chain | None:  # fmt: skip
     articles = [statistics.encyclopedia.articles[title] for title in titles]
     left = [_usable(each, frozenset(titles), rng, statistics, limits, counts, reveals) for each in articles]
     told: list[list[Sequence[Condition]]] = [[] for _ in articles]

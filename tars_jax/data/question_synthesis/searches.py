@@ -1,7 +1,7 @@
 """What one search finds (section 2.5.1: what a single-turn search solves is no question), by any part of a question.
 
-Searched for are the whole, each sentence, each clause, each quoted or capitalized span and each pair of rare words, on
-the first page of the site's own search and of a full-text index.
+Searched for are the whole, each sentence, each clause as it stands and by its telling words alone, each quoted or
+capitalized span and each pair of rare words, on the first page of the site's own search and of a full-text index.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def parts_of(text: str, encyclopedia: Encyclopedia) -> tuple[str, ...]:
     counts = {word: encyclopedia.pages_with(word) for word in dict.fromkeys(_WORD.findall(text.casefold()))}
     rare = sorted((word for word, count in counts.items() if count), key=lambda word: counts[word])[:RARE]
     pairs = [" ".join(pair) for pair in itertools.combinations(rare, 2)]
-    every = (" ".join(each.split()) for each in (text, *sentences, *clauses, *spans, *pairs))
+    most = len(encyclopedia.articles) / 2
+    telling = {word for word, count in counts.items() if 0 < count < most and not word.isdecimal()}
+    cores = [" ".join(word for word in _WORD.findall(each.casefold()) if word in telling) for each in clauses]
+    every = (" ".join(each.split()) for each in (text, *sentences, *clauses, *cores, *spans, *pairs))
     return tuple(dict.fromkeys(each for each in every if _WORD.search(each)))
 
 
