@@ -26,11 +26,9 @@ class Hop:
     by: str = ""
     largest: bool = True
 
-    def leads_to(self, title: str, statistics: Statistics) -> tuple[str, ...]:
-        if not self.by:
-            return statistics.links.of(title, self.relation)
-        first = statistics.links.first(title, self.relation, self.by, self.largest)
-        return (first,) if first else ()
+    def ways(self, statistics: Statistics) -> Mapping[str, tuple[str, ...]]:
+        """Title -> where it leads from there."""
+        return statistics.links.table(self.relation, self.by, self.largest)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,14 +72,13 @@ class Chain:
     def meant(self, statistics: Statistics) -> list[frozenset[str]]:
         """Titles that each of its entities can have, over the whole source: one each where one chain alone fits."""
         levels = [satisfying(self.kind, self.told[0], statistics)]
-        for hop, conditions in zip(self.hops, self.told[1:], strict=True):
-            reached = {to for title in levels[-1] for to in hop.leads_to(title, statistics)}
-            levels.append(frozenset(each for each in reached if _holds(each, conditions, statistics)))
-        for place in reversed(range(len(self.hops))):
-            hop, after = self.hops[place], levels[place + 1]
-            levels[place] = frozenset(
-                title for title in levels[place] if not after.isdisjoint(hop.leads_to(title, statistics))
-            )
+        tables = [hop.ways(statistics) for hop in self.hops]
+        for ways, conditions in zip(tables, self.told[1:], strict=True):
+            reached = frozenset(to for title in levels[-1] for to in ways.get(title, ()))
+            levels.append(_holding(reached, conditions, statistics))
+        for place, ways in reversed(list(enumerate(tables))):
+            after = levels[place + 1]
+            levels[place] = frozenset(title for title in levels[place] if not after.isdisjoint(ways.get(title, ())))
         return levels
 
     def answers(self, asked: str, statistics: Statistics) -> frozenset[tuple[str, ...]]:
@@ -105,9 +102,11 @@ def satisfying(kind: str, conditions: Sequence[Condition], statistics: Statistic
     return frozenset.intersection(*held) if held else statistics.titles(kind)
 
 
-def _holds(title: str, conditions: Iterable[Condition], statistics: Statistics) -> bool:
-    kind = statistics.encyclopedia.articles[title].kind
-    return all(title in statistics.holding(kind, each) for each in conditions)
+def _holding(titles: frozenset[str], conditions: Sequence[Condition], statistics: Statistics) -> frozenset[str]:
+    """Those for which all conditions hold, whatever their kinds."""
+    kinds = {statistics.encyclopedia.articles[title].kind for title in titles} if conditions else ()
+    found = [titles & satisfying(kind, conditions, statistics) for kind in kinds]
+    return frozenset().union(*found) if conditions else titles
 
 
 def walk(start: str, length: int, rng: random.Random, statistics: Statistics) -> tuple[list[str], list[Hop]] | None:
@@ -139,12 +138,9 @@ def _walk(start: str, length: int, rng: random.Random, statistics: Statistics) -
 
 
 def _ways(title: str, relation: str, statistics: Statistics) -> Iterable[tuple[Hop, str]]:
-    for each in statistics.links.of(title, relation):
-        yield Hop(relation), each
-    for by in RELATIONS[relation]:
-        for largest in (True, False):
-            if first := statistics.links.first(title, relation, by, largest):
-                yield Hop(relation, by, largest), first
+    compared = itertools.product(RELATIONS[relation], (True, False))
+    for hop in (Hop(relation), *(Hop(relation, by, largest) for by, largest in compared)):
+        yield from ((hop, to) for to in hop.ways(statistics).get(title, ()))
 
 
 def is_round_trip(proof: Mapping[str, Any], statistics: Statistics) -> bool:

@@ -26,7 +26,7 @@ class Links:
             for country in city.values("country"):
                 self._cities.setdefault(str(country), []).append(city.title)
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._firsts: dict[tuple[str, str, str, bool], str | None] = {}
+        self._tables: dict[tuple[str, str, bool], dict[str, tuple[str, ...]]] = {}
 
     def of(self, title: str, relation: str) -> tuple[str, ...]:
         """Titles of the other articles to which it leads; none where they are too many to look up."""
@@ -39,22 +39,25 @@ class Links:
             self._known[title, relation] = found if fitting else ()
         return self._known[title, relation]
 
-    def first(self, title: str, relation: str, by: str, largest: bool) -> str | None:
-        """Of two or more, all of which have one such number, that with the largest or the least: None where two do."""
-        key = title, relation, by, largest
-        if key not in self._firsts:
-            self._firsts[key] = self._first(self.of(title, relation), by, largest)
-        return self._firsts[key]
+    def table(self, relation: str, by: str, largest: bool) -> dict[str, tuple[str, ...]]:
+        """Title -> where a hop leads from there, of all articles from which it leads somewhere."""
+        key = relation, by, largest
+        if key not in self._tables:
+            every = ((title, self.of(title, relation)) for title in self._articles)
+            chosen = ((title, self._first(found, by, largest) if by else found) for title, found in every if found)
+            self._tables[key] = {title: found for title, found in chosen if found}
+        return self._tables[key]
 
-    def _first(self, candidates: tuple[str, ...], by: str, largest: bool) -> str | None:
+    def _first(self, candidates: tuple[str, ...], by: str, largest: bool) -> tuple[str, ...]:
+        """Of two or more, all of which have one such number, that with the largest or the least: none where two do."""
         numbers: dict[str, float] = {}
         for each in candidates:
             values = self._articles[each].values(by)
             if len(values) != 1:
-                return None
+                return ()
             numbers[each] = float(values[0])
         if len(numbers) < 2:
-            return None
+            return ()
         best = (max if largest else min)(numbers.values())
-        titles = [each for each, number in numbers.items() if number == best]
-        return titles[0] if len(titles) == 1 else None
+        titles = tuple(each for each, number in numbers.items() if number == best)
+        return titles if len(titles) == 1 else ()
