@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import re
@@ -41,9 +42,15 @@ def source() -> Encyclopedia:
     return Encyclopedia(articles)
 
 
-def made(encyclopedia: Encyclopedia, **changes: Any) -> Synthesized:
+def drawn(encyclopedia: Encyclopedia, **changes: Any) -> Synthesized:
     solver = FrequentAnswers(encyclopedia)
     return synthesize(encyclopedia, "small", None, solver, SynthesisConfig(20, **changes), seed=1)
+
+
+@functools.cache
+def made(chains: float) -> Synthesized:
+    """Of the small source, drawn once for all tests."""
+    return drawn(source(), chains=chains)
 
 
 def ways(proof: Mapping[str, Any], encyclopedia: Encyclopedia, left_out: int = -1) -> Iterator[list[str]]:
@@ -81,8 +88,8 @@ def answers(titles: set[str], asked: str, encyclopedia: Encyclopedia) -> set[obj
 
 def test_every_question_is_proved_over_the_source_and_the_same_by_its_seed() -> None:
     encyclopedia = source()
-    found = made(encyclopedia, chains=0.8)
-    assert found == made(source(), chains=0.8) and len({question.text for question in found.questions}) == 20
+    found = made(0.8)
+    assert found == drawn(encyclopedia, chains=0.8) and len({question.text for question in found.questions}) == 20
     assert {len(question.proof["hops"]) for question in found.questions} >= {0, 1, 2}
     assert found.tries == 20 + sum(found.rejected.values())
     for question in found.questions:
@@ -103,7 +110,7 @@ def test_every_question_is_proved_over_the_source_and_the_same_by_its_seed() -> 
 
 def test_every_question_says_the_form_of_its_answer() -> None:
     """As long as the reference has a unit, it is the one that is asked for."""
-    for question in made(source(), chains=0.5).questions:
+    for question in made(0.8).questions:
         form = question.proof["asked"]["form"]
         assert question.text.endswith(f"? Answer with {form}.")
         if number := re.fullmatch(r"[\d,.]+ (\S+)", question.reference):
@@ -116,7 +123,7 @@ def test_every_question_says_the_form_of_its_answer() -> None:
 
 def test_a_proof_that_does_not_hold_is_told() -> None:
     encyclopedia = source()
-    proof = dict(made(encyclopedia, chains=0).questions[0].proof)
+    proof = dict(made(0).questions[0].proof)
     assert is_proved(proof, Statistics(encyclopedia))
     more = [*encyclopedia.articles.values()]
     more.append(dataclasses.replace(encyclopedia.articles[proof["entity"]], title="Twin"))
@@ -127,7 +134,7 @@ def test_a_proof_that_does_not_hold_is_told() -> None:
 
 def test_filters_turn_down_what_they_name() -> None:
     encyclopedia = source()
-    question = made(encyclopedia, chains=0).questions[0]
+    question = made(0).questions[0]
 
     def reason(changed: Question, known: Encyclopedia = encyclopedia) -> str | None:
         checks = filters(known, Statistics(known), FrequentAnswers(known, frozenset({"Known"})))
@@ -146,7 +153,7 @@ def test_filters_turn_down_what_they_name() -> None:
 def test_what_no_links_lead_to_is_turned_down() -> None:
     """The same articles, of which the home page does not name the entity's; all that linked to it are others."""
     encyclopedia = source()
-    question = next(each for each in made(encyclopedia, chains=0).questions if each.proof["kind"] == "country")
+    question = next(each for each in made(0).questions if each.proof["kind"] == "country")
     entity = question.plan[0]
     capital = str(encyclopedia.articles[entity].values("capital")[0])
 
@@ -168,4 +175,4 @@ def test_a_source_without_such_questions_is_given_up() -> None:
         Article(f"A{n}", "thing", (), (Fact("color", "class", "red"), Fact("size", "number", 1.0))) for n in range(9)
     ]
     with pytest.raises(GaveUp, match="20 questions were asked for; 0 came of"):
-        made(Encyclopedia(alike))
+        drawn(Encyclopedia(alike))

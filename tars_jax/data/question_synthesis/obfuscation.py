@@ -50,7 +50,11 @@ def _drawn(
     counts: dict[str, int], reveals: Reveals,
 ) -> Chain | None:  # fmt: skip
     articles = [statistics.encyclopedia.articles[title] for title in titles]
-    left = [_usable(each, frozenset(titles), rng, statistics, limits, counts, reveals) for each in articles]
+    leaving = [*(hop.relation for hop in hops), ""]
+    left = [
+        _usable(each, frozenset(titles), relation, rng, statistics, limits, counts, reveals)
+        for each, relation in zip(articles, leaving, strict=True)
+    ]
     told: list[list[Sequence[Condition]]] = [[] for _ in articles]
 
     def chain() -> Chain:
@@ -109,11 +113,12 @@ def _blur(told: list[list[Sequence[Condition]]], is_told: Callable[[], bool], rn
 
 
 def _usable(
-    article: Article, titles: frozenset[str], rng: random.Random, statistics: Statistics, limits: Limits,
-    counts: dict[str, int], reveals: Reveals,
+    article: Article, titles: frozenset[str], leaving: str, rng: random.Random, statistics: Statistics,
+    limits: Limits, counts: dict[str, int], reveals: Reveals,
 ) -> Iterator[Sequence[Condition]]:  # fmt: skip
     """Facts of an entity as conditions, vaguer and vaguer, in a random order; none that speaks of an entity of the
-    chain, and one that speaks of another entity at most, so that no sentence has relative clauses in each other."""
+    chain, or by the relation that the next hop takes; and one that speaks of another entity at most, so that no
+    sentence has relative clauses in each other."""
     kind = article.kind
     least, most = limits.least_matches, limits.most_share * len(statistics.of_kind(kind))
     names: set[str] = set()
@@ -121,7 +126,9 @@ def _usable(
     for fact in rng.sample(article.facts, len(article.facts)):
         is_entity = fact.kind == "entity"
         several = len(article.values(fact.name)) > 1
-        if (is_entity and (speaks_of_another or str(fact.value) in titles)) or (fact.name in names and not several):
+        if is_entity and (speaks_of_another or fact.name == leaving or str(fact.value) in titles):
+            continue
+        if fact.name in names and not several:
             continue
         forms = obfuscated(fact, rng, statistics)
         held = [(each, len(statistics.holding(kind, each))) for each in forms]
