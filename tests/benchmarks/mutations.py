@@ -1,12 +1,12 @@
-"""Whether tests find faults: one-line mutations of the product, drawn over its rooms by a seed, each room's tests against them.
+"""Whether tests find faults: one-line mutations of the product, drawn over its rooms by a seed.
 
     python tests/benchmarks/mutations.py --output=before.json
     python tests/benchmarks/mutations.py --tests=COMMIT --output=after.json --before=before.json
 
-A mutation is another operator, a condition that is turned around, or another number, in one expression of one line. It is
-made in a copy of `--product`, beside the tests of `--tests`; the tests of its room run until one fails, those first that name
-its module. It is found where one fails, or none ends in time. With `--before` only what was found then is tried, and the
-exit code is 1 where one is missed now. What is known already stands in `--output`: a killed run goes on.
+A mutation is another operator, a condition that is turned around, or another number, in one expression of one line. It
+is made in a copy of `--product`, beside the tests of `--tests`; the tests of its room run until one fails, those first
+that name its module. It is found where one fails, or none ends in time. With `--before` only what was found then is
+tried, and the exit code is 1 where one is missed now. What is known already stands in `--output`: a killed run goes on.
 """
 
 from __future__ import annotations
