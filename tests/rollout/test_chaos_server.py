@@ -18,6 +18,7 @@ import pytest
 
 from tars_jax.trajectory import Outcome
 from tars_jax.trajectory.files import load_trajectory
+from tests.waiting import wait_until
 
 SECONDS = 540  # before something counts as hung
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.timeout(2 * SECONDS)]
@@ -57,10 +58,7 @@ def free_port() -> int:
 
 
 def wait_for(what: Callable[[], bool], words: str) -> None:
-    until = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < until, words
-        time.sleep(0.05)
+    assert wait_until(what), words
 
 
 def open_sessions(url: str) -> int:

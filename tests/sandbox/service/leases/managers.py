@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.waiting import PATIENCE_S
+
 ROOT = Path(__file__).parents[4]
 KEY = "a-key-for-tests"
 FETCHED = ROOT / ".cache" / "valkey" / "valkey-server"  # by launch/valkey.sh
@@ -50,7 +52,7 @@ class Manager:
         self.process.send_signal(number)
         assert self.process.stdout is not None
         self.process.stdout.close()
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE_S)
 
 
 @contextlib.contextmanager

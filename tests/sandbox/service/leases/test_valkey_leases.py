@@ -18,6 +18,7 @@ from tars_jax.sandbox.service.leases.store import Leases
 from tars_jax.sandbox.service.leases.valkey_store import ValkeyLeases
 from tests.sandbox.service.leases.managers import KEY, STORE, free_port, manager
 from tests.sandbox.service.leases.test_lease_service import race
+from tests.waiting import PATIENCE_S
 
 needs_server = pytest.mark.skipif(
     STORE is None, reason="takes Valkey or Redis: ./launch/valkey.sh, or apt-get install one"
@@ -41,7 +42,7 @@ class Server:
             ],
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             with contextlib.suppress(InputError):
                 asyncio.run(self._answers())
@@ -55,7 +56,7 @@ class Server:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(PATIENCE_S)
 
 
 @pytest.fixture
