@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.sandbox.service.chromium import PATIENCE_MS, in_chromium, on_a_page, require_asset
 from tests.sandbox.service.conftest import ANN, Service
-from tests.waiting import until
+from tests.waiting import until, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 PAGE = """<!doctype html><link rel=stylesheet href=style.css><body><h1>Plums</h1><p id=told></p><script>
@@ -122,6 +122,7 @@ def test_a_terminal_moves_on_the_live_page_and_a_person_takes_it_over(service: S
         await expect(page.get_by_label("Command")).to_be_hidden()
 
     on_a_page(use)
+    wait_until(lambda: not service.http.get(path).json()["person"])
     assert service.call(session, "run", command="cat made.txt typed.txt")["output"] == "by-hand\nplüm 'pie'\n"
     service.http.delete(path)
 

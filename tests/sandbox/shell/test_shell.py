@@ -228,7 +228,11 @@ def test_several_shells_share_nothing(tmp_path: Path) -> None:
             left = await other.run("sleep 61.25", timeout_s=0.1)
             assert left.exit_code is None
             await until(lambda: says(shell, SLEEPING))
-        assert not await says(shell, SLEEPING)
+
+        async def gone() -> bool:
+            return not await says(shell, SLEEPING)
+
+        await until(gone)
 
     with_shell(tmp_path, work)
 
