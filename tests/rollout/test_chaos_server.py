@@ -7,7 +7,6 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 
 from tars_jax.trajectory import Outcome
 from tars_jax.trajectory.files import load_trajectory
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 SECONDS = 540  # before something counts as hung
@@ -49,12 +49,6 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.wait()
         assert process.stdout
         process.stdout.close()
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def wait_for(what: Callable[[], bool], words: str) -> None:

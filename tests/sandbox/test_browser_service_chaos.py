@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from tars_jax.sandbox.browser import MouseDown, MouseUp, Site
 from tars_jax.sandbox.browser.reaper import marked_processes
 from tars_jax.sandbox.browser.service import BrowserClient
 from tars_jax.sandbox.browser.sessions.store import read_run
+from tests.ports import free_port
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
@@ -23,12 +23,6 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE = """<body><pre id=shown></pre><script>let clicks = 0; addEventListener('click', () => {
   clicks += 1; shown.textContent = `${clicks} ${Math.random()} ${performance.now()}`; });</script>"""
 CLICK = (MouseDown(30, 60), MouseUp(30, 60))
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 def start_service(run: Path, port: int, site: Path) -> subprocess.Popen[str]:

@@ -21,8 +21,8 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
+from tests.ports import free_port
 from tests.sandbox.service.conftest import require_containers
-from tests.sandbox.test_browser_service_chaos import free_port
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]

@@ -6,12 +6,12 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
@@ -19,12 +19,6 @@ KEY = "a-key-for-tests"
 FETCHED = ROOT / ".cache" / "valkey" / "valkey-server"  # by launch/valkey.sh
 # A Valkey, or else a Redis; None where there is neither.
 STORE = str(FETCHED) if FETCHED.is_file() else shutil.which("valkey-server") or shutil.which("redis-server")
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 class Manager:

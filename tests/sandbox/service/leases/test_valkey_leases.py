@@ -16,7 +16,8 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.leases import LeaseClient, LeaseEnded, LeaseHeld, SqliteLeases
 from tars_jax.sandbox.service.leases.store import Leases
 from tars_jax.sandbox.service.leases.valkey_store import ValkeyLeases
-from tests.sandbox.service.leases.managers import KEY, STORE, free_port, manager
+from tests.ports import free_port
+from tests.sandbox.service.leases.managers import KEY, STORE, manager
 from tests.sandbox.service.leases.test_lease_service import race
 from tests.waiting import PATIENCE_S
 
