@@ -81,7 +81,7 @@ def test_a_picture_is_taken_when_the_last_has_been_drawn_and_no_later(room: Room
         assert await until(there)
         window = next(window for window in await desktop.windows() if window.title == title)
         await desktop.act([MouseMove(1000, 600)])
-        patient = Settle(first_ms=600_000, quiet_ms=600_000, bound_ms=900_000)
+        patient = Settle(first_ms=600_000, quiet_ms=600_000, bound_ms=600_000)
         shown = await desktop.act(click(window.x + 50, window.y + 50), settle=patient)
         assert tuple(shown.pixels[window.y + 100, window.x + 100]) == (0, 0, 0xFF)
         again = await desktop.act([MouseMove(1001, 600)], settle=patient)
