@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from typing import Any
 
 import pytest
 
-from tars_jax.data.question_synthesis.chains import Chain, Hop, is_round_trip
+from tars_jax.data.question_synthesis.chains import Chain, Hop, is_round_trip, walk
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics, obfuscated
 from tars_jax.data.question_synthesis.proof import CHOICE, CONDITION, HOP, not_needed
 from tars_jax.data.question_synthesis.searches import Searcher
@@ -84,6 +85,24 @@ def test_features_of_all_entities_tell_together_what_is_meant() -> None:
     told = hop("borders", "V", "", large)
     assert not_needed(proof("name", told, conditions=red), statistics) == CONDITION  # V alone is so large
     assert not_needed(proof("name", hop("borders", "V", "", east, large), conditions=red), statistics) == CONDITION
+
+
+def test_a_page_with_many_links_counts_in_a_proof_though_no_walk_goes_on_from_it() -> None:
+    """Both X and Y border a white land; from X, which borders thirteen, nobody is sent on."""
+    many = [land(f"N{number}", "white", "small", "east", number) for number in range(13)]
+    hubs = [land("X", "red", "big", "north", 50, *(each.title for each in many))]
+    hubs.append(land("Y", "red", "small", "north", 60, "N1", "X"))
+    statistics = Statistics(Encyclopedia([*many, *hubs]))
+    white = (Condition("color", "class", value="white"),)
+    chain = Chain("country", ((Condition("color", "class", value="red"),), white), (Hop("borders"),))
+    assert chain.meant(statistics) == [{"X", "Y"}, {each.title for each in many}]
+    assert walk("X", 1, random.Random(0), statistics) is None
+    assert walk("Y", 1, random.Random(0), statistics) is not None
+    # Without the area of N1, X is the largest that is known, and nobody is asked to compare.
+    bare = dataclasses.replace(many[1], facts=many[1].facts[:3])
+    statistics = Statistics(Encyclopedia([many[0], bare, *many[2:], *hubs]))
+    assert Hop("borders", "area", True).ways(statistics)["Y"] == ("X",)
+    assert not statistics.links.can_be_looked_up("Y", "borders", "area")
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,9 @@ def _walk(start: str, length: int, rng: random.Random, statistics: Statistics) -
 def _ways(title: str, relation: str, statistics: Statistics) -> Iterable[tuple[Hop, str]]:
     compared = itertools.product(RELATIONS[relation], (True, False))
     for hop in (Hop(relation), *(Hop(relation, by, largest) for by, largest in compared)):
-        yield from ((hop, to) for to in hop.ways(statistics).get(title, ()))
+        to_all = hop.ways(statistics).get(title, ())
+        if statistics.links.can_be_looked_up(title, relation, hop.by) and (not hop.by or len(to_all) == 1):
+            yield from ((hop, to) for to in to_all)
 
 
 def is_round_trip(proof: Mapping[str, Any], statistics: Statistics) -> bool:

@@ -29,18 +29,19 @@ class Links:
         self._tables: dict[tuple[str, str, bool], dict[str, tuple[str, ...]]] = {}
 
     def of(self, title: str, relation: str) -> tuple[str, ...]:
-        """Titles of the other articles to which it leads; none where they are too many to look up."""
+        """Titles of the other articles to which it leads."""
         if (title, relation) not in self._known:
             article = self._articles[title]
             linked = self._cities.get(title, ()) if relation == CITIES else map(str, article.values(relation))
-            shown = frozenset(article.links)
-            found = tuple(dict.fromkeys(each for each in linked if each in self._articles and each in shown))
-            fitting = title not in found and len(found) <= MOST_LINKED
-            self._known[title, relation] = found if fitting else ()
+            shown = frozenset(article.links) - {title}
+            self._known[title, relation] = tuple(
+                dict.fromkeys(each for each in linked if each in self._articles and each in shown)
+            )
         return self._known[title, relation]
 
     def table(self, relation: str, by: str, largest: bool) -> dict[str, tuple[str, ...]]:
-        """Title -> where a hop leads from there, of all articles from which it leads somewhere."""
+        """Title -> where a hop leads from there, of all articles from which it leads somewhere; by a number, to all
+        that share the largest or the least that is known."""
         key = relation, by, largest
         if key not in self._tables:
             every = ((title, self.of(title, relation)) for title in self._articles)
@@ -48,16 +49,14 @@ class Links:
             self._tables[key] = {title: found for title, found in chosen if found}
         return self._tables[key]
 
+    def can_be_looked_up(self, title: str, relation: str, by: str) -> bool:
+        """Whether those among which a hop chooses are few, and by a number two or more that all have it."""
+        found = self.of(title, relation)
+        if len(found) > MOST_LINKED:
+            return False
+        return not by or (len(found) > 1 and all(len(self._articles[each].values(by)) == 1 for each in found))
+
     def _first(self, candidates: tuple[str, ...], by: str, largest: bool) -> tuple[str, ...]:
-        """Of two or more, all of which have one such number, that with the largest or the least: none where two do."""
-        numbers: dict[str, float] = {}
-        for each in candidates:
-            values = self._articles[each].values(by)
-            if len(values) != 1:
-                return ()
-            numbers[each] = float(values[0])
-        if len(numbers) < 2:
-            return ()
-        best = (max if largest else min)(numbers.values())
-        titles = tuple(each for each, number in numbers.items() if number == best)
-        return titles if len(titles) == 1 else ()
+        numbers = {each: float(values[0]) for each in candidates if len(values := self._articles[each].values(by)) == 1}
+        best = (max if largest else min)(numbers.values(), default=None)
+        return tuple(each for each, number in numbers.items() if number == best)

@@ -127,6 +127,8 @@ def described(kind: str, conditions: Sequence[str], label: str = "") -> str:
     if len(several := [each.removeprefix(_SEVERAL) for each in others if each.startswith(_SEVERAL)]) > 1:
         others = [*(each for each in others if not each.startswith(_SEVERAL)), _SEVERAL + join(several)]
     others.sort(key=_speaks_of_another)
+    if sum(each.startswith("from ") for each in places) > 1:
+        places = [join(places)]
     parts = [*places, *(["with " + join(having)] if having else []), *([join(others)] if others else [])]
     return " ".join([_article(kind), kind, *filter(None, [label]), *parts])
 
