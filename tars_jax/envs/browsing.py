@@ -132,8 +132,8 @@ def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple
     """Those that may come. Raises InputError where there are none, and for an id that there is not."""
     if not questions:
         raise InputError(
-            "browsing: option questions must be a file of questions, such as RUN/questions.jsonl of synthesize_questions, "
-            f"or the questions themselves; got {questions!r}"
+            "browsing: option questions must be a file of questions, such as RUN/questions.jsonl of "
+            f"synthesize_questions, or the questions themselves; got {questions!r}"
         )
     known = read_questions(questions) if isinstance(questions, str) else tuple(map(Question.from_json, questions))
     found = tuple(each for each in known if question in ("", each.id))

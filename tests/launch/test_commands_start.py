@@ -74,7 +74,7 @@ class Start:
     """How a command is started at its smallest, and what its first answer is."""
 
     flags: str  # without --config.
-    answer: str = ""  # in a line; its groups are the address and the key of a server
+    answer: str  # in a line; of a server its address, and its key where that is said
     asked: Callable[[str, str], None] | None = None  # of a server
     ends: bool = False  # by itself; others are interrupted when they have answered
     in_ci: bool = False
@@ -98,7 +98,7 @@ ON_DEVICE = (
 STARTS = {
     "train": Start(SMALL, r"^report: ", ends=True, in_ci=True, program=("python", "mine.py")),
     "serve": Start(
-        "checkpoint={train}/policy port=0 engine.slots=3 constraints=()", r"^serve: (http\S+)/v1 ()", ask_for_a_call,
+        "checkpoint={train}/policy port=0 engine.slots=3 constraints=()", r"^serve: (http\S+)/v1 ", ask_for_a_call,
         in_ci=True,
     ),
     "quickstart": Start(f"{PLAYED} demonstrations.episodes=2", progress("supervised"), in_ci=True),
@@ -128,7 +128,7 @@ STARTS = {
         progress("played"), in_ci=True,
     ),
     "compare": Start("runs={train},", r"comparison\.svg$", ends=True, in_ci=True),
-    "publish": Start("source={train} trajectories=updates output={publish}/run.zip", r"run\.zip", ends=True, in_ci=True),
+    "publish": Start("source={train} trajectories=updates output=run.zip", r"run\.zip", ends=True, in_ci=True),
     "replay": Start("source={train}", r"^All 1 updates gave the recorded weights, bit for bit", ends=True, in_ci=True),
     "flywheel": Start(
         "environment=maze_path_of_light environment_options={{}} cycles=1 demonstrations.episodes=8 sampling.tasks=2 "
@@ -137,7 +137,7 @@ STARTS = {
         r"^weights: ", ends=True,
     ),
     "compare_flywheels": Start("runs={flywheel},", r"flywheels\.svg$", ends=True),
-    "store": Start("store={store}/kept action=import datasets={train}/trajectories/ppo,", r"8 of them new$", ends=True,
+    "store": Start("store=kept action=import datasets={train}/trajectories/ppo,", r"8 of them new$", ends=True,
                    in_ci=True),
     "export_trajectories": Start("source={train}", r"messages\.jsonl: \d+ of \d+ episodes", ends=True, in_ci=True),
     "merge": Start("checkpoints={train}/policy,{train}/policy", r"merged", ends=True),
@@ -268,7 +268,7 @@ class Started:
 
     def begin(self, name: str) -> Future[float]:
         if name not in self._found:
-            needed = [self.begin(other) for other in re.findall(r"(?<!{){(\w+)}", STARTS[name].flags) if other != name]
+            needed = [self.begin(other) for other in re.findall(r"(?<!{){(\w+)}", STARTS[name].flags)]
             self._found[name] = self._workers.submit(self._start, name, needed)
         return self._found[name]
 
@@ -277,23 +277,22 @@ class Started:
 
     def _start(self, name: str, needed: list[Future[float]]) -> float:
         """Seconds from its start to its end."""
-        start, folder = STARTS[name], self._folder / name
         for other in needed:
             other.result()
+        start, folder = STARTS[name], self._folder / name
         folder.mkdir()
         for file, text in files().items():
             (folder / file).write_text(text)
-        flags = start.flags.format(**{other: self._folder / other / ("run" if other != name else "") for other in STARTS})
-        command = [str(self._bin / start.program[0]), *start.program[1:]]
-        command += [name] if len(command) == 1 else []
+        runs = {other: self._folder / other / "run" for other in STARTS}
+        flags = [*start.flags.format(**runs).split(), "run=run"]
+        command = [str(self._bin / start.program[0]), *(start.program[1:] or [name])]
         began = time.monotonic()
-        given = [flag if flag.startswith("--") else f"--config.{flag}" for flag in [*flags.split(), "run=run"]]
-        process = Process([*command, *given], folder)
+        process = Process([*command, *(flag if flag[0] == "-" else f"--config.{flag}" for flag in flags)], folder)
         try:
             found = process.line(start.answer)
             if start.asked is not None:
-                keys = [*found.groups(), *((folder / "run" / "token").read_text() for _ in [0] if not found.groups()[1:])]
-                start.asked(*keys[:2])
+                key = folder / "run" / "token"
+                start.asked(found[1], key.read_text().strip() if key.exists() else found.groups("")[-1])
             code = process.end(None if start.ends else signal.SIGTERM)
             expected = ENDS if start.ends or start.asked else INTERRUPTED
             assert code == expected, f"exit code {code}:\n" + "\n".join(process.said)
@@ -331,3 +330,10 @@ def test_it_starts_and_answers(name: str, started: Started) -> None:
 
 def test_every_command_is_in_the_table() -> None:
     assert sorted(STARTS) == experiment_names(ROOT)
+
+
+def test_the_wheel_knows_every_command_and_its_fields(installed: Path, tmp_path: Path) -> None:
+    said = run([str(installed / "tars-jax"), "--help"], tmp_path)
+    assert "usage: tars-jax EXPERIMENT" in said and all(f"\n  {name} " in said for name in experiment_names(ROOT))
+    said = run([str(installed / "tars-jax"), "quickstart", "--help"], tmp_path)
+    assert "usage: tars-jax quickstart" in said and "--config.ppo.clip_high=" in said

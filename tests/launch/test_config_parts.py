@@ -58,9 +58,13 @@ def imported(module: str) -> frozenset[str]:
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.ImportFrom) and node.module:
             names |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"\w+(\.\w+)+", node.value):
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"\w+(\.\w+)+", node.value)
+        ):
             names.add(node.value)
-    return frozenset(name for name in names if name.startswith(("experiments.", "tars_jax.")) and file_of(name).exists())
+    return frozenset(
+        name for name in names if name.startswith(("experiments.", "tars_jax.")) and file_of(name).exists()
+    )
 
 
 @functools.cache
@@ -84,8 +88,8 @@ def taken_by(module: str) -> frozenset[str]:
 
 
 def not_taken(config: ml_collections.ConfigDict, module: str) -> list[str]:
-    """Fields of a config that nothing reads which the module reaches; of a section that is handed on as a whole, nothing
-    below it either."""
+    """Fields of a config that nothing reads which the module reaches, nor, of a section that is handed on as a whole,
+    what lies below."""
     inner = reached(module)
     below = inner.union(*map(imported, inner))
     below = below.union(*map(imported, below))
@@ -132,8 +136,8 @@ def sections(config: ml_collections.ConfigDict, name: str) -> Iterator[ml_collec
 
 
 def build(made: type[Any], section: ml_collections.ConfigDict) -> None:
-    """Raises TypeError for a field that the class lacks, and what the class raises for a value. What is 0 or empty stands
-    for what the experiment puts there; what the class needs besides comes from elsewhere."""
+    """Raises TypeError for a field that the class lacks, and what the class raises for a value. What is 0 or empty
+    stands for what the experiment puts there; what the class needs besides comes from elsewhere."""
     fields = {field.name: field for field in dataclasses.fields(made)}
     if unknown := section.keys() - fields.keys():
         raise TypeError(f"{made.__name__} takes no {', '.join(sorted(unknown))}")
