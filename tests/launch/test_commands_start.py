@@ -29,12 +29,13 @@ import pytest
 
 from tars_jax.pipelines.checkout import ROOT
 from tars_jax.pipelines.command import experiment_names
+from tests.waiting import PATIENCE_S
 
 # A test waits for what its command needs, which others may have begun: the limit is that of lines.
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow, pytest.mark.timeout(0)]
 
 BUILT_FROM = ("tars_jax", "experiments", "configs", "setup.py", "pyproject.toml", "README.md", "LICENSE")
-LIMIT = 300  # seconds until the next line, on whatever machine
+LIMIT = 2 * PATIENCE_S  # seconds until the next line: before it a model may be compiled
 AT_A_TIME = 2
 ENDS = 0  # the exit code of what ends by itself
 INTERRUPTED = 130
