@@ -82,6 +82,10 @@ class Start:
     in_ci: bool = False
     program: tuple[str, ...] = ("tars-jax",)
 
+    def needs(self) -> list[str]:
+        """Whose runs it takes."""
+        return re.findall(r"(?<!{){(\w+)}", self.flags)
+
 
 def progress(stage: str) -> str:
     return rf"^{stage} +\d+/\d+ "
@@ -100,7 +104,8 @@ ON_DEVICE = (
 STARTS = {
     "train": Start(SMALL, r"^report: ", ends=True, in_ci=True, program=("python", "mine.py")),
     "serve": Start(
-        "checkpoint={train}/policy port=0 engine.slots=3 constraints=()", r"^serve: (http\S+)/v1 ", ask_for_a_call,
+        "checkpoint={train}/policy port=0 engine.slots=2 engine.row_buckets=2, engine.image_buckets=1, "
+        "engine.length_buckets=32,2048 constraints=()", r"^serve: (http\S+)/v1 ", ask_for_a_call,
         in_ci=True,
     ),
     "quickstart": Start(f"{PLAYED} demonstrations.episodes=2", progress("supervised"), in_ci=True),
@@ -237,10 +242,18 @@ class Process:
             self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
 
+    def _next(self) -> str | None:
+        """None at the end."""
+        try:
+            line = self._lines.get(timeout=LIMIT)
+        except queue.Empty:
+            raise AssertionError(f"nothing for {LIMIT:g} s after:\n" + "\n".join(self.said)) from None
+        self.said += [line] if line is not None else []
+        return line
+
     def line(self, pattern: str) -> re.Match[str]:
         """The next line that has it."""
-        while (line := self._lines.get(timeout=LIMIT)) is not None:
-            self.said.append(line)
+        while (line := self._next()) is not None:
             if found := re.search(pattern, line):
                 return found
         raise AssertionError(f"no line has {pattern!r}:\n" + "\n".join(self.said))
@@ -249,15 +262,15 @@ class Process:
         """The exit code, after a signal or without one."""
         if by is not None and self._process.poll() is None:
             self._process.send_signal(by)
-        while (line := self._lines.get(timeout=LIMIT)) is not None:
-            self.said.append(line)
+        while self._next() is not None:
+            pass
         return self._process.wait(LIMIT)
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._reader.join()
+        self._reader.join(LIMIT)
 
 
 class Started:
@@ -270,7 +283,7 @@ class Started:
 
     def begin(self, name: str) -> Future[float]:
         if name not in self._found:
-            needed = [self.begin(other) for other in re.findall(r"(?<!{){(\w+)}", STARTS[name].flags)]
+            needed = [self.begin(other) for other in STARTS[name].needs()]
             self._found[name] = self._workers.submit(self._start, name, needed)
         return self._found[name]
 
@@ -313,12 +326,12 @@ def files() -> dict[str, str]:
 def started(
     installed: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Started]:
-    """All that is asked for begins at once, in the order of the table."""
+    """All that is asked for begins at once; what needs the runs of others comes last, and holds nobody up."""
     found = Started(installed, tmp_path_factory.mktemp("started"))
-    chosen = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
-    for name in STARTS:
-        if name in chosen:
-            found.begin(name)
+    wanted = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
+    chosen = [name for name in STARTS if name in wanted]
+    for name in sorted(chosen, key=lambda name: bool(STARTS[name].needs())):
+        found.begin(name)
     yield found
     found.close()
 
