@@ -205,6 +205,7 @@ def main() -> int:
             shutil.rmtree(made / "tests")
             shutil.copytree(tree(tests, Path(folder, f"tests-{name}")) / "tests", made / "tests")
             shutil.copy(Path(folder, f"tests-{name}", "pyproject.toml"), made)
+            (made / ".cache").symlink_to(ROOT / ".cache")  # what launch scripts have fetched for tests
             return made
 
         copies = [
