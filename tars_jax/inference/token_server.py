@@ -203,9 +203,7 @@ class TokenServer:
             "repetition_penalty": 1.0,
             "stop_token_ids": [self._stop],
             "skip_special_tokens": False,
-            **(
-                {"logit_bias": {str(token): FORBIDDING for token in sorted(self._forbidden)}} if self._forbidden else {}
-            ),
+            **({"logit_bias": forbidding} if forbidding else {}),
         }
 
     def _check(self, answer: Answer, prompt: int) -> None:

@@ -103,7 +103,7 @@ ASKED = synthesized("trac", 1).to_json()
         ([ASKED, {**ASKED, "id": "b", "split": ""}], "f.jsonl:2: split must be train or eval, as other lines"),
         ([ASKED, {**ASKED, "split": "eval", "seed": 3}], "f.jsonl:2 must be of one split; got eval for a task"),
         ([ASKED, {**ASKED, "split": "eval", "id": "b"}], "f.jsonl:2 must be of one split; got eval for a task"),
-        ([ASKED, '{"split": "train", "split": "eval"}'], "f.jsonl:2 must be a task of JSON; 'split' stands in it twice"),
+        ([ASKED, '{"split": "train", "split": "eval"}'], "f.jsonl:2 must be a task of JSON; .split. stands"),
         ([ASKED], "f.jsonl must hold tasks to train on and tasks to hold out"),
     ],
 )  # fmt: skip
