@@ -207,8 +207,8 @@ class TokenServer:
         }
 
     def _check(self, answer: Answer, prompt: int) -> None:
-        """Raises PolicyUnavailable for an answer that was broken off, InputError for one that is not exact, Declined for
-        one that no learner could read."""
+        """Raises PolicyUnavailable for an answer that was broken off, InputError for one that is not exact, Declined
+        for one that no learner could read."""
         if answer.finish not in ENDS:
             raise PolicyUnavailable(f"the server ended an answer with {answer.finish!r}")
         if answer.prompt_tokens not in (None, prompt):
