@@ -80,7 +80,8 @@ _LABELS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class Requirement:
-    """Of one clause. `done`: forms of its verb, one of which has to be said; none where a state shows its end."""
+    """Of one clause. `done`: forms of its verb, one of which has to be said; none where a state shows its end. One that
+    names nothing holds nowhere."""
 
     phrases: tuple[tuple[str, ...], ...]  # that are quoted, and numbers: as they stand
     words: tuple[str, ...]  # in any form
@@ -115,9 +116,8 @@ class Requirement:
     def mentioned(self, said: Sequence[str]) -> bool:
         """Whether all that it names is among the words, a phrase without a gap."""
         stems = {_stem(word) for word in said}
-        return all(_contains(said, phrase) for phrase in self.phrases) and all(
-            _stem(word) in stems for word in self.words
-        )
+        whole = all(_contains(said, phrase) for phrase in self.phrases)
+        return bool(self.named) and whole and all(_stem(word) in stems for word in self.words)
 
     def touched(self, said: Sequence[str]) -> bool:
         """Whether any of it is among the words, or what is done to it."""

@@ -93,6 +93,8 @@ class _Episode:
 
     def _doubt(self, demand: Requirement, page: list[Statement], standing: Standing, is_new: bool) -> str | None:
         """Empty: the page shows it. None: nothing speaks for it."""
+        if not demand.named:
+            return "the task names nothing that a page could show"
         states = [each for each in page if each.standing is standing and not self._is_typed(each)]
         fresh = [each for each in states if not is_new or each not in self._first]
         if any(demand.holds(each, fresh) for each in fresh if not self._is_echo(demand, each, fresh)):

@@ -98,6 +98,11 @@ def test_what_is_asked_for_is_no_end_of_a_page() -> None:
             )
 
 
+def test_a_task_that_names_nothing_is_met_by_no_page() -> None:
+    with pytest.raises(CannotSay, match="the task names nothing that a page could show"):
+        asyncio.run(WebJudge()(episode([("Shop", "click('1')")], "Done.", instruction="Do it"), task()))
+
+
 def test_one_fact_that_does_not_hold_decides_and_a_doubt_does_not() -> None:
     played = episode([("Shop", "click('1')"), ("cart: 2 blue pens", "click('2')")], "cart: 1 mug")
     sure, doubt, wrong = "1 mug", "2 blue pens", "3 lamps"
