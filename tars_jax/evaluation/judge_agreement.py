@@ -105,7 +105,15 @@ class JudgeAgreement:
         if self.calibrated is not None:
             said = f"{name}, threshold {self.calibrated.threshold:.3g} (other half)"
             groups.append(_row(said, self.calibrated.reported_on, ""))
-        return markdown(head, [*rows, *groups])
+        table = markdown(head, [*rows, *groups])
+        if self.cannot_say:
+            table += f"\n\nOf those unreadable, {self.cannot_say} are verdicts of {name} that it cannot say."
+        if self.calibration_error is not None:
+            expected, brier, scored = self.calibration_error
+            table += (
+                f"\n\nAs probabilities, {scored} scores: calibration error {expected:.3f}, Brier score {brier:.3f}."
+            )
+        return table
 
 
 def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> JudgeAgreement:

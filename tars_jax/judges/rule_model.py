@@ -55,9 +55,9 @@ class _Episode:
     def __init__(self, evidence: Evidence, asked: str) -> None:
         names = quoted_in(asked)
         self._pages = [statements_of(each.text, names) for each in evidence.observations]
-        seen = [bool(each.text.strip()) or each.pixels is not None for each in evidence.observations]
+        seen = [bool(each.text.strip() or each.screenshot) for each in evidence.observations]
         self.last = max((place for place, shown in enumerate(seen) if shown), default=-1)
-        self._pictures = any(each.pixels is not None for each in evidence.observations)
+        self._is_picture = self.last >= 0 and bool(evidence.observations[self.last].screenshot)
         self._first = frozenset(self._pages[0]) if self._pages else frozenset[Statement]()
         self._typed = [words for action in evidence.actions for words in _strings(action)]
         self._written = [f" {' '.join(words)} " for words in self._typed]
@@ -78,7 +78,7 @@ class _Episode:
         if self.last < 0:
             return False
         page = self._pages[self.last]
-        if not page and self._pictures:
+        if self._is_picture and all(each.standing is Standing.ECHOES for each in page):  # such as its address alone
             raise CannotSay("the last page is a picture, which rules do not see")
         doubts = [self._doubt(each, page, standing, is_new) for each in demands]
         if None in doubts:

@@ -15,10 +15,10 @@ SETS: Mapping[str, LabelSet] = {
     "agent_reward_bench": LabelSet(
         "AgentRewardBench: trajectories of web agents (arXiv 2504.08942)", "its authors' annotators, who judged by hand"
     ),
+    "recorded": LabelSet("episodes of runs", "their environments, whose verdicts no judge has seen"),
     "answers": LabelSet(
         "answers to questions, tars_jax/judges/labels/answers.json", "by hand, the author of the rules of `reference`"
     ),
-    "recorded": LabelSet("episodes of runs", "their environments, whose verdicts no judge has seen"),
     "traces": LabelSet(
         "traces of the recipe in configs/judge_traces.py", "their environments' hidden state, by the recipe's seed"
     ),
