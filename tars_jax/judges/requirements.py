@@ -70,6 +70,7 @@ _CONFIRMS = frozenset(
 )  # fmt: skip
 
 
+_AUXILIARY = frozenset(words_of("been were being now just thank thanks"))
 _LABELS = frozenset(
     words_of(
         "status state success result results message note notice info alert order update system total contents "
@@ -123,6 +124,20 @@ class Requirement:
         """Whether any of it is among the words, or what is done to it."""
         stems = {_stem(word) for word in said}
         return not self.done.isdisjoint(said) or any(_stem(word) in stems for word in self.named)
+
+
+def done_beside(statement: Statement, demands: Sequence[Requirement]) -> bool:
+    """Whether it confirms something that is like what is demanded, and is not it: the same done to another thing."""
+    said = (*statement.words, *statement.context)
+    if not confirms(statement) or any(demand.mentioned(said) for demand in demands):
+        return False
+    known = _PLAIN | _CONFIRMS | _LABELS | _AUXILIARY
+    for demand in demands:
+        stems = {_stem(word) for word in demand.named}
+        others = [word for word in statement.words if word not in known | demand.done and _stem(word) not in stems]
+        if demand.touched(statement.words) and others:
+            return True
+    return False
 
 
 def confirms(statement: Statement) -> bool:

@@ -15,7 +15,7 @@ from tars_jax.judges.evidence import ENDED, NO_ACTION, Evidence
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.judge_model import Kept, Scored
 from tars_jax.judges.reference import normalized
-from tars_jax.judges.requirements import Requirement, clauses_of, confirms, demanded, quoted_in, stated
+from tars_jax.judges.requirements import Requirement, clauses_of, confirms, demanded, done_beside, quoted_in, stated
 from tars_jax.judges.statements import Standing, Statement, statements_of, words_of
 
 _STRINGS = re.compile(r"'((?:\\.|[^'\\])*)'|\"((?:\\.|[^\"\\])*)\"|\[([^\]]*)\]", re.DOTALL)
@@ -85,11 +85,16 @@ class _Episode:
             return False
         if standing is Standing.STATES and any(each.fails for each in page):
             doubts.append("the page says that something failed")
+        if is_new and any(done_beside(each, demands) for each in self._stated_on_the_way()):
+            doubts.append("something else was done, too")
         if self._unseen:
             doubts.append("nobody saw what the last action did")
         if told := next(filter(None, doubts), ""):
             raise CannotSay(f"rules cannot tell: {told}")
         return True
+
+    def _stated_on_the_way(self) -> list[Statement]:
+        return [each for page in self._pages[1:] for each in page if each.standing is Standing.STATES]
 
     def _doubt(self, demand: Requirement, page: list[Statement], standing: Standing, is_new: bool) -> str | None:
         """Empty: the page shows it. None: nothing speaks for it."""
