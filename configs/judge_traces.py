@@ -3,6 +3,9 @@
 Command:  ./launch/local.sh judge_traces --config.run=RUN
 Then:     ./launch/local.sh judge_agreement --config.labels=traces --config.source=RUN --config.judge=webjudge
 
+About four minutes beside other work. Expected result: RUN/traces/DOMAIN, and RUN/result.json with the labels by
+domain, 167 of 300 solved with seed 0 (docs/reward_models.md).
+
 Scripted players, who err as often as `skill` says, play games on pages, a small encyclopedia in Chromium, computers'
 shells and environments of text; whether an episode is a success is told by its environment's state, which no judge
 sees. Of the encyclopedia it is told by the answer that the page alone has.
