@@ -81,7 +81,7 @@ def read_calibration(checkpoint: Path) -> Calibration:
     numbers = [found[name] for name in Calibration._fields]
     if not all(isinstance(number, (int, float)) and np.isfinite(number) for number in numbers):
         raise InputError(f"{file} must hold the numbers slope and intercept; got {found!r:.100}")
-    return Calibration(*map(float, numbers))  # type: ignore[arg-type]
+    return Calibration(*map(float, numbers))
 
 
 def _logits(scores: float | np.ndarray) -> np.ndarray:
