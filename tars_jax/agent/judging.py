@@ -84,18 +84,17 @@ def score_of(answer: Answer, writer: PromptWriter, grammar: str) -> float | None
     verdict = verdict_of(writer.read(answer.tokens), grammar)
     if verdict is None:
         return None
-    place, opposite = _verdict_place(answer.tokens, writer, grammar, verdict)
-    if place is None or not answer.likeliest:
+    found = _verdict_place(answer.tokens, writer, grammar, verdict)
+    if found is None or not answer.likeliest:
         return float(verdict)
+    place, opposite = found
     log_probs = dict(answer.likeliest[place])
     own, least = log_probs.get(answer.tokens[place], answer.log_probs[place]), min(log_probs.values())
     share = 1 / (1 + math.exp(min(log_probs.get(opposite, least) - own, 700.0)))
     return share if verdict else 1 - share
 
 
-def _verdict_place(
-    tokens: Sequence[int], writer: PromptWriter, grammar: str, verdict: bool
-) -> tuple[int, int] | tuple[None, None]:
+def _verdict_place(tokens: Sequence[int], writer: PromptWriter, grammar: str, verdict: bool) -> tuple[int, int] | None:
     """Where the verdict is written, and the token that would turn it there; None where it is no token of its own."""
     said, other = (writer.codec.encode(str(int(each))) for each in (verdict, not verdict))
     for place in range(len(tokens) - 1, -1, -1):
@@ -103,7 +102,7 @@ def _verdict_place(
             turned = (*tokens[:place], *other, *tokens[place + 1 :])
             if verdict_of(writer.read(turned), grammar) is not verdict:
                 return place, other[0]
-    return None, None
+    return None
 
 
 def right_answer(question: Question, writer: PromptWriter, grammar: str) -> tuple[int, ...]:

@@ -135,7 +135,9 @@ def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> 
         by_agent=in_groups((each.verdict, each.solved, each.labelled.agent) for each in judged if each.labelled.agent),
         by_length=in_groups((each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged),
         calibrated=calibrated(rewards, solved, seed=seed) if graded else None,
-        calibration_error=calibration_error(*zip(*read, strict=True)) if are_probabilities else None,
+        calibration_error=calibration_error([reward for reward, _ in read], [truth for _, truth in read])
+        if are_probabilities
+        else None,
         cannot_say=sum(each.cannot_say for each in judged),
     )
 

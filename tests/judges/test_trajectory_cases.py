@@ -16,7 +16,7 @@ from tars_jax.judges.webjudge import WebJudge
 from tests.judges.episodes import episode, task
 from tests.judges.trajectory_cases import CASES, FAILURES, SUCCESSES, Case
 
-JUDGES = {"webjudge": WebJudge(), "rubric": RubricJudge()}
+JUDGES: dict[str, WebJudge | RubricJudge] = {"webjudge": WebJudge(), "rubric": RubricJudge()}
 
 
 def judged(judge: str, case: Case) -> Judgement:
