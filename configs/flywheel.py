@@ -56,13 +56,17 @@ def get_config() -> ml_collections.ConfigDict:
     # Episodes that people have corrected or judged, by name as `demonstrations.datasets`. A name with {cycle} in it is
     # taken in by the cycle of that number, once it is there; others by the cold start.
     config.annotation = ml_collections.ConfigDict({"datasets": ()})
+    # Text-only data of any domain, by name as `demonstrations.datasets`: CT's base, to which the agent's V = 0 comes.
     config.text = ml_collections.ConfigDict(
         {
-            "datasets": (),  # text-only chat and reasoning, such as tars_jax.data.texts:sums
-            "ct_weight": 0.5,  # its share of CT's episodes, where there is any
-            "sft_weight": 0.1,  # of SFT's
+            "datasets": ("tars_jax.data.tutorials:tutorials", "tars_jax.data.texts:sums"),
+            "ct_weight": 0.75,  # its share of the tokens that CT learns from, where there is any: most of them
+            "sft_weight": 0.1,  # of those that SFT learns from
         }
     )
+    # Of what PPO plays in a cycle, and of what value pretraining does, so many episodes enter the store, each; the
+    # next cycle routes them as what was generated. What is left out is counted.
+    config.recycle = ml_collections.ConfigDict({"episodes": 256})
     config.sampling = ml_collections.ConfigDict(
         {
             "tasks": 96,  # fresh ones of each cycle

@@ -64,6 +64,13 @@ def with_listed(config: Any) -> Any:
     return config
 
 
+def place_of(task: Mapping[str, Any]) -> str:
+    """Where a task is: its website, or its environment."""
+    listed = task.get("options", {}).get("tasks")
+    sites = {each.get("site") for each in listed} if isinstance(listed, list) else set()
+    return str(sites.pop()) if len(sites) == 1 else str(task.get("environment", ""))
+
+
 def _form(record: Mapping[str, Any]) -> str:
     """The environment whose list a line is of; empty: it is a whole task."""
     if "environment" in record or "game" in record:

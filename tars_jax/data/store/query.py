@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from tars_jax import InputError
 
-TEXTS = ("id", "task", "start", "environment", "source", "weights", "parent", "run", "purpose", "outcome", "judged_by")
-NUMBERS = ("seed", "cycle", "reward", "steps", "tokens", "verdict", "contradictory")
+TEXTS = ("id", "task", "start", "environment", "source", "weights", "parent", "run", "purpose", "stage", "outcome", "judged_by")
+NUMBERS = ("seed", "cycle", "reward", "steps", "tokens", "verdict", "contradictory", "version")
 MEMBERSHIP = ("set", "batch")  # of the sets that it was assigned to
 FIELDS = (*TEXTS, *NUMBERS, *MEMBERSHIP, "held_out")
 
