@@ -20,7 +20,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from tars_jax.data.store import Origin, Store
 from tars_jax.data.store.feeding import StoredEpisodes
 from tars_jax.data.store.routing import CT, RECYCLED, SFT, Routed, batch_of, changed, route
 from tars_jax.data.store.verdicts import Verdict
+from tars_jax.data.tutorials import SITE
 from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.rules import ppo_config
@@ -106,7 +107,7 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
     spec = RunSpec(config)
     source = load_task_source(config.tasks, spec.config)
     held_out = source.held_out(config.task.evaluation_episodes + config.keep.episodes)
-    texts = _texts(spec)
+    texts = _texts(spec, {place_of(task.to_json()) for task in held_out})
     config = _holding(config, spec, _all(texts))
     cycles: list[Cycle] = []
     with Store(run.path / STORE, create=True) as store:
@@ -125,9 +126,14 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
         return FlywheelResult(config, cycles, before, after, len(store.leaked()), len(store.alike()), moving)
 
 
-def _texts(spec: RunSpec) -> Texts:
+def _texts(spec: RunSpec, held_out: Collection[str]) -> Texts:
+    """Text-only data, in pieces that fit a row; without tutorials of the websites of held-out tasks."""
     row = spec.config.packing.row_length
-    return {name: [in_rows(each, row) for each in recorded_for(spec, [name])] for name in spec.config.text.datasets}
+    read = {name: recorded_for(spec, [name]) for name in spec.config.text.datasets}
+    return {
+        name: [in_rows(each, row) for each in found if each.metadata.get(SITE) not in held_out]
+        for name, found in read.items()
+    }
 
 
 def _holding(config: Any, spec: RunSpec, texts: Sequence[Trajectory]) -> Any:
