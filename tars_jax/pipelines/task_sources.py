@@ -54,7 +54,7 @@ def with_listed(config: Any) -> Any:
     if not config.tasks.endswith(".jsonl") or config.environment not in LISTS:
         return config
     option, _, words = LISTS[config.environment]
-    listed = [record for _, record in _lines(Path(config.tasks)) if _form(record)]
+    listed = [record for _, record in _chosen(_lines(Path(config.tasks)), config) if _form(record)]
     if not listed:
         return config
     longest = sorted(listed, key=lambda record: -len(str(record.get(words))))[:MOST_PROBES]
@@ -62,6 +62,20 @@ def with_listed(config: Any) -> Any:
     config = config.copy_and_resolve_references()
     config.environment_options = json.dumps(options[0] if len(options) == 1 else options)
     return config
+
+
+def _chosen(lines: Sequence[tuple[str, dict[str, Any]]], config: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Without tasks of websites that the option `sites` leaves out, and those whose recorded solution takes more steps
+    than `task.max_steps`, which nobody was seen to do in time."""
+    sites = options_of(config)[0].get("sites", ())
+
+    def is_chosen(record: Mapping[str, Any]) -> bool:
+        if _form(record) != "website_app":
+            return True
+        solution = (record.get("about") or {}).get("solution", ())
+        return (not sites or record["site"] in sites) and len(solution) <= config.task.max_steps
+
+    return [(where, record) for where, record in lines if is_chosen(record)]
 
 
 def place_of(task: Mapping[str, Any]) -> str:
@@ -108,14 +122,14 @@ def _key(task: Task) -> str:
 class TasksOfFile:
     """A fixed number of tasks: a share of them is held out, the rest is gone through in turns.
 
-    A line may say `split`, "train" or "eval", beside the task's fields; without, every fifth task is held out. Which
+    Of websites' tasks those that `_chosen` says. A line may say `split`, "train" or "eval", beside the task's fields; without, every fifth task is held out. Which
     ones a stage gets begins at another place for each stage, and goes round.
     """
 
     def __init__(self, file: Path, config: Any) -> None:
         self._config, self._environment = config, EnvironmentTasks(config)
         self._sets: dict[str, list[Task]] = {"train": [], "eval": []}
-        for number, (where, record) in enumerate(_lines(file)):
+        for number, (where, record) in enumerate(_chosen(_lines(file), config)):
             try:
                 split = record.get("split", "eval" if number % 5 == 4 else "train")
                 self._sets[split].append(self._task(_without_split(record)))

@@ -1,0 +1,37 @@
+"""The flywheel over tasks of real websites at nano size: recorded solutions as cold start, held-out sites apart.
+
+Command:  ./launch/local.sh flywheel --config=configs/flywheel_websites.py     after ./launch/websites.sh radicale fossil
+"""
+
+import json
+
+import ml_collections
+
+from configs import flywheel
+from tars_jax.tasks.websites.task import SYNTHESIZED
+
+
+def get_config() -> ml_collections.ConfigDict:
+    config = flywheel.get_config()
+    config.environment = "website_app"
+    config.tasks = str(SYNTHESIZED)
+    config.environment_options = json.dumps({"sites": ["radicale", "fossil"], "shown": [160, 112]})
+    config.cycles = 2
+    config.task.max_steps = 7  # so many a recorded solution has at most
+    config.task.evaluation_episodes = 4
+    config.keep.episodes = 1
+    config.engine.max_new_tokens = 0  # as the recorded solutions take
+    config.browser.pages = 4
+    config.demonstrations.episodes = 84
+    config.demonstrations.skill = 0.8
+    config.sampling.tasks = 14
+    config.sampling.samples = 3
+    config.sampling.at_most = 4
+    config.ct.updates = 30
+    config.sft.updates = 200
+    config.ppo.updates = 2
+    config.ppo.min_batch = 24
+    config.value.episodes = 24
+    config.value.max_updates = 20
+    config.evaluate_ct = False
+    return config
