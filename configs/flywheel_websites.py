@@ -1,6 +1,6 @@
 """The flywheel over tasks of real websites at nano size: recorded solutions as cold start, held-out sites apart.
 
-Command:  ./launch/local.sh flywheel --config=configs/flywheel_websites.py     after ./launch/websites.sh radicale fossil
+Command:  ./launch/local.sh flywheel --config=configs/flywheel_websites.py    after ./launch/websites.sh radicale fossil
 """
 
 import json

@@ -273,9 +273,7 @@ class _Cycle:
             counts["left_out"] += len(files) - len(chosen)
         return counts
 
-    def _origin(
-        self, source: str, stage: str = "", weights: Path | None = None, purpose: str = "training"
-    ) -> Origin:
+    def _origin(self, source: str, stage: str = "", weights: Path | None = None, purpose: str = "training") -> Origin:
         played_by = "" if weights is None else lineage(weights).id
         return Origin(source, played_by, self._number, run=self._run.name, purpose=purpose, stage=stage)
 

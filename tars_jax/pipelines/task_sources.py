@@ -122,8 +122,9 @@ def _key(task: Task) -> str:
 class TasksOfFile:
     """A fixed number of tasks: a share of them is held out, the rest is gone through in turns.
 
-    Of websites' tasks those that `_chosen` says. A line may say `split`, "train" or "eval", beside the task's fields; without, every fifth task is held out. Which
-    ones a stage gets begins at another place for each stage, and goes round.
+    A line may say `split`, "train" or "eval", beside the task's fields; without, every fifth task is held out. Which
+    ones a stage gets begins at another place for each stage, and goes round. Of websites' tasks those are left out that
+    `_chosen` says.
     """
 
     def __init__(self, file: Path, config: Any) -> None:

@@ -121,7 +121,9 @@ def test_a_set_is_reassigned_once_and_without_what_is_held_out(store: Store) -> 
     store.reassign("2", {"mine": [two]})
     assert (store.members("mine"), store.members("mine", "2"), store.members("yours")) == ([two], [], [two])
     store.hold_out([played(2, True).task])
-    with pytest.raises(InputError, match="set mine must hold episodes for training only; got .* whose task is held out"):
+    with pytest.raises(
+        InputError, match="set mine must hold episodes for training only; got .* whose task is held out"
+    ):
         store.reassign("3", {"mine": [held]})
     assert store.members("mine") == [two] and not store.has_batch("mine", "3")
 

@@ -348,8 +348,8 @@ def test_what_rl_and_the_value_model_play_is_recycled_once(
                 judge = {"judge": "rubric", "judge_version": "7"}
                 episode = dataclasses.replace(episode, metadata={**episode.metadata, **judge})
             save_trajectory(tmp_path / "trajectories" / stage / f"{number:08d}.trajectory", episode)
-    weights = type("Lineage", (), {"id": "tuned"})
-    monkeypatch.setattr(flywheel, "lineage", lambda path: weights)
+    tuned = type("Lineage", (), {"id": "tuned"})
+    monkeypatch.setattr(flywheel, "lineage", lambda path: tuned)
     config = ml_collections.ConfigDict({"seed": 0, "recycle": {"episodes": most}, "control": "none"})
     context = ml_collections.ConfigDict({"path": tmp_path})
 

@@ -54,7 +54,7 @@ def test_a_weight_is_a_share_of_what_is_learned_from() -> None:
 
 
 def test_what_a_stage_learns_from() -> None:
-    """All text but the first token of a window, which nothing predicts, and no screenshot; or the agent's own tokens."""
+    """All text but the first token of a window, which nothing predicts, and no screenshot; or the agent's tokens."""
     episode = EPISODES[0]  # of tokens 1, 2 and 3, of which two are sampled
     assert learned_tokens(episode, "text", image=0) == 2 and learned_tokens(episode, "text", image=3) == 1
     assert learned_tokens(text(8), "text", image=0) == 7 and learned_tokens(text(8), "agent", image=0) == 6
@@ -81,8 +81,7 @@ def test_a_set_is_shuffled_mixed_and_drawn_again_alike(by_grain: bool, tmp_path:
 
     def drawn(seed: int, weight: float = 0.25, count: int = 0) -> list[str]:
         return [
-            each.id
-            for each in draw("sft", EPISODES, TEXTS, weight, size=one, count=count, seed=seed, records=records)
+            each.id for each in draw("sft", EPISODES, TEXTS, weight, size=one, count=count, seed=seed, records=records)
         ]
 
     found = drawn(3)

@@ -39,7 +39,9 @@ CREATE TABLE IF NOT EXISTS members (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_episode ON members (episode);
 CREATE TABLE IF NOT EXISTS batches (name TEXT, batch TEXT, PRIMARY KEY (name, batch)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS leavers (name TEXT, episode TEXT, batch TEXT, PRIMARY KEY (name, episode, batch)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS leavers (
+    name TEXT, episode TEXT, batch TEXT, PRIMARY KEY (name, episode, batch)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS held_out (task TEXT PRIMARY KEY, start TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS applied (one INTEGER PRIMARY KEY CHECK (one = 0), bytes INTEGER);
 INSERT OR IGNORE INTO applied VALUES (0, 0);
@@ -168,8 +170,9 @@ class Index:
                     [(task, start) for task, start in tasks],
                 )
             case {"drop": id}:
-                for table, column in (("episodes", "id"), ("verdicts", "episode"), ("members", "episode"), ("leavers", "episode")):
-                    self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (id,))
+                self.connection.execute("DELETE FROM episodes WHERE id = ?", (id,))
+                for table in ("verdicts", "members", "leavers"):
+                    self.connection.execute(f"DELETE FROM {table} WHERE episode = ?", (id,))
             case _:
                 raise InputError(f"{self._journal.file}: an event must be one that is known; got {list(event)}")
         return []

@@ -14,7 +14,10 @@ from typing import Any, NamedTuple
 
 from tars_jax import InputError
 
-TEXTS = ("id", "task", "start", "environment", "source", "weights", "parent", "run", "purpose", "stage", "outcome", "judged_by")
+TEXTS = (
+    "id", "task", "start", "environment", "source", "weights", "parent", "run", "purpose", "stage", "outcome",
+    "judged_by",
+)  # fmt: skip
 NUMBERS = ("seed", "cycle", "reward", "steps", "tokens", "verdict", "contradictory", "version")
 MEMBERSHIP = ("set", "batch")  # of the sets that it was assigned to
 FIELDS = (*TEXTS, *NUMBERS, *MEMBERSHIP, "held_out")
