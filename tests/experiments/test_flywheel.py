@@ -100,10 +100,10 @@ SAME = ("routed", "datasets", "scores", "mixtures", "recycled", "places")
 # Where the extra grain is, the short history is fed by it.
 BY_GRAIN = ("reader=array_record",) if find_spec("grain") else ()
 MOMENTS: list[tuple[Any, str, Callable[..., bool]]] = [
-    (Store, "assign", lambda store, name, *_: name == SFT),  # and not yet to CT
+    (Store, "reassign", lambda *_: True),  # and what came of it is not recorded yet
     (RunDirectory, "finish", lambda run, stage, *_: stage == batch_of(0)),
     (Store, "add", lambda store, *_: store.count("cycle=1") > 0),
-    (Store, "assign", lambda store, name, batch, ids: (name, batch) == (CT, batch_of(1))),
+    (Store, "reassign", lambda store, batch, sets: batch == batch_of(1)),
     (Checkpoints, "save", lambda saved, step, *_: saved.folder.name == "ppo" and step == 1),
     (Store, "add", lambda store, *_: store.count(f"cycle=1 and stage={VALUE}") > 0),  # and RL's not yet
     (flywheel, "copy_export", lambda *_: True),
