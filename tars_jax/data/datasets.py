@@ -2,7 +2,7 @@
 
     RUN/trajectories/ppo        a folder of our trajectories
     RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py): those of
-                                evaluations and of held-out tasks only where `purpose` or `held_out` is named
+                                evaluations and of held-out tasks only where `purpose` or `held_out` asks for them
     mine.array_record           the same as one file, which `store` exports (the extra grain)
     mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export, too
@@ -29,7 +29,7 @@ from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.feeding import ArrayRecordEpisodes
-from tars_jax.data.store.query import parse
+from tars_jax.data.store.query import for_training
 from tars_jax.data.tables import rows_of, table_files
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory
@@ -71,10 +71,8 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
 
 
 def _stored(folder: Path, where: str) -> Iterator[Trajectory]:
-    if not parse(where).fields & {"purpose", "held_out"}:
-        where = " and ".join(filter(None, [where.strip(), "purpose=training and held_out=0"]))
     with Store(folder) as store:
-        yield from (each for each in store.load_judged(where) if each.outcome.carries_reward)
+        yield from (each for each in store.load_judged(for_training(where)) if each.outcome.carries_reward)
 
 
 def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:

@@ -34,6 +34,7 @@ from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.data.texts import answered
 from tars_jax.sandbox.tools.forms import FUNCTIONS
 from tars_jax.tasks.games.catalog import game_names, load_game
+from tars_jax.tasks.splits import TRAIN
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.task import SYNTHESIZED, WebsiteTask, read_website_tasks
 from tars_jax.trajectory import Trajectory
@@ -94,7 +95,7 @@ def websites(rng: random.Random) -> Iterator[Trajectory]:
 
 def is_told(task: WebsiteTask) -> bool:
     """Whether it is one to train on."""
-    return task.about.get("split") == "train"
+    return task.split == TRAIN
 
 
 def steps_of(task: WebsiteTask) -> list[str]:
