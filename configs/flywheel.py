@@ -7,8 +7,9 @@ of rejection sampling on fresh mazes, routing by verdict, CT every second cycle,
 Controls: --config.control=first_cycle (what later cycles generate is measured, and not trained on), and
 --config.control=no_routing (everything into both sets, whatever its verdict).
 
-What came of it so far, seed 0, on a machine with twenty other jobs, killed in cycle 2 after 46 minutes; neither a
-control nor another seed was run (configs/flywheel_text.py has them in minutes, without Chromium):
+What came of it so far, seed 0, on a machine with twenty other jobs, killed in cycle 2 after 46 minutes, and before CT
+had text and RL's episodes were routed; neither a control nor another seed was run (configs/flywheel_text.py has them in
+minutes, without Chromium):
 
 | cycle | share of V = 1 of what its model generated | held out, after SFT | after RL |
 |-------|--------------------------------------------|---------------------|----------|
