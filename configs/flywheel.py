@@ -43,6 +43,7 @@ def get_config() -> ml_collections.ConfigDict:
     # Where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, of questions (environment
     # browsing) or of websites (website_app); or package.module:attribute.
     config.tasks = ""
+    config.solution_steps = 0  # tasks of websites whose recorded solution takes more are left out; 0: none
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
         config[section] = base[section]
     config.agent.constrained = False

@@ -537,7 +537,8 @@ def test_tasks_of_websites_are_chosen_by_site_and_by_the_steps_of_their_solution
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     config = ml_collections.ConfigDict(
         {"environment": "website_app", "environment_options": '{"sites": ["radicale", "fossil"]}', "seed": 0,
-         "tasks": str(file), "demonstrations": {"player": ""}, "task": {"max_steps": 4, "instruction": ""}}
+         "tasks": str(file), "solution_steps": 4, "demonstrations": {"player": ""},
+         "task": {"max_steps": 9, "instruction": ""}}
     )  # fmt: skip
     listed = json.loads(with_listed(config).environment_options)
     assert {each["id"] for each in listed["tasks"]} == {"radicale 2", "fossil 3"} and listed["sites"]
@@ -545,12 +546,15 @@ def test_tasks_of_websites_are_chosen_by_site_and_by_the_steps_of_their_solution
     assert {task.id for task in source.practice(5)} == {"radicale 2"} and source.held_out(1)[0].id == "fossil 3"
     assert [place_of(each.to_json()) for each in (*source.practice(1), *source.held_out(1))] == ["radicale", "fossil"]
     assert place_of(played(0, True).task) == "maze_path_of_light"
+    config.solution_steps = 0
+    assert {task.id for task in TasksOfFile(file, config).practice(5)} == {"radicale 2", "radicale 5"}
 
 
 class _Config:
     def __init__(self, **fields: Any) -> None:
         vars(self).update(fields)
         self.demonstrations = type("Demonstrations", (), {"player": ""})()
+        self.get = vars(self).get
 
 
 @pytest.mark.parametrize(
