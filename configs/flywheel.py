@@ -7,8 +7,9 @@ of rejection sampling on fresh mazes, routing by verdict, CT every second cycle,
 Controls: --config.control=first_cycle (what later cycles generate is measured, and not trained on), and
 --config.control=no_routing (everything into both sets, whatever its verdict).
 
-What came of it so far, seed 0, on a machine with twenty other jobs, killed in cycle 2 after 46 minutes; neither a
-control nor another seed was run (configs/flywheel_text.py has them in minutes, without Chromium):
+What came of it so far, seed 0, on a machine with twenty other jobs, killed in cycle 2 after 46 minutes, and before CT
+had text and RL's episodes were routed; neither a control nor another seed was run (configs/flywheel_text.py has them in
+minutes, without Chromium):
 
 | cycle | share of V = 1 of what its model generated | held out, after SFT | after RL |
 |-------|--------------------------------------------|---------------------|----------|
@@ -42,6 +43,7 @@ def get_config() -> ml_collections.ConfigDict:
     # Where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, of questions (environment
     # browsing) or of websites (website_app); or package.module:attribute.
     config.tasks = ""
+    config.solution_steps = 0  # tasks of websites whose recorded solution takes more are left out; 0: none
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
         config[section] = base[section]
     config.agent.constrained = False

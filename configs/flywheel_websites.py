@@ -1,6 +1,6 @@
 """The flywheel over tasks of real websites at nano size: recorded solutions as cold start, held-out sites apart.
 
-Command:  ./launch/local.sh flywheel --config=configs/flywheel_websites.py    after ./launch/websites.sh radicale fossil
+Command:  ./launch/local.sh flywheel --config=flywheel_websites    after ./launch/websites.sh radicale fossil
 """
 
 import json
@@ -17,7 +17,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.tasks = str(SYNTHESIZED)
     config.environment_options = json.dumps({"sites": ["radicale", "fossil"], "shown": [160, 112]})
     config.cycles = 2
-    config.task.max_steps = 7  # so many a recorded solution has at most
+    config.solution_steps, config.task.max_steps = 6, 7
     config.task.evaluation_episodes = 4
     config.keep.episodes = 1
     config.engine.max_new_tokens = 0  # as the recorded solutions take

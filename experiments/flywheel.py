@@ -28,6 +28,7 @@ RULES = JOB_RULES | {
     "control": one_of(*CONTROLS),
     "demonstrations.episodes": at_least(0),
     "reader": one_of(*READERS),
+    "solution_steps": at_least(0),
     "sampling.tasks": at_least(1),
     "sampling.samples": at_least(1),
     "sampling.at_most": at_least(1),

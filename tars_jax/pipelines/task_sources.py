@@ -68,15 +68,15 @@ def with_listed(config: Any) -> Any:
 
 
 def _chosen(lines: Sequence[tuple[str, dict[str, Any]]], config: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Without tasks of websites that the option `sites` leaves out, and those whose recorded solution takes more steps
-    than `task.max_steps`, which nobody was seen to do in time."""
-    sites = options_of(config)[0].get("sites", ())
+    """Without tasks of websites that the option `sites` leaves out, and those whose recorded solution takes more than
+    `solution_steps`, where that is not 0."""
+    sites, most = options_of(config)[0].get("sites", ()), config.get("solution_steps", 0)
 
     def is_chosen(record: Mapping[str, Any]) -> bool:
         if _form(record) != "website_app":
             return True
         solution = (record.get("about") or {}).get("solution", ())
-        return (not sites or record["site"] in sites) and len(solution) <= config.task.max_steps
+        return (not sites or record["site"] in sites) and (not most or len(solution) <= most)
 
     return [(where, record) for where, record in lines if is_chosen(record)]
 

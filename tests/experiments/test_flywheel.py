@@ -33,7 +33,7 @@ from tars_jax.data.tutorials import SITE
 from tars_jax.environment import Task
 from tars_jax.pipelines import flywheel, run_context
 from tars_jax.pipelines.checkout import ROOT
-from tars_jax.pipelines.task_sources import TasksOfFile, load_task_source, with_listed
+from tars_jax.pipelines.task_sources import TasksOfFile, load_task_source, place_of, with_listed
 from tars_jax.pipelines.training_sets import AGENT
 from tars_jax.rollout import players
 from tars_jax.training.checkpoint import Checkpoints
@@ -527,10 +527,36 @@ def test_questions_and_tasks_of_websites(tmp_path: Path) -> None:
         TasksOfFile(file, listed)
 
 
+def test_tasks_of_websites_are_chosen_by_site_and_by_the_steps_of_their_solutions(tmp_path: Path) -> None:
+    """Held-out sites stay apart, and each task says where it is."""
+    file = tmp_path / "tasks.jsonl"
+    given = [("radicale", "train", 2), ("radicale", "train", 5), ("trac", "train", 1), ("fossil", "eval", 3)]
+    lines = [
+        {"id": f"{site} {steps}", "site": site, "instruction": f"Do {steps} in {site}.", "split": split,
+         "checks": [{"sql": "SELECT 1", "count": 1}], "about": {"solution": ["wait()"] * steps}}
+        for site, split, steps in given
+    ]  # fmt: skip
+    file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    config = ml_collections.ConfigDict(
+        {"environment": "website_app", "environment_options": '{"sites": ["radicale", "fossil"]}', "seed": 0,
+         "tasks": str(file), "solution_steps": 4, "demonstrations": {"player": ""},
+         "task": {"max_steps": 9, "instruction": ""}}
+    )  # fmt: skip
+    listed = json.loads(with_listed(config).environment_options)
+    assert {each["id"] for each in listed["tasks"]} == {"radicale 2", "fossil 3"} and listed["sites"]
+    source = TasksOfFile(file, config)
+    assert {task.id for task in source.practice(5)} == {"radicale 2"} and source.held_out(1)[0].id == "fossil 3"
+    assert [place_of(each.to_json()) for each in (*source.practice(1), *source.held_out(1))] == ["radicale", "fossil"]
+    assert place_of(played(0, True).task) == "maze_path_of_light"
+    config.solution_steps = 0
+    assert {task.id for task in TasksOfFile(file, config).practice(5)} == {"radicale 2", "radicale 5"}
+
+
 class _Config:
     def __init__(self, **fields: Any) -> None:
         vars(self).update(fields)
         self.demonstrations = type("Demonstrations", (), {"player": ""})()
+        self.get = vars(self).get
 
 
 @pytest.mark.parametrize(
