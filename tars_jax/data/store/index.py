@@ -163,11 +163,13 @@ class Index:
             self.connection.execute("UPDATE applied SET bytes = 0")
 
     def rows(self, sql: str, values: Iterable[Any] = ()) -> list[sqlite3.Row]:
-        """Raises InputError where the file is damaged."""
+        """Raises InputError where the file is damaged, and for a text that has no UTF-8 form."""
         try:
             return self.connection.execute(sql, tuple(values)).fetchall()
         except sqlite3.Error as error:
             raise self._error(error) from error
+        except UnicodeEncodeError as error:
+            raise InputError(f"names in a store must have a UTF-8 form; got {error.object!r:.80}") from error
 
     def _error(self, error: sqlite3.Error | str) -> Exception:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":

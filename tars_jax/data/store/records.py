@@ -91,6 +91,8 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
                 f"{source}: field {name} must be JSON of finite numbers and texts that have a UTF-8 form; "
                 f"got {shown(getattr(trajectory, name))}"
             )
+    if not isinstance(trajectory.task.get("environment"), str) or type(trajectory.task.get("max_steps")) is not int:
+        raise InputError(f"{source}: field task must have an environment and max_steps; got {shown(trajectory.task)}")
     stored = dataclasses.replace(
         trajectory,
         metadata={**trajectory.metadata, ORIGIN: dataclasses.asdict(origin)},
