@@ -97,12 +97,9 @@ def _pieces(window: ContextWindow, length: int) -> list[ContextWindow]:
         return [window]
     found = []
     for start in range(0, window.tokens.size, length):
-        piece = {
-            field.name: value[start : start + length].copy() if isinstance(value, np.ndarray) else value
-            for field in dataclasses.fields(window)
-            for value in (getattr(window, field.name),)
-        }
+        columns = (window.tokens, window.action_mask, window.log_probs, window.versions, window.steps)
+        tokens, action_mask, log_probs, versions, steps = (each[start : start + length].copy() for each in columns)
         # Nothing of its window stands before a first token, so it is read, not written.
-        piece["action_mask"][0], piece["log_probs"][0], piece["versions"][0] = False, 0, -1
-        found.append(ContextWindow(**piece))
+        action_mask[0], log_probs[0], versions[0] = False, 0, -1
+        found.append(ContextWindow(tokens, action_mask, log_probs, versions, steps, ()))
     return found
