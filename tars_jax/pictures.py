@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from PIL import ExifTags, Image, ImageOps
@@ -23,7 +23,7 @@ MOST = 1 << 16  # bytes of such a one; none that tells little more than an orien
 _OPAQUE = ("1", "L", "P", "RGB")  # modes that everybody reads alike, where nothing in them is transparent
 
 
-def opened(content: bytes, formats: Sequence[str] | None = None) -> Image.Image:
+def opened(content: bytes, formats: tuple[str, ...] | None = None) -> Image.Image:
     """The picture with its size known and nothing unpacked. Raises what Pillow does for what is none."""
     return Image.open(io.BytesIO(_essential(content)), formats=formats)
 

@@ -110,8 +110,8 @@ def _sides(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
         return [EVAL if number % UNSAID == UNSAID - 1 else TRAIN for number in range(len(lines))]
     if not all(said):
         raise InputError(
-            f"config.tasks: {lines[said.index('')][0]}: split must be {' or '.join(SPLITS)}, as other lines of the file "
-            "say it; got nothing"
+            f"config.tasks: {lines[said.index('')][0]}: split must be {' or '.join(SPLITS)}, as other lines of the "
+            "file say it; got nothing"
         )
     return said
 

@@ -32,6 +32,7 @@ from tars_jax.sandbox.browser.connection import ProtocolError, Session
 from tars_jax.sandbox.browser.processes import is_alive
 from tars_jax.sandbox.browser.reaper import marked_processes
 from tests.sandbox.conftest import crash_renderer
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 CONFIG = BrowserConfig(browsers=2, pages_per_browser=2, call_timeout_s=4, screenshot="cdp")
@@ -91,7 +92,7 @@ def test_time_that_was_asked_for_is_not_a_hang(laboratory: Any) -> None:
 async def fails(call: Awaitable[Any], kind: str) -> None:
     """Nobody waits for what has gone: calls here may take 4 s, on a machine that does nothing else."""
     with pytest.raises(SandboxFailure) as caught:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await call
     assert caught.value.kind == kind
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tars_jax.inference import Engine
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -120,5 +121,5 @@ def test_a_second_interrupt_does_not_wait(when: str) -> None:
             if when != "interrupted":  # there the server interrupts itself in the midst of its first line
                 assert server.stdout.readline().startswith("stopping:")
                 server.send_signal(signal.SIGINT)
-            assert server.wait(20) == 0  # less than requests under way have
+            assert server.wait(PATIENCE_S) == 0
             assert server.stdout.read().splitlines()[-1].startswith("stopping now")

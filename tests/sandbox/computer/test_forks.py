@@ -18,6 +18,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.forms import Toolbox
 from tests.sandbox.computer.containers import Traces, needs_root
+from tests.waiting import until
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 
@@ -240,6 +241,10 @@ def test_an_mcp_server_by_stdio_goes_on_in_live_copies(tmp_path: Path) -> None:
                 assert (await each.call("count", {})).text == "2"
             for copied in copies:
                 await copied.__aexit__()
-            assert not [each for fork in forks for each in await fork.processes()]
+
+            async def ended() -> bool:
+                return not [each for fork in forks for each in await fork.processes()]
+
+            await until(ended)
 
     with_computers(work, tmp_path, "live")
