@@ -84,7 +84,8 @@ def test_all_see_the_same_pixels(name: str) -> None:
     made, expected = CASES[name]
     content = made()
     assert np.array_equal(pixels_of(content), expected) and size_of(content) == expected.shape[:2]
-    assert np.array_equal(Observation(content).pixels, expected)
+    seen = Observation(content).pixels
+    assert seen is not None and np.array_equal(seen, expected)
     png = read_image(content, None, "here")  # type: ignore[arg-type]
     kept = Image.open(io.BytesIO(png))  # as any reader of others sees it
     assert kept.format == "PNG" and np.array_equal(np.asarray(kept.convert("RGB")), expected)

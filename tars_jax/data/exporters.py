@@ -21,6 +21,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.recorded import instruction_of, with_verdict
+from tars_jax.data.store.records import flush
 from tars_jax.trajectory import Step, Trajectory
 from tars_jax.trajectory.files import load_trajectory
 
@@ -128,12 +129,15 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
     if style == "qwen":
         images.mkdir(exist_ok=True)
 
+    new: list[Path] = []
+
     def as_file(png: bytes) -> dict[str, Any]:
         file = images / f"{hashlib.sha256(png).hexdigest()[:32]}.png"
         if not file.exists():
             beside = file.with_name(f".{file.name}.partial")
             beside.write_bytes(png)
             os.replace(beside, file)
+            new.append(file)
         return {"type": "image", "image": f"images/{file.name}"}
 
     count = 0
@@ -143,8 +147,7 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
             line = json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False)
             lines.write(_bytes(line) + b"\n")
             count += 1
-        lines.flush()
-        os.sync()  # the images, too: one by one a disk takes as long for each
+    flush([*new, partial])  # together: one by one a disk takes as long for each
     os.replace(partial, folder / "messages.jsonl")
     return count
 

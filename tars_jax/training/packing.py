@@ -182,6 +182,7 @@ class Packer:
             log_probs[row, span] = window.log_probs
             versions[row, span] = window.versions
             if replayed is not None:
+                assert window.routes is not None, "read() was told of routes"
                 replayed[row, span] = window.routes
             acted = np.flatnonzero(window.action_mask)
             actions[number].append(row * config.row_length + start + acted)

@@ -1,12 +1,14 @@
 """Whether tests find faults: one-line mutations of the product, drawn over its rooms by a seed.
 
-    python tests/benchmarks/mutations.py --output=before.json
-    python tests/benchmarks/mutations.py --tests=COMMIT --output=after.json --before=before.json
+    python tests/benchmarks/mutations.py --output=found.json                                # which are found at all
+    python tests/benchmarks/mutations.py --tests=BEFORE --less=AFTER --output=cut.json      # whether a cut loses one
 
 A mutation is another operator, a condition that is turned around, or another number, in one expression of one line. It
 is made in a copy of `--product`, beside the tests of `--tests`; the tests of its room run until one fails, those first
-that name its module. It is found where one fails, or none ends in time. With `--before` only what was found then is
-tried, and the exit code is 1 where one is missed now. What is known already stands in `--output`: a killed run goes on.
+that name its module. It is found where one fails, or none ends in time. With `--less` only those tests run that the
+other commit has no more; a mutation that they find is tried on what the other commit has, and the exit code is 1 where
+that does not find it. What no cut test finds is found as it was before. What is known already stands in `--output`: a
+killed run goes on.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ TESTS = {  # of rooms whose tests do not lie in the folder of their name
     "web": ("tests/web", "tests/inference/server", "tests/sandbox/service"),
     "files": ("tests/test_trajectory.py", "tests/environments", "tests/training", "tests/data"),
 }
+CACHE_ALL = (("PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0"), ("PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1"))
 OPPOSITE: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
@@ -127,12 +130,15 @@ def tree(commit: str, folder: Path) -> Path:
     return folder
 
 
-def test_files(root: Path, mutation: Mutation, first: str) -> list[str]:
-    """Of the mutation's room: `first`, then those that name its module, then the rest."""
-    places = TESTS.get(mutation.room, (f"tests/{mutation.room}",))
+def places(room: str) -> tuple[str, ...]:
+    return TESTS.get(room, (f"tests/{room}",))
+
+
+def test_files(root: Path, mutation: Mutation) -> list[str]:
+    """Of the mutation's room, those first that name its module."""
     files = [
         found
-        for place in places
+        for place in places(mutation.room)
         for found in (sorted((root / place).rglob("test_*.py")) if (root / place).is_dir() else [root / place])
     ]
     module = mutation.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -140,35 +146,42 @@ def test_files(root: Path, mutation: Mutation, first: str) -> list[str]:
 
     def distance(file: Path) -> int:
         text = file.read_text("utf-8")
-        relative = str(file.relative_to(root))
-        return 0 if relative == first else 1 if module in text else 2 if package in text and name in text else 3
+        return 0 if module in text else 1 if package in text and name in text else 2
 
     return [str(file.relative_to(root)) for file in sorted(files, key=distance)]
 
 
-def tried(root: Path, mutation: Mutation, first: str, limit: float) -> dict[str, Any]:
-    """Runs the room's tests on the mutated copy, which is left as it was."""
+def pytest_in(root: Path, *arguments: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "JAX_PLATFORMS": "cpu"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def collected(root: Path, room: str) -> list[str]:
+    """The tests of a room, by their ids."""
+    with pytest_in(root, "--collect-only", *(each for each in places(room) if (root / each).exists())) as process:
+        said, _ = process.communicate()
+    return [line for line in said.splitlines() if line.startswith("tests/") and "::" in line]
+
+
+def found_by(root: Path, mutation: Mutation, tests: list[str], limit: float) -> str:
+    """The first of the tests that fails on the mutated copy, which is left as it was; empty: none does."""
     file = root / mutation.file
     whole = file.read_text("utf-8")
     file.write_text(mutation.applied(whole), "utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "JAX_PLATFORMS": "cpu"}
-    start, by = time.monotonic(), ""
-    with subprocess.Popen(
-        [*command, *test_files(root, mutation, first)],
-        cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, start_new_session=True,
-    ) as process:  # fmt: skip
+    with pytest_in(root, "-x", "--tb=no", *tests) as process:
         try:
             said, _ = process.communicate(timeout=limit)
-            failed = [line.split()[1] for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-            by = failed[0] if failed else "" if process.returncode == 0 else "an error"
+            failed = [line.split(" ", 1)[1] for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+            return failed[0].partition(" - ")[0] if failed else "" if process.returncode == 0 else "an error"
         except subprocess.TimeoutExpired:
-            by = "no end in time"
+            return "no end in time"
         finally:
             subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=False)
-    file.write_text(whole, "utf-8")
-    return {**dataclasses.asdict(mutation), "found_by": by, "seconds": round(time.monotonic() - start, 1)}
+            file.write_text(whole, "utf-8")
 
 
 def main() -> int:
@@ -177,47 +190,64 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=39)
     parser.add_argument("--product", default="HEAD", help="the commit that is mutated")
     parser.add_argument("--tests", default="HEAD", help="the commit whose tests run")
-    parser.add_argument("--before", type=Path, help="results of an earlier run: what it found is tried")
+    parser.add_argument("--less", default="", help="a commit that has fewer tests")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--limit", type=float, default=1500, help="seconds for one mutation")
     parser.add_argument("--at-once", type=int, default=2)
     options = parser.parse_args()
-    earlier = {}
-    if options.before:
-        results = json.loads(options.before.read_text("utf-8"))
-        earlier = {(each["file"], each["line"], each["start"], each["new"]): each["found_by"] for each in results}
     known = json.loads(options.output.read_text("utf-8")) if options.output.exists() else []
     with tempfile.TemporaryDirectory(prefix="tars_jax-mutations-") as folder:
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", f"{folder}/compiled")
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-        copies = []
-        for number in range(options.at_once):
-            copies.append(tree(options.product, Path(folder, str(number))))
-            shutil.rmtree(copies[-1] / "tests")
-            shutil.copytree(tree(options.tests, Path(folder, f"tests{number}")) / "tests", copies[-1] / "tests")
-        left = [each for each in drawn(copies[0], options.count, options.seed) if not _is_among(each, known)]
-        if options.before:
-            left = [each for each in left if earlier.get((each.file, each.line, each.start, each.new))]
-        free = list(copies)
+        for name, value in (("COMPILATION_CACHE_DIR", f"{folder}/compiled"), *CACHE_ALL):
+            os.environ.setdefault(f"JAX_{name}", value)
+
+        def copy(tests: str, name: str) -> Path:
+            made = tree(options.product, Path(folder, name))
+            shutil.rmtree(made / "tests")
+            shutil.copytree(tree(tests, Path(folder, f"tests-{name}")) / "tests", made / "tests")
+            shutil.copy(Path(folder, f"tests-{name}", "pyproject.toml"), made)
+            (made / ".cache").symlink_to(ROOT / ".cache")  # what launch scripts have fetched for tests
+            return made
+
+        copies = [
+            (copy(options.tests, str(number)), copy(options.less, f"less-{number}") if options.less else None)
+            for number in range(options.at_once)
+        ]
+        first, less = copies[0]
+        left = [each for each in drawn(first, options.count, options.seed) if not _is_among(each, known)]
+        cut = {}
+        if less:
+            for room in sorted({each.room for each in left}):
+                kept = set(collected(less, room))
+                cut[room] = [each for each in collected(first, room) if each not in kept]
+                print(f"{room}: {len(cut[room])} tests are no more", flush=True)
 
         def attempt(mutation: Mutation) -> dict[str, Any]:
-            copy = free.pop()
-            try:
-                first = earlier.get((mutation.file, mutation.line, mutation.start, mutation.new), "").partition("::")[0]
-                return tried(copy, mutation, first, options.limit)
-            finally:
-                free.append(copy)
+            whole, fewer = copies.pop()
+            start, still = time.monotonic(), ""
+            if fewer is None:
+                by = found_by(whole, mutation, test_files(whole, mutation), options.limit)
+            else:
+                by = found_by(whole, mutation, cut[mutation.room], options.limit) if cut[mutation.room] else ""
+                still = found_by(fewer, mutation, test_files(fewer, mutation), options.limit) if by else ""
+            copies.append((whole, fewer))
+            seconds = round(time.monotonic() - start, 1)
+            return {**dataclasses.asdict(mutation), "found_by": by, "still_by": still, "seconds": seconds}
 
         with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
             for result in pool.map(attempt, left):
                 known.append(result)
                 options.output.write_text(json.dumps(known, indent=1), "utf-8")
                 place = f"{result['file']}:{result['line']}: {result['old']} -> {result['new']}"
-                print(f"{result['seconds']:7.1f} s  {result['found_by'] or 'MISSED'}  {place}", flush=True)
-    found = sum(bool(each["found_by"]) for each in known)
-    print(f"{found} of {len(known)} found")
-    return int(bool(options.before) and found < len(known))
+                said = result["found_by"] + (
+                    f", still {result['still_by'] or 'LOST'}" if less and result["found_by"] else ""
+                )
+                print(f"{result['seconds']:7.1f} s  {said or 'not found'}  {place}", flush=True)
+    found = [each for each in known if each["found_by"]]
+    lost = [each for each in found if options.less and not each["still_by"]]
+    print(
+        f"{len(found)} of {len(known)} found" + (f" by what was cut, {len(lost)} of them lost" if options.less else "")
+    )
+    return int(bool(lost))
 
 
 def _is_among(mutation: Mutation, known: list[dict[str, Any]]) -> bool:

@@ -83,7 +83,7 @@ def same(found: Any, given: Any) -> bool:
     return json.dumps(found, sort_keys=True) == json.dumps(json.loads(json.dumps(given)), sort_keys=True)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(TRAJECTORIES, min_size=1, max_size=3), ORIGINS)
 def test_what_is_taken_in_can_be_read_exported_and_checked(given: list[Trajectory], origin: Origin | None) -> None:
     with tempfile.TemporaryDirectory() as folder:

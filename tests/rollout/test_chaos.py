@@ -106,7 +106,8 @@ def test_the_run_ends_as_an_undisturbed_one(
             continue
         run.send_signal(signal.SIGKILL)
         run.communicate()
-        wait_until(lambda below=below: not [pid for pid, line in below.items() if descendants(1).get(pid) == line])
+        gone = set(below.items())
+        wait_until(lambda: not gone & set(descendants(1).items()))  # noqa: B023
         run = start(folder, chaos_seed + 1)
     run.communicate(timeout=SECONDS)
     assert run.returncode == 0

@@ -170,7 +170,7 @@ def test_the_pool_is_filled_up_to_its_bound(rollouts: Rollouts, reference: Playe
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=1))
     with rollouts.streaming(pool, task, reference, lambda: version) as running:
         for bound in (4, 6):  # (version + 1 + 1) * 2
-            wait_until(lambda bound=bound: pool.counts()["ready"] + pool.counts()["consumed"] >= bound)
+            wait_until(lambda: (pool.counts()["ready"] + pool.counts()["consumed"]) >= bound)  # noqa: B023
             time.sleep(0.2)
             counts = pool.counts()
             assert (counts["in_flight"], counts["ready"] + counts["consumed"]) == (0, bound)

@@ -162,6 +162,7 @@ def test_a_session_whose_closing_overtakes_its_opening_is_closed(make_engine: Ca
     assert asyncio.run(overtaken()) == (0, 1)
 
 
+@pytest.mark.full
 def test_hosts_open_no_browser_where_no_environment_needs_one(
     ray: Any, descendants: Callable[[int], dict[int, bytes]], tmp_path: Path
 ) -> None:

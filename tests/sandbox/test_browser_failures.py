@@ -215,6 +215,7 @@ def test_a_browser_that_has_nothing_to_show_yet_is_left_alone(scene: Any, monkey
 
 
 @pytest.mark.parametrize("script", ["while (true);", pytest.param("window.stop()", marks=pytest.mark.full)])
+@pytest.mark.full
 def test_a_page_that_never_loads_takes_no_other_along(scene: Any, laboratory: Any, script: str) -> None:
     async def load(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
         await pages[0].close()
@@ -245,6 +246,7 @@ def test_what_no_longer_answers_is_replaced(scene: Any, victim: str) -> None:
 
 
 @pytest.mark.parametrize("helper", ["utility", pytest.param("gpu-process", marks=pytest.mark.full)])
+@pytest.mark.full
 def test_a_helper_process_that_hangs_takes_its_browser_along(scene: Any, helper: str) -> None:
     """The main process answers, and only a page that wants the network or a picture waits in vain."""
 
@@ -355,6 +357,7 @@ DEAD = "does not run as a Chromium: browser: "
         pytest.param("kill -KILL $$", DEAD + "it ended with signal SIGKILL", marks=pytest.mark.full),
     ],
 )
+@pytest.mark.first(1)
 def test_a_program_that_is_no_chromium_says_why_in_one_line(tmp_path: Path, script: str, sentence: str) -> None:
     """And nothing else comes after it, from asyncio for instance."""
     program = tmp_path / "chromium"

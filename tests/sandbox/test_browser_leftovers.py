@@ -71,6 +71,7 @@ def site(tmp_path: Path) -> Iterator[Path]:
         "forked",
     ],
 )
+@pytest.mark.first(2)
 def test_nothing_is_left(site: Path, ending: str) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(site), ending],

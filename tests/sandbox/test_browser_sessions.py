@@ -164,6 +164,7 @@ def test_the_collector_takes_what_is_idle_and_nothing_else(laboratory: Any) -> N
 
 
 @pytest.mark.parametrize("death", ["renderer", "browser", pytest.param("driver", marks=pytest.mark.full)])
+@pytest.mark.first(1)
 def test_a_recovered_page_is_where_it_was(
     laboratory: Any, manager: BrowserManager, monkeypatch: pytest.MonkeyPatch, death: str
 ) -> None:

@@ -77,6 +77,7 @@ def test_what_an_attribute_asks_for_takes_no_time(laboratory: Any, site: Site, n
         "insert('video', { preload: 'none', src: 'none.webm' })",
     ],
 )
+@pytest.mark.first(6)
 def test_what_will_never_load_is_not_waited_for(laboratory: Any, site: Site, change: str) -> None:
     page = laboratory.run(laboratory.manager.open_page(site))
     quiet_s = seconds_of_an_act(laboratory, page)

@@ -264,8 +264,8 @@ def _file_problems(path: Path, events: Mapping[int, Event]) -> Iterator[Problem]
             picture = image_file(path, name)
             if name not in good:
                 good[name] = _wrong(picture, name)
-            if error := good[name]:
-                yield _damaged("image", picture, error, id, events.values())
+            if (wrong := good[name]) is not None:
+                yield _damaged("image", picture, wrong, id, events.values())
     for file in _records(path):
         if file.stem not in listed:
             whole = "takes it in" if _whole(path, file) else "sets it aside, as it is not whole"

@@ -253,10 +253,10 @@ def write_new(files: Iterable[tuple[Path, bytes]]) -> None:
             folder.mkdir(parents=True, exist_ok=True)
         for file, partial in partials.items():
             partial.write_bytes(new[file])
-        _flush(partials.values())
+        flush(partials.values())
         for file, partial in partials.items():
             os.replace(partial, file)
-        _flush({folder for file in new for folder in (file.parent, file.parent.parent)})
+        flush({folder for file in new for folder in (file.parent, file.parent.parent)})
     except BaseException:
         for partial in partials.values():
             partial.unlink(missing_ok=True)
@@ -270,8 +270,8 @@ def _holds(file: Path, content: bytes) -> bool:
         return False
 
 
-def _flush(paths: Collection[Path]) -> None:
-    """Of files or folders."""
+def flush(paths: Collection[Path]) -> None:
+    """Files or folders are on the disk when this returns."""
     if len(paths) > FLUSHED_ONE_BY_ONE:
         os.sync()
         return

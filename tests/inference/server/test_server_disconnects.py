@@ -96,6 +96,7 @@ def test_a_client_that_stops_reading_is_gone_at_once(server: str, engine: Engine
 
 @pytest.mark.multiprocess
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.first(1)
 def test_a_server_that_is_told_to_stop_finishes_what_it_has_begun(number: signal.Signals) -> None:
     with process(SERVING, "1.5") as server:
         assert server.stdout is not None
@@ -111,6 +112,7 @@ def test_a_server_that_is_told_to_stop_finishes_what_it_has_begun(number: signal
 
 @pytest.mark.multiprocess
 @pytest.mark.parametrize("when", ["after the first has been told", "interrupted"])
+@pytest.mark.first(1)
 def test_a_second_interrupt_does_not_wait(when: str) -> None:
     with process(SERVING, "600", when) as server:
         assert server.stdout is not None

@@ -57,6 +57,7 @@ def is_there(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("end", ["close", "kill -9"])
+@pytest.mark.first(1)
 def test_an_ordinary_user_has_containers_of_which_nothing_stays(folder: Path, end: str) -> None:
     process = start(folder, *(["wait"] if end == "kill -9" else []))
     assert process.stdout is not None

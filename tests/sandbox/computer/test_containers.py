@@ -123,6 +123,7 @@ asyncio.run(live())
 
 @of_each_kind
 @pytest.mark.parametrize("killed", ["owner", "owner of a frozen one", "both"])
+@pytest.mark.first(2)
 def test_a_killed_owner_leaves_nothing(tmp_path: Path, killed: str, kind: str) -> None:
     traces = Traces(tmp_path / "containers")
     owner = subprocess.Popen(

@@ -196,6 +196,7 @@ def test_a_session_is_replayed_and_goes_on_in_each_copy(tmp_path: Path) -> None:
     ["head -c 8 /dev/urandom | od -A n -t x1", "head -c 8 /dev/urandom > secret; sleep 9 &"],
     ids=["said", "left"],
 )
+@pytest.mark.first(1)
 def test_a_replay_that_comes_to_something_else_is_a_failure(tmp_path: Path, command: str) -> None:
     async def work(computers: Computers) -> None:
         computer = await computers.open()

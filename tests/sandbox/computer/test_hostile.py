@@ -105,6 +105,7 @@ async def end_of(isolation: Isolation, argv: Sequence[str], timeout_s: float = 2
 
 
 @of_each_kind
+@pytest.mark.first(1)
 def test_takers_of_everything_get_their_share(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
         async with with_neighbor(tmp_path / "c", kind) as (isolation, _):
@@ -130,6 +131,7 @@ def test_takers_of_everything_get_their_share(tmp_path: Path, kind: str) -> None
 
 
 @of_each_kind
+@pytest.mark.first(1)
 def test_a_bound_share_of_the_processor(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
         async with opened(tmp_path, kind) as isolation:

@@ -58,6 +58,7 @@ def runs(nap: str) -> bool:
     return f"sleep\0{nap}\0".encode() in found
 
 
+@pytest.mark.first(1)
 def test_the_next_owner_goes_on_with_them(kind: str, folder: Path) -> None:
     nap = f"6{os.getpid()}"
     killed = run(kind, folder, "first", nap)
@@ -76,6 +77,7 @@ def test_the_next_owner_goes_on_with_them(kind: str, folder: Path) -> None:
     assert not runs(nap) and not place.exists() and not (folder / "c" / "kept.json").exists()
 
 
+@pytest.mark.first(1)
 def test_without_a_next_owner_they_end(kind: str, folder: Path) -> None:
     """Here as their launcher was killed with it; the end of their time is tried over HTTP, test_service_kill.py."""
     nap = f"7{os.getpid()}"

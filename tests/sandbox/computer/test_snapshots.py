@@ -34,6 +34,7 @@ async def done(container: Container) -> None:
 
 @of_each_kind
 @pytest.mark.parametrize("disk", ["image", "memory"])
+@pytest.mark.first(2)
 def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
     tmp_path: Path, disk: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
 
 
 @of_each_kind
+@pytest.mark.first(1)
 def test_a_paused_container_stands_still_and_goes_on(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
         async with opened(tmp_path, kind) as isolation:

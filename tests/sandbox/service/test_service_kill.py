@@ -212,6 +212,7 @@ def test_nothing_waits_for_ever(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_suspended_computer_outlives_a_kill(tmp_path: Path) -> None:
     killed = Killed(tmp_path / "run")
 
@@ -229,6 +230,7 @@ def test_a_suspended_computer_outlives_a_kill(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
     killed = Killed(tmp_path / "run")
 
@@ -249,6 +251,7 @@ def test_a_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_desktop_outlives_a_kill(tmp_path: Path) -> None:
     pytest.importorskip("Xlib")
     if not Path("/usr/bin/Xvfb").exists() or not Path("/usr/bin/openbox").exists():
@@ -275,6 +278,7 @@ def test_a_desktop_outlives_a_kill(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_page_and_a_phone_are_there_after_a_kill(tmp_path: Path) -> None:
     """The page is opened anew at its address, and says so; the phone is as it was."""
     pytest.importorskip("adbutils")

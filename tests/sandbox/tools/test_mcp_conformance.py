@@ -25,6 +25,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(("revision", "scenarios", "checks"), [("2025-11-25", 33, 81), ("2026-07-28", 50, 164)])
+@pytest.mark.first(1)
 def test_every_requirement_is_met(revision: str, scenarios: int, checks: int) -> None:
     said = asyncio.run(run(revision, free_port(), fixture))
     summary = said[said.rfind("=== SUMMARY") :]

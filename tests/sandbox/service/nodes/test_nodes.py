@@ -78,6 +78,7 @@ def test_sessions_are_placed_used_and_given_back(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.multiprocess
 @pytest.mark.slow
+@pytest.mark.full
 def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
     """Owners, tokens, words `once`, WebSockets, doors, forks and snapshots, through the manager."""
 
@@ -195,6 +196,7 @@ def test_the_service_of_one_machine_is_that_of_many(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.multiprocess
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_node_killed_under_load_costs_its_sessions_alone(tmp_path: Path) -> None:
     failures: list[str] = []
 
@@ -284,6 +286,7 @@ def test_sessions_outlive_a_killed_manager(tmp_path: Path) -> None:
 @pytest.mark.browser
 @pytest.mark.multiprocess
 @pytest.mark.slow
+@pytest.mark.full
 def test_pages_are_sessions_of_nodes_too(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("<title>a page</title><h1>ü</h1>")

@@ -200,6 +200,7 @@ def test_openings_that_fail_are_told_and_tried_again() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.first(3)
 def test_no_place_is_lost_or_given_twice_whatever_comes(seed: int) -> None:
     async def work() -> None:
         chance = random.Random(seed)
