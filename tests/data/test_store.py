@@ -23,6 +23,7 @@ from tars_jax.data.store.verdicts import counted
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import save_trajectory
 from tests.data.test_exporters import episode
+from tests.waiting import PATIENCE_S
 
 YES, NO = Verdict(True, "environment", "maze"), Verdict(False, "environment", "maze")
 
@@ -230,7 +231,7 @@ def test_many_write_at_once_and_one_is_killed(store: Store) -> None:
     assert killed.stdout is not None and killed.stdout.readline()
     killed.kill()
     for writer in writers:
-        out, _ = writer.communicate(timeout=120)
+        out, _ = writer.communicate(timeout=PATIENCE_S)
         assert writer is killed or (writer.returncode, out.split()) == (0, ["3"] * 4)
     assert store.count() == 12
     assert len(store.members("mine")) in (3, 6, 9, 12)

@@ -187,7 +187,7 @@ def read_checked(file: Path, name: str) -> bytes:
         content = file.read_bytes()
     except OSError as error:
         raise InputError(
-            f"{file}: cannot be read: {error.strerror}; ./launch/local.sh store check says more."
+            f"{file}: cannot be read: {error.strerror}; ./launch/local.sh store --config.action=check says more."
         ) from error
     if digest(content) != name:
         raise InputError(
