@@ -1,6 +1,9 @@
 """The flywheel over tasks of real websites at nano size: recorded solutions as cold start, held-out sites apart.
 
-Command:  ./launch/local.sh flywheel --config=flywheel_websites    after ./launch/websites.sh radicale fossil
+Command:  ./launch/local.sh flywheel --config=flywheel_websites    # after ./launch/websites.sh radicale fossil
+
+Those shipped tasks whose recorded solution has at most six steps: seven of radicale to train on, five of fossil, which
+synthesis holds out, to be measured by. docs/websites.md says what has been run of it, which is little.
 """
 
 import json

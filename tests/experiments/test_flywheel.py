@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import os
 import random
 import signal
 import subprocess
@@ -40,6 +41,7 @@ from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
 from tests.data.test_store import played
+from tests.experiments.flywheel_run import count_changes
 from tests.experiments.test_stages import TOKENIZER, nothing_is_learned, weights  # noqa: F401
 
 VAULT = "tests.environments.functions_vault:Vault"
@@ -374,6 +376,44 @@ def test_what_rl_and_the_value_model_play_is_recycled_once(
         assert found.recycled == sum(kept.values()) and (found.solved, found.failed) == (0, 0)  # generated was none
         assert set(store.members(SFT)) == set(store.ids("verdict=1"))
         assert set(store.members(CT)) == set(store.ids("verdict=0"))
+
+
+def test_recycling_killed_at_any_file_operation_takes_in_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By kill -9, in a process of its own, before every fifth operation; whoever comes next takes in what is left."""
+    for stage in (VALUE, RL):
+        (tmp_path / "trajectories" / stage).mkdir(parents=True)
+        for number in range(2):
+            file = tmp_path / "trajectories" / stage / f"{number}.trajectory"
+            save_trajectory(file, played(10 * len(stage) + number, True))
+    tuned = type("Lineage", (), {"id": "tuned"})
+    monkeypatch.setattr(flywheel, "lineage", lambda path: tuned)
+    config = ml_collections.ConfigDict({"seed": 0, "recycle": {"episodes": 9}})
+    context = ml_collections.ConfigDict({"path": tmp_path})
+
+    def recycle(path: Path) -> list[str]:
+        with Store(path, create=True) as store:
+            cycle_of(1, store=store, config=config, context=context, run=Path("fly"))._recycle(Path("sft"))
+            return sorted(store.load(id).id for id in store.ids())
+
+    def killed_before(operation: int, path: Path) -> bool:
+        if (child := os.fork()) == 0:
+            count_changes(str(path), operation)
+            recycle(path)
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+    whole = recycle(tmp_path / "whole")
+    assert len(whole) == 4 == len(set(whole))
+    kills = 0
+    for operation in range(1, 500, 5):
+        path = tmp_path / str(operation)
+        if not killed_before(operation, path):
+            break
+        kills += 1
+        assert recycle(path) == whole and {each.kind for each in check(path)} <= {"partial"}, operation
+    assert kills >= 4
 
 
 def test_tutorials_of_held_out_sites_are_told_to_no_one(monkeypatch: pytest.MonkeyPatch) -> None:
