@@ -57,7 +57,7 @@ def with_listed(config: Any) -> Any:
     if not config.tasks.endswith(".jsonl") or config.environment not in LISTS:
         return config
     option, _, words = LISTS[config.environment]
-    listed = [record for _, record in _lines(Path(config.tasks)) if _form(record)]
+    listed = [record for _, record in _chosen(_lines(Path(config.tasks)), config) if _form(record)]
     if not listed:
         return config
     longest = sorted(listed, key=lambda record: -len(str(record.get(words))))[:MOST_PROBES]
@@ -65,6 +65,27 @@ def with_listed(config: Any) -> Any:
     config = config.copy_and_resolve_references()
     config.environment_options = json.dumps(options[0] if len(options) == 1 else options)
     return config
+
+
+def _chosen(lines: Sequence[tuple[str, dict[str, Any]]], config: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Without tasks of websites that the option `sites` leaves out, and those whose recorded solution takes more than
+    `solution_steps`, where that is not 0."""
+    sites, most = options_of(config)[0].get("sites", ()), config.get("solution_steps", 0)
+
+    def is_chosen(record: Mapping[str, Any]) -> bool:
+        if _form(record) != "website_app":
+            return True
+        solution = (record.get("about") or {}).get("solution", ())
+        return (not sites or record["site"] in sites) and (not most or len(solution) <= most)
+
+    return [(where, record) for where, record in lines if is_chosen(record)]
+
+
+def place_of(task: Mapping[str, Any]) -> str:
+    """Where a task is: its website, or its environment."""
+    listed = task.get("options", {}).get("tasks")
+    sites = {each.get("site") for each in listed} if isinstance(listed, list) else set()
+    return str(sites.pop()) if len(sites) == 1 else str(task.get("environment", ""))
 
 
 def _form(record: Mapping[str, Any]) -> str:
@@ -107,7 +128,8 @@ class TasksOfFile:
     """A fixed number of tasks: a share of them is held out, the rest is gone through in turns.
 
     Lines say `split`, "train" or "eval", beside the task's fields (`tars_jax.tasks.splits`): all of them, or none; then
-    every fifth is held out. Which ones a stage gets begins at another place for each stage, and goes round.
+    every fifth is held out. Which ones a stage gets begins at another place for each stage, and goes round. Of
+    websites' tasks those are left out that `_chosen` says.
 
     Raises InputError that names the line for what is no task, and for one that stands on both sides, by its id or by
     what it asks.
@@ -116,7 +138,7 @@ class TasksOfFile:
     def __init__(self, file: Path, config: Any) -> None:
         self._config, self._environment = config, EnvironmentTasks(config)
         self._sets: dict[str, list[Task]] = {side: [] for side in SPLITS}
-        lines = _lines(file)
+        lines = _chosen(_lines(file), config)
         seen: dict[str, tuple[str, str]] = {}  # where a task was met first, and on which side
         for (where, record), side in zip(lines, _sides(lines), strict=True):
             record = without_split(record)

@@ -90,10 +90,57 @@ def test_routing_is_the_equations_once(store: Store) -> None:
         assert route(store, cycle) == first
     assert len(store.members(SFT)) == 6 and len(store.members(CT, batch_of(1))) == 2
     assert not set(store.members(SFT)) & set(store.members(CT))
-    late = store.members(SFT)[0]
-    store.judge({late: Verdict(False, "annotator", "ada")})
-    assert changed(store) == [late] and route(store, 0).sft == 3
     assert (route(store, 2).sft, store.has_batch(SFT, batch_of(2))) == (0, True)
+
+
+def test_a_later_verdict_moves_its_episode_at_the_next_routing(store: Store) -> None:
+    """To the other set, out of both, and back; what was done in between can be read in the journal."""
+    to_ct, out, stays = store.add([played(number, True) for number in range(3)])
+    route(store, 0)
+    store.judge({each: Verdict(False, "annotator", "ada") for each in (to_ct, out)})
+    store.judge({out: Verdict(True, "annotator", "ben")})
+    assert sorted(changed(store)) == sorted([to_ct, out])
+    assert route(store, 0).sft == 3 == len(store.members(SFT))  # it has routed
+    found = route(store, 1)
+    assert (found.sft, found.ct, found.moved, changed(store)) == (0, 1, 2, [])
+    assert (store.members(SFT), store.members(CT), store.left(batch_of(1))) == ([stays], [to_ct], sorted([to_ct, out]))
+    assert route(store, 1) == found
+    store.judge({to_ct: Verdict(True, "annotator", "ada")})
+    assert (route(store, 2).moved, store.members(CT)) == (1, [])
+    assert set(store.members(SFT)) == {stays, to_ct} and check(store.path) == []
+    store.close()
+    lose_index(store.path)
+    with Store(store.path) as again:
+        assert set(again.members(SFT)) == {stays, to_ct} and again.left(batch_of(2)) == [to_ct]
+
+
+def test_a_set_is_reassigned_once_and_without_what_is_held_out(store: Store) -> None:
+    one, two, held = store.add([played(number, True) for number in range(3)])
+    store.reassign("1", {"mine": [one, two], "yours": [two]})
+    store.reassign("1", {"mine": [], "yours": []})
+    assert (store.members("mine"), store.members("yours")) == ([one, two], [two])
+    store.reassign("2", {"mine": [two]})
+    assert (store.members("mine"), store.members("mine", "2"), store.members("yours")) == ([two], [], [two])
+    store.hold_out([played(2, True).task])
+    with pytest.raises(
+        InputError, match="set mine must hold episodes for training only; got .* whose task is held out"
+    ):
+        store.reassign("3", {"mine": [held]})
+    assert store.members("mine") == [two] and not store.has_batch("mine", "3")
+
+
+def test_an_index_of_other_tables_is_made_anew(store: Store) -> None:
+    """As an earlier version has left it: no stage, and nobody who left."""
+    ids = store.add([played(0, True), played(1, False)], Origin(stage="attempts"))
+    before = store.rows()
+    store.close()
+    with sqlite3.connect(store.path / "index.sqlite") as connection:
+        connection.execute("ALTER TABLE episodes DROP COLUMN stage")
+        connection.execute("DROP TABLE leavers")
+        connection.execute("PRAGMA user_version = 0")
+    connection.close()
+    with Store(store.path) as again:
+        assert again.rows() == before and again.ids("stage=attempts and version=0") == ids
 
 
 def test_without_routing_everything_goes_everywhere(store: Store) -> None:

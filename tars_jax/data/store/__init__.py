@@ -147,12 +147,20 @@ class Store:
         InputError for an episode of a held-out task or of an evaluation: nothing is assigned then.
         """
         with self._writing():
-            if not self.index.rows("SELECT 1 FROM batches WHERE name = ? AND batch = ?", (name, batch)):
-                self._require_trainable(ids, name)
-                there = {row["episode"] for row in self.index.rows("SELECT episode FROM members WHERE name=?", (name,))}
-                new = [id for id in dict.fromkeys(ids) if id not in there]
-                self.journal.append([{"assign": new, "set": name, "batch": batch}])
+            self.journal.append(self._assigned(name, batch, ids))
         return self.members(name, batch)
+
+    def reassign(self, batch: str, sets: Mapping[str, Sequence[str]]) -> None:
+        """From this batch on each set holds these episodes and no others: who is new joins it, who is not among them
+        leaves it. Once, as `assign`; all sets in one writing. Raises InputError as `assign` does."""
+        with self._writing():
+            events: list[dict[str, Any]] = []
+            for name, ids in sets.items():
+                if assigned := self._assigned(name, batch, ids):
+                    leaving = sorted(self._inside(name) - set(ids))
+                    events += [{"leave": leaving, "set": name, "batch": batch}] if leaving else []
+                    events += assigned
+            self.journal.append(events)
 
     # ---- reading
 
@@ -188,6 +196,11 @@ class Store:
             f"WHERE name = ?{only} ORDER BY episodes.cycle, batch, place",
             values,
         )
+        return [row["episode"] for row in found]
+
+    def left(self, batch: str) -> list[str]:
+        """The episodes that left a set by a batch's `reassign`, in order of their ids."""
+        found = self._rows("SELECT DISTINCT episode FROM leavers WHERE batch = ? ORDER BY episode", (batch,))
         return [row["episode"] for row in found]
 
     def has_batch(self, name: str, batch: str) -> bool:
@@ -241,6 +254,17 @@ class Store:
     def _rows(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
         self._refresh()
         return self.index.rows(sql, values)
+
+    def _assigned(self, name: str, batch: str, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """The event by which a set gets a batch; none where it has it."""
+        if self.index.rows("SELECT 1 FROM batches WHERE name = ? AND batch = ?", (name, batch)):
+            return []
+        self._require_trainable(ids, name)
+        there = self._inside(name)
+        return [{"assign": [id for id in dict.fromkeys(ids) if id not in there], "set": name, "batch": batch}]
+
+    def _inside(self, name: str) -> set[str]:
+        return {row["episode"] for row in self.index.rows("SELECT episode FROM members WHERE name = ?", (name,))}
 
     def _add(self, batch: Sequence[Record], origin: Origin, more: Mapping[str, Sequence[Verdict]]) -> list[str]:
         if not batch:

@@ -2,7 +2,7 @@
 
     add         an episode: its row, with what it came with       verdict     what somebody says of one later
     assign      episodes that a set gets by a batch               hold_out    tasks that no set may hold
-    drop        an episode that is lost
+    drop        an episode that is lost                       leave       episodes that a set loses by a batch
 
 The tables can hold whatever passes here, so no line that was written can stop a store from being opened. A line that
 says more than is known here is of a newer version: nobody passes over it, as nobody knows what it takes back.
@@ -58,11 +58,12 @@ ROW = {
     "reward": "number", "steps": "integer", "tokens": "integer", "time": "number", "images": "texts",
     "verdicts": "verdicts",
 }  # fmt: skip
-LATER: dict[str, str] = {}  # of rows, which lines of earlier versions lack
+LATER: dict[str, str] = {"stage": "text", "version": "integer"}  # of rows, which lines of earlier versions lack
 EVENTS = {
     "add": {"add": "row"},
     "verdict": {"verdict": "verdict", "episode": "text"},
     "assign": {"assign": "texts", "set": "text", "batch": "text"},
+    "leave": {"leave": "texts", "set": "text", "batch": "text"},
     "hold_out": {"hold_out": "held out"},
     "drop": {"drop": "text"},
 }
@@ -109,6 +110,8 @@ def told(event: Event) -> str:
         return f"the verdict {said.get('value')} of {by} on {event['episode'][:12]}"
     if "assign" in event:
         return f"the assignment of {len(event['assign'])} episodes to set {event['set']}, batch {event['batch']}"
+    if "leave" in event:
+        return f"that {len(event['leave'])} episodes left set {event['set']} by batch {event['batch']}"
     if "hold_out" in event:
         return f"the hold-out of {len(event['hold_out'])} tasks: {', '.join(task for task, _ in event['hold_out'])}"
     return f"the loss of episode {event['drop'][:12]}"

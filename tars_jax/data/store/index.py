@@ -25,13 +25,15 @@ AT_A_TIME = 10_000  # episodes that are added together
 WAIT_S = 60.0  # for another process that writes
 COLUMNS = (
     "id", "task", "start", "environment", "seed", "source", "weights", "cycle", "parent", "run", "purpose", "outcome",
-    "reward", "steps", "tokens", "time", "images", "verdict", "judged_by", "contradictory",
+    "reward", "steps", "tokens", "time", "images", "verdict", "judged_by", "contradictory", "stage", "version",
 )  # fmt: skip
+LAYOUT = 2  # of the tables: an index of another one is made anew
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS episodes (
     id TEXT PRIMARY KEY, task TEXT, start TEXT, environment TEXT, seed INTEGER, source TEXT, weights TEXT,
     cycle INTEGER, parent TEXT, run TEXT, purpose TEXT, outcome TEXT, reward REAL, steps INTEGER, tokens INTEGER,
-    time REAL, images TEXT, verdict INTEGER, judged_by TEXT DEFAULT '', contradictory INTEGER DEFAULT 0
+    time REAL, images TEXT, verdict INTEGER, judged_by TEXT DEFAULT '', contradictory INTEGER DEFAULT 0,
+    stage TEXT DEFAULT '', version INTEGER DEFAULT -1
 );
 CREATE INDEX IF NOT EXISTS by_cycle ON episodes (cycle, verdict);
 CREATE INDEX IF NOT EXISTS by_task ON episodes (task);
@@ -41,11 +43,14 @@ CREATE TABLE IF NOT EXISTS members (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_episode ON members (episode);
 CREATE TABLE IF NOT EXISTS batches (name TEXT, batch TEXT, PRIMARY KEY (name, batch)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS leavers (
+    name TEXT, episode TEXT, batch TEXT, PRIMARY KEY (name, episode, batch)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS held_out (task TEXT PRIMARY KEY, start TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS applied (one INTEGER PRIMARY KEY CHECK (one = 0), bytes INTEGER);
 INSERT OR IGNORE INTO applied VALUES (0, 0);
 """
-TABLES = ("episodes", "verdicts", "members", "batches", "held_out")
+TABLES = ("episodes", "verdicts", "members", "batches", "leavers", "held_out")
 _ADD = f"INSERT OR IGNORE INTO episodes ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + name for name in COLUMNS)})"
 
 
@@ -66,6 +71,7 @@ class Index:
             self.connection = self._connected(str(self.file))
             self.connection.execute("PRAGMA journal_mode=WAL")
             self.connection.execute("PRAGMA synchronous=NORMAL")  # what a power cut takes is made again
+            self._forget_other_layout()
             self.connection.executescript(_SCHEMA)
             self._identity = _identity(self.file)
         except sqlite3.Error as error:
@@ -85,7 +91,7 @@ class Index:
             return None
         connection = self._connected(f"file:{quote(str(self.file.absolute()))}?mode=ro&immutable=1")
         try:
-            if _applied(connection) == self._journal.size():
+            if _layout(connection) == LAYOUT and _applied(connection) == self._journal.size():
                 return connection
         except sqlite3.Error:  # the journal is there all the same
             pass
@@ -96,6 +102,15 @@ class Index:
         connection = self._connected(":memory:")
         connection.executescript(_SCHEMA)
         return connection
+
+    def _forget_other_layout(self) -> None:
+        if _layout(self.connection) == LAYOUT:
+            return
+        with self._transaction():
+            if _layout(self.connection) != LAYOUT:  # nobody else has done it meanwhile
+                for table in (*TABLES, "applied"):
+                    self.connection.execute(f"DROP TABLE IF EXISTS {table}")
+                self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
     def close(self) -> None:
         self.connection.close()
@@ -197,6 +212,13 @@ class Index:
                     "INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?)",
                     [(name, id, batch, place) for place, id in enumerate(ids)],
                 )
+            case {"leave": ids, "set": name, "batch": batch}:
+                self.connection.executemany(
+                    "DELETE FROM members WHERE name = ? AND episode = ?", [(name, id) for id in ids]
+                )
+                self.connection.executemany(
+                    "INSERT OR IGNORE INTO leavers VALUES (?, ?, ?)", [(name, id, batch) for id in ids]
+                )
             case {"hold_out": tasks}:
                 self.connection.executemany(
                     "INSERT INTO held_out VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET start = excluded.start "
@@ -204,8 +226,9 @@ class Index:
                     [(task, start) for task, start in tasks],
                 )
             case {"drop": id}:
-                for table, column in (("episodes", "id"), ("verdicts", "episode"), ("members", "episode")):
-                    self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (id,))
+                self.connection.execute("DELETE FROM episodes WHERE id = ?", (id,))
+                for table in ("verdicts", "members", "leavers"):
+                    self.connection.execute(f"DELETE FROM {table} WHERE episode = ?", (id,))
             case _:
                 raise AssertionError(f"checked() lets no other event pass: {list(event)}")
         return []
@@ -216,7 +239,8 @@ class Index:
         for row in rows:
             value, by, contradictory = counted(Verdict.from_json(said) for said in row["verdicts"])
             own = {"verdict": value, "judged_by": by, "contradictory": contradictory}
-            episodes.append({**row, **own, "images": json.dumps(row["images"])})
+            # What lines of earlier versions lack.
+            episodes.append({"stage": "", "version": -1, **row, **own, "images": json.dumps(row["images"])})
             verdicts += [(row["id"], number, json.dumps(said)) for number, said in enumerate(row["verdicts"])]
         self.connection.executemany(_ADD, episodes)
         self.connection.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?)", verdicts)
@@ -243,6 +267,10 @@ def _identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _layout(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _applied(connection: sqlite3.Connection) -> int | None:

@@ -80,9 +80,10 @@ NAME = Kind(_EQUAL, "a name", lambda text, quoted: text)
 WHOLE = Kind(_ORDERED, "a whole number", _whole)
 FIELDS: dict[str, Kind] = {
     "id": TEXT, "task": TEXT, "start": TEXT, "environment": TEXT, "weights": TEXT, "parent": TEXT, "run": TEXT,
+    "stage": TEXT,
     "source": _one_of(*SOURCES), "purpose": _one_of(*PURPOSES),
     "outcome": _one_of(*(outcome.value for outcome in Outcome)), "judged_by": _one_of(*KINDS, ""),
-    "cycle": WHOLE, "steps": WHOLE, "tokens": WHOLE,
+    "cycle": WHOLE, "steps": WHOLE, "tokens": WHOLE, "version": WHOLE,
     "seed": Kind(_ORDERED, "a whole number or none", _or_none(_whole)),
     "reward": Kind(_ORDERED, "a number", _real),
     "verdict": Kind(_EQUAL, "0, 1 or none", _or_none(_bit)),

@@ -42,6 +42,7 @@ class Origin:
     parent: str = ""  # id of the stored episode that this one corrects or goes on from
     run: str = ""  # the run directory
     purpose: str = "training"  # or evaluation: no training set takes it
+    stage: str = ""  # of the cycle, which had it played: attempts, value_episodes, ppo, ...
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:
@@ -50,7 +51,7 @@ class Origin:
             raise InputError(f"purpose must be one of {', '.join(PURPOSES)}; got {self.purpose!r}")
         if not is_integer(self.cycle) or self.cycle < 0:
             raise InputError(f"cycle must be a whole number from 0 to {LARGEST}; got {self.cycle!r}")
-        for field in ("weights", "parent", "run"):
+        for field in ("weights", "parent", "run", "stage"):
             if not is_text(getattr(self, field)):
                 raise InputError(f"{field} must be text that has a UTF-8 form; got {shown(getattr(self, field))}")
 
@@ -198,6 +199,8 @@ def row_of(record: Record, origin: Origin, verdicts: Sequence[Mapping[str, Any]]
         "parent": origin.parent,
         "run": origin.run,
         "purpose": origin.purpose,
+        "stage": origin.stage,
+        "version": _version(trajectory),
         "outcome": trajectory.outcome.value,
         "reward": float(trajectory.reward),
         "steps": len(trajectory.steps),
@@ -206,6 +209,11 @@ def row_of(record: Record, origin: Origin, verdicts: Sequence[Mapping[str, Any]]
         "images": list(record.images),
         "verdicts": list(verdicts),
     }
+
+
+def _version(trajectory: Trajectory) -> int:
+    """The newest policy that sampled in it, as updates since `Origin.weights`; -1 where nobody sampled."""
+    return max((int(window.versions.max(initial=-1)) for window in trajectory.windows), default=-1)
 
 
 def episode_file(folder: Path, id: str) -> Path:
