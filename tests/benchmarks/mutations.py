@@ -197,6 +197,7 @@ def main() -> int:
     options = parser.parse_args()
     known = json.loads(options.output.read_text("utf-8")) if options.output.exists() else []
     with tempfile.TemporaryDirectory(prefix="tars_jax-mutations-") as folder:
+        os.chmod(folder, 0o755)  # tests of ordinary users read it, too
         for name, value in (("COMPILATION_CACHE_DIR", f"{folder}/compiled"), *CACHE_ALL):
             os.environ.setdefault(f"JAX_{name}", value)
 
