@@ -7,8 +7,9 @@ of rejection sampling on fresh mazes, routing by verdict, CT every second cycle,
 Controls: --config.control=first_cycle (what later cycles generate is measured, and not trained on), and
 --config.control=no_routing (everything into both sets, whatever its verdict).
 
-What came of it so far, seed 0, on a machine with twenty other jobs, killed in cycle 2 after 46 minutes; neither a
-control nor another seed was run (configs/flywheel_text.py has them in minutes, without Chromium):
+What came of it so far, seed 0, on a machine with twenty other jobs, killed in cycle 2 after 46 minutes, and before CT
+had text and RL's episodes were routed; neither a control nor another seed was run (configs/flywheel_text.py has them in
+minutes, without Chromium):
 
 | cycle | share of V = 1 of what its model generated | held out, after SFT | after RL |
 |-------|--------------------------------------------|---------------------|----------|
@@ -42,6 +43,7 @@ def get_config() -> ml_collections.ConfigDict:
     # Where tasks come from: empty, of `environment`; or a .jsonl file of synthesized ones, of questions (environment
     # browsing) or of websites (website_app); or package.module:attribute.
     config.tasks = ""
+    config.solution_steps = 0  # tasks of websites whose recorded solution takes more are left out; 0: none
     for section in ("loggers", "model", "mesh", "agent", "browser", "fleet", "packing", "engine", "reward", "task"):
         config[section] = base[section]
     config.agent.constrained = False
@@ -56,13 +58,17 @@ def get_config() -> ml_collections.ConfigDict:
     # Episodes that people have corrected or judged, by name as `demonstrations.datasets`. A name with {cycle} in it is
     # taken in by the cycle of that number, once it is there; others by the cold start.
     config.annotation = ml_collections.ConfigDict({"datasets": ()})
+    # Text-only data of any domain, by name as `demonstrations.datasets`: CT's base, to which the agent's V = 0 comes.
     config.text = ml_collections.ConfigDict(
         {
-            "datasets": (),  # text-only chat and reasoning, such as tars_jax.data.texts:sums
-            "ct_weight": 0.5,  # its share of CT's episodes, where there is any
-            "sft_weight": 0.1,  # of SFT's
+            "datasets": ("tars_jax.data.tutorials:tutorials", "tars_jax.data.texts:sums"),
+            "ct_weight": 0.75,  # its share of the tokens that CT learns from, where there is any: most of them
+            "sft_weight": 0.1,  # of those that SFT learns from
         }
     )
+    # Of what PPO plays in a cycle, and of what value pretraining does, so many episodes enter the store, each; the
+    # next cycle routes them as what was generated. What is left out is counted.
+    config.recycle = ml_collections.ConfigDict({"episodes": 256})
     config.sampling = ml_collections.ConfigDict(
         {
             "tasks": 96,  # fresh ones of each cycle

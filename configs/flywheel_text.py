@@ -40,6 +40,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.engine.max_new_tokens = 20
     config.browser.pages = 16
     config.task.max_steps = 1
+    config.text.datasets = ()  # as it was measured; CT has the agent's episodes alone
     config.task.evaluation_episodes = 200
     config.demonstrations.episodes = 64
     config.demonstrations.skill = 0.5

@@ -7,13 +7,17 @@ With no options, the embedded rules of `webjudge` (seconds, deterministic, blind
 A reward model on recorded episodes whose verifier's verdicts are known: --config.labels=recorded
 --config.source=RUN/trajectories/ppo --config.judge=orm --config.judge_options='{"checkpoint": "RUN/policy"}'.
 
+Any judge on traces of several domains whose truth is hidden: --config.labels=traces --config.source=RUN, a run of
+`judge_traces`.
+
 What a published judge said, in place of asking one (AgentRewardBench's files BENCHMARK/AGENT/JUDGE/TASK.json):
 --config.source=FOLDER --config.judge=JUDGE --config.judgments=FOLDER.
 
 Judges of answers, by 291 answers labelled by hand, half of them held out (tars_jax/judges/labels/answers.py):
 --config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each half is a row.
 
-Expected result: agreement.md and result.json with precision, recall, F1 and false positive rate, by site and by length.
+Expected result: agreement.md and result.json with the set and who made it, precision, recall, F1, false positive rate,
+by site and by length; and of scores between 0 and 1 the expected calibration error and Brier score.
 """
 
 from ml_collections import ConfigDict
@@ -22,7 +26,8 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
     return ConfigDict(
         {
-            "labels": "agent_reward_bench",  # or recorded: episodes of our runs; or answers
+            # or recorded: episodes of our runs; or traces: a run of judge_traces; or answers
+            "labels": "agent_reward_bench",
             "source": "",  # the folder of the labels; answers have their own
             "judge": "webjudge",  # as config.task.judge of train
             "judge_options": "{}",

@@ -38,6 +38,7 @@ def get_config() -> ml_collections.ConfigDict:
     config.packing.images_per_row = 5
     config.engine.max_length = 272
     config.engine.max_new_tokens = 12
+    config.engine.top_logprobs = 20  # likeliest tokens beside each: a score is the share of "1" of both verdicts
     config.engine.length_buckets = (144, 272)
     config.annotated = base.supervised
     config.annotated.verdicts = 200  # the others are rewards only

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 from tars_jax.data.rejection_sampling import PREFERENCES
+from tars_jax.data.store.routing import RL, VALUE
 from tars_jax.evaluation import Curve, Score, Series, wilson_interval
 from tars_jax.evaluation.ending import compared, end_run
 from tars_jax.evaluation.report import ReportData
@@ -26,6 +28,7 @@ RULES = JOB_RULES | {
     "control": one_of(*CONTROLS),
     "demonstrations.episodes": at_least(0),
     "reader": one_of(*READERS),
+    "solution_steps": at_least(0),
     "sampling.tasks": at_least(1),
     "sampling.samples": at_least(1),
     "sampling.at_most": at_least(1),
@@ -33,6 +36,7 @@ RULES = JOB_RULES | {
     "text.ct_weight": Rule(lambda share: 0 <= share < 1, "a share from 0 to below 1"),
     "text.sft_weight": Rule(lambda share: 0 <= share < 1, "a share from 0 to below 1"),
     "ct.every": at_least(0),
+    "recycle.episodes": at_least(0),
     "keep.by": one_of(*KEEP),
     "keep.episodes": at_least(1),
     "keep.weight": between(0, 1),
@@ -133,12 +137,10 @@ def scores_of(found: FlywheelResult) -> list[Score]:
 def tables_of(found: FlywheelResult) -> list[Table]:
     generated: list[list[str | int]] = []
     for cycle in found.cycles:
-        solved, judged = cycle.generated
-        low, high = wilson_interval(solved, judged)
-        share = f"{100 * solved / judged:.1f}% [{100 * low:.0f}, {100 * high:.0f}]" if judged else ""
         routed = cycle.routed
-        more = [routed["unjudged"], routed["contradictory"], routed["held_out"]]
-        generated.append([cycle.number, judged, share, routed["sft"], routed["ct"], *more, *cycle.datasets.values()])
+        more = [routed[name] for name in ("sft", "ct", "recycled", "moved", "unjudged", "contradictory", "held_out")]
+        share = _with_interval(cycle.generated)
+        generated.append([cycle.number, cycle.generated[1], share, *more, *cycle.datasets.values()])
     stages: list[list[str | int]] = [
         [
             cycle.number,
@@ -155,13 +157,35 @@ def tables_of(found: FlywheelResult) -> list[Table]:
     return [
         Table(
             "What each cycle generated, and where it went",
-            ("cycle", "judged", "V = 1 [95%]", "new to SFT", "new to CT", "unjudged", "contradictory", "held out",
-             "SFT set", "CT set"),
+            ("cycle", "judged", "V = 1 [95%]", "new to SFT", "new to CT", "of RL and value model", "moved", "unjudged",
+             "contradictory", "held out", "SFT set", "CT set"),
             generated,
             f"Cycle 0 is the demonstrations. Training episodes of a held-out task: {found.leaked}; that begin exactly "
-            f"as a held-out one: {found.alike}. Routed episodes whose verdict became another one "
-            f"afterwards: {found.changed}.",
+            f"as a held-out one: {found.alike}. Moved: they left a set, as another verdict counts than before; "
+            f"waiting for that: {found.changed}.",
         ),
+        Table(
+            "What CT and SFT were trained on",
+            ("cycle", "stage", "source", "episodes", "tokens learned from", "share of these"),
+            mixed_in(found.cycles),
+            "Tokens: of CT all text, of SFT the agent's own.",
+        ),
+        Table(
+            "What RL and value pretraining played and the store took in",
+            ("cycle", "RL", "value model", "left out"),
+            [
+                [cycle.number, *(cycle.recycled[stage] for stage in (RL, VALUE)), cycle.recycled["left_out"]]
+                for cycle in found.cycles
+                if cycle.recycled
+            ],
+            "The next cycle routes them. Left out: what is beyond recycle.episodes of a stage.",
+        ),
+        *([Table(
+            "V = 1 by place",
+            ("cycle", "place", "generated [95%]", "held out [95%]"),
+            by_place(found.cycles),
+            "Of what was generated for tasks to train on, and of the held-out tasks as the cycle's model plays them.",
+        )] if len({place for cycle in found.cycles for part in cycle.places.values() for place in part}) > 1 else []),
         Table(
             "Success on the same held-out tasks",
             ("cycle", "after CT", "after SFT", "after RL", "as kept", "kept", "minutes"),
@@ -169,6 +193,38 @@ def tables_of(found: FlywheelResult) -> list[Table]:
         ),
         Table("Lineage", ("cycle", "model", "trained from, the newest last"), models, "Checksums of the checkpoints."),
     ]  # fmt: skip
+
+
+def mixed_in(cycles: Sequence[Cycle]) -> list[list[str | int]]:
+    """A row for each source of each training."""
+    rows: list[list[str | int]] = []
+    for cycle in cycles:
+        for stage, sources in cycle.mixtures.items():
+            total = sum(part["tokens"] for part in sources.values())
+            rows += [
+                [cycle.number, stage.upper(), source, part["episodes"], part["tokens"],
+                 f"{100 * part['tokens'] / total:.1f}%"]
+                for source, part in sources.items()
+            ]  # fmt: skip
+    return rows
+
+
+def by_place(cycles: Sequence[Cycle]) -> list[list[str | int]]:
+    """A row for each website or environment of each cycle."""
+    rows: list[list[str | int]] = []
+    for cycle in cycles:
+        parts = [cycle.places.get(part, {}) for part in ("generated", "held_out")]
+        for place in sorted(set().union(*parts)):
+            rows.append([cycle.number, place, *(_with_interval(part.get(place, (0, 0))) for part in parts)])
+    return rows
+
+
+def _with_interval(score: tuple[int, int]) -> str:
+    solved, judged = score
+    if not judged:
+        return ""
+    low, high = wilson_interval(solved, judged)
+    return f"{100 * solved / judged:.1f}% [{100 * low:.0f}, {100 * high:.0f}] of {judged}"
 
 
 def _percent(score: tuple[int, int] | None) -> str:

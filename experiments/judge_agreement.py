@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tars_jax import InputError
-from tars_jax.data.recorded import labelled_episodes
+from tars_jax.data.recorded import labelled_episodes, labelled_traces
 from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.files import write_atomic
 from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answers, settled
@@ -19,13 +19,14 @@ from tars_jax.judges.labels.agent_reward_bench import UNSURE
 from tars_jax.judges.labels.answers import FILE as ANSWERS
 from tars_jax.judges.labels.judgments import Judgment, read_judgments
 from tars_jax.judges.labels.labelled import CONTRADICTIONS, Labelled
+from tars_jax.judges.labels.sets import SETS
 from tars_jax.pipelines.judges import named_judge
 from tars_jax.rules import Rule, at_least, one_of
 from tars_jax.training.metrics import Progress
 from tars_jax.training.run_directory import RunDirectory, write_json
 
 RULES = {
-    "labels": one_of("agent_reward_bench", "recorded", "answers"),
+    "labels": one_of(*SETS),
     "judge": Rule(bool, "the name of a judge"),
     "unsure": one_of(*UNSURE),
     "contradiction": one_of(*CONTRADICTIONS),
@@ -59,12 +60,20 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         finally:
             judge.close()
     found = judge_agreement(judged, config.judge, config.seed)
-    table = found.table(config.judge)
+    labelled_by = SETS[config.labels]
+    table = f"Measured on {labelled_by.name}; labelled by {labelled_by.made_by}.\n\n{found.table(config.judge)}"
     failures = {each.labelled.id: each.failure for each in judged if each.failure}
     verdicts = {each.labelled.id: [each.verdict, each.solved] for each in judged}
     path = Path(run_directory.path)
     write_json(
-        path / "result.json", {**found.to_json(), "labelled_twice": twice, "agreed": agreed, "failures": failures}
+        path / "result.json",
+        {
+            "set": {**labelled_by._asdict(), "trajectories": len(labels), "source": str(config.source)},
+            **found.to_json(),
+            "labelled_twice": twice,
+            "agreed": agreed,
+            "failures": failures,
+        },
     )
     write_atomic(path / "verdicts.json", json.dumps(verdicts, indent=1).encode())
     write_atomic(path / "agreement.md", f"{table}\n".encode())
@@ -81,6 +90,8 @@ def read_labels(config: Any) -> Sequence[Labelled]:
         raise InputError("config.source must be a folder; got ''")
     if config.labels == "recorded":
         return labelled_episodes(config.source)
+    if config.labels == "traces":
+        return labelled_traces(config.source)
     return read_agent_reward_bench(config.source, unsure=config.unsure, trajectories=not config.judgments)
 
 

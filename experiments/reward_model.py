@@ -4,7 +4,9 @@
 2. annotated: supervised training on a few verdicts ("targeted data annotation");
 3. before: its verdicts on the held-out trajectories;
 4. ppo: the other verdicts are only rewards: 1 where the sampled verdict is the verifier's;
-5. after: the same held-out trajectories.
+5. after: the same held-out trajectories;
+6. calibration: the scores behind these verdicts become probabilities, by one half of the held-out levels; what they are
+   worth is told from the other half. The judge `orm` reads the map from RUN/calibration.json.
 
 Every stage goes on where a killed run stopped. Source: UI-TARS-2, 2.5.2, "ORM".
 """
@@ -13,9 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +32,13 @@ from tars_jax.evaluation import (
     success_difference,
     supervised_curves,
 )
+from tars_jax.evaluation.calibration_error import calibration_error
 from tars_jax.evaluation.ending import end_run
-from tars_jax.evaluation.judge_metrics import Confusion, confusion, f1_estimate
+from tars_jax.evaluation.judge_metrics import Confusion, at_threshold, best_threshold, confusion, f1_estimate
 from tars_jax.inference import Sampled, Sampling
+from tars_jax.judges.calibration import FILE as CALIBRATION
+from tars_jax.judges.calibration import Calibration, fit_calibration
+from tars_jax.judges.reward_model import Reading
 from tars_jax.pipelines.config import command_of
 from tars_jax.pipelines.rules import PPO_EXTENSIONS, check, imitation_rules, ppo_config
 from tars_jax.pipelines.run_context import RunContext
@@ -43,8 +50,10 @@ from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.checkpoint import Checkpoints, save_parameters
 from tars_jax.training.metrics import Progress
 from tars_jax.training.packing import rows_of_update
-from tars_jax.training.run_directory import RunDirectory
+from tars_jax.training.run_directory import RunDirectory, write_json
 from tars_jax.trajectory import Trajectory
+
+Scored = Sequence[tuple[float | None, bool]]  # the score of a verdict, None where unreadable; the verifier's verdict
 
 EXTENSIONS = PPO_EXTENSIONS
 RULES = rules_of("ppo", tasks=False) | {
@@ -54,6 +63,7 @@ RULES = rules_of("ppo", tasks=False) | {
     "packing.images_per_row": at_least(1),
     "engine.max_length": at_least(32),
     "engine.max_new_tokens": at_least(1),
+    "engine.top_logprobs": at_least(2),
     "held_out": between(0.05, 0.9),
     "screenshots": at_least(1),
     "ppo.max_staleness": one_of(0),  # verdicts are sampled and learned from in turns
@@ -90,6 +100,13 @@ class Questions:
     too_long: int  # trajectories whose history does not fit
 
 
+class Judged(NamedTuple):
+    """The likeliest verdicts, and the scores that they were read from, None where unreadable."""
+
+    verdicts: Confusion
+    scores: list[float | None]
+
+
 def run(config: Any, run_directory: RunDirectory) -> None:
     check(config)
     with RunContext(config, run_directory, plays=False) as context:
@@ -99,7 +116,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         before = evaluate(context, "before", context.path / "annotated", questions.held_out)
         reinforce(context, context.path / "annotated", questions.training)
         after = evaluate(context, "after", context.path / "policy", questions.held_out)
-        finish(context, questions, before, after)
+        calibration = calibrate(context, questions.held_out, after.scores)
+        finish(context, questions, before.verdicts, after.verdicts, calibration)
 
 
 def read_questions(context: RunContext) -> Questions:
@@ -129,14 +147,14 @@ def read_questions(context: RunContext) -> Questions:
     return Questions(mixed[:count], mixed[count:], held_out, len(asked) - len(fitting))
 
 
-def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[Question]) -> Confusion:
-    """The likeliest verdicts."""
+def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[Question]) -> Judged:
     grammar, seed = context.config.agent.grammar, context.config.seed
     done = context.run.finished(stage)
     if done:
-        return Confusion(**done["counts"])
+        return Judged(Confusion(**done["counts"]), done["scores"])
     context.engine.set_weights(start_from(weights, context.parameters), 0)
-    judged = judge(context.engine, held_out, context.writer, grammar, seed=seed, sampling=Sampling(temperature=0))
+    likeliest = Sampling(temperature=0, top_logprobs=context.engine.config.top_logprobs)
+    judged = judge(context.engine, held_out, context.writer, grammar, seed=seed, sampling=likeliest)
     found = confusion(
         (verdict_of(episode.steps[-1].response, grammar), question.solved)
         for episode, question in zip(judged, held_out, strict=True)
@@ -147,8 +165,46 @@ def evaluate(context: RunContext, stage: str, weights: Path, held_out: Sequence[
         f"F1 {f1.value:.3f} [{f1.low:.3f}, {f1.high:.3f}], "
         f"false positive rate {shares['false_positive_rate']:.3f}"
     )
-    context.record(stage, {"counts": dataclasses.asdict(found)})
-    return found
+    scores = [episode.steps[-1].info["score"] for episode in judged]
+    context.record(stage, {"counts": dataclasses.asdict(found), "scores": scores})
+    return Judged(found, scores)
+
+
+def calibrate(context: RunContext, held_out: Sequence[Question], scores: Sequence[float | None]) -> Mapping[str, Any]:
+    """Fits the map on one half of the levels, and measures it on the other; writes RUN/calibration.json."""
+    if done := context.run.finished("calibration"):
+        return {name: value for name, value in done.items() if name not in ("seconds", "infrastructure")}
+    levels = sorted({_level(question) for question in held_out})
+    order = np.random.default_rng((context.config.seed, 1)).permutation(len(levels))
+    chosen = {levels[place] for place in order[: len(levels) // 2]}
+    fitted, reported = (
+        [(score, each.solved) for score, each in zip(scores, held_out, strict=True) if (_level(each) in chosen) is own]
+        for own in (True, False)
+    )
+    read = [(score, solved) for score, solved in fitted if score is not None]
+    found = fit_calibration([score for score, _ in read], [solved for _, solved in read])
+    write_json(context.path / CALIBRATION, found._asdict())
+    result = {**found._asdict(), "fitted_on": len(fitted), **calibration_result(found, fitted, reported)}
+    context.record("calibration", result)
+    return result
+
+
+def calibration_result(found: Calibration, fitted: Scored, reported: Scored) -> Mapping[str, Any]:
+    """What the map is worth on the trajectories that it was not fitted on; and the threshold that has the best F1 on
+    those that it was."""
+    mapped = [(None if score is None else found(score), solved) for score, solved in fitted]
+    threshold = best_threshold([score for score, _ in mapped], [solved for _, solved in mapped])
+    seen = [(score, solved) for score, solved in reported if score is not None]
+    truth, every = [solved for _, solved in seen], [solved for _, solved in reported]
+    probabilities = [None if score is None else found(score) for score, _ in reported]
+    return {
+        "reported_on": len(reported),
+        "scores": calibration_error([score for score, _ in seen], truth)._asdict(),
+        "calibrated": calibration_error([found(score) for score, _ in seen], truth)._asdict(),
+        "at_half": at_threshold(probabilities, every, Reading.threshold).to_json(),
+        "best_threshold": threshold if math.isfinite(threshold) else None,
+        "at_best_threshold": at_threshold(probabilities, every, threshold).to_json(),
+    }
 
 
 def reinforce(context: RunContext, weights: Path, questions: Sequence[Question]) -> None:
@@ -181,7 +237,9 @@ def reinforce(context: RunContext, weights: Path, questions: Sequence[Question])
     context.record("ppo", {"updates": version})
 
 
-def finish(context: RunContext, questions: Questions, before: Confusion, after: Confusion) -> None:
+def finish(
+    context: RunContext, questions: Questions, before: Confusion, after: Confusion, calibration: Mapping[str, Any]
+) -> None:
     """result.json, report.html, and one sentence."""
     difference = success_difference((before.right, before.total), (after.right, after.total))
     result = {
@@ -191,6 +249,7 @@ def finish(context: RunContext, questions: Questions, before: Confusion, after: 
         "before": {**before.to_json(), "f1_interval": f1_estimate(before.verdicts())[1:]},
         "after": {**after.to_json(), "f1_interval": f1_estimate(after.verdicts())[1:]},
         "difference": difference._asdict(),
+        "calibration": calibration,
         "annotated": len(questions.annotated),
         "training": len(questions.training),
         "held_out": len(questions.held_out),

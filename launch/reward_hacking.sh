@@ -49,7 +49,7 @@ run reward_model "$orm" --config.model.preset="$folder/traces/policy" \
 runs=()
 for seed in "${seeds[@]}"; do
     train "$folder/orm-$verdicts-$start-$seed" "${loop[@]}" --config.seed="$seed" --config.task.judge=orm \
-        --config.task.judge_options="{\"checkpoint\": \"$orm/policy\"}"
+        --config.task.judge_options="{\"checkpoint\": \"$orm/policy\", \"reward\": \"verdict\"}"
     runs+=("$folder/orm-$verdicts-$start-$seed")
 done
 for seed in "${seeds[@]}"; do

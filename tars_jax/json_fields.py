@@ -93,6 +93,13 @@ class Fields:
         return value
 
 
+def without_nulls(value: Any) -> Any:
+    """The same, at any depth without the fields of objects that are null."""
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
 def shown(value: Any) -> str:
     """A value in an error message, cut to a readable length."""
     return reprlib.repr(value)

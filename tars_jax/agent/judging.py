@@ -3,7 +3,8 @@
 The question is the task, the full history of thoughts, actions and what the environment said in text, and the last
 screenshots; the answer is a call of the agent's grammar, finished(content='1') or finished(content='0'), with whatever
 thought goes before it (UI-TARS-2, 2.5.2: "the full text history together with the last five screenshots"). So whoever
-acts can judge, and learns it by the same learner: a judged trajectory is an episode of a single turn.
+acts can judge, and learns it by the same learner: a judged trajectory is an episode of a single turn. How sure it is
+stands in the probabilities of the two verdicts where it wrote one, after its thought.
 
 Axes: T tokens of the window, S screenshots of the question.
 """
@@ -11,7 +12,9 @@ Axes: T tokens of the window, S screenshots of the question.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar import format_response, parse_response
@@ -24,6 +27,16 @@ from tars_jax.trajectory import Outcome, Step, Trajectory
 
 SCREENSHOTS = 5
 FINAL_TOKENS = 64  # of the last observation's text, which no policy has bounded
+ALTERNATIVES = 20  # likeliest tokens to record beside each one of an answer, so that both verdicts are among them
+
+
+class Answer(Sampled, Protocol):
+    """What a judge wrote, with what could have come in the place of each token where that was recorded."""
+
+    @property
+    def likeliest(self) -> Sequence[Sequence[tuple[int, float]]]:
+        """Of each token: tokens with their log-probabilities, the likeliest first; or of none."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,16 +74,48 @@ def verdict_of(text: str, grammar: str) -> bool | None:
     return {"1": True, "0": False}.get(call.content.strip())
 
 
+def score_of(answer: Answer, writer: PromptWriter, grammar: str) -> float | None:
+    """How probable success is by an answer: of the probabilities of "1" and "0" where its verdict stands, the share of
+    "1", given what was written before. None for one without a verdict.
+
+    Beside a verdict whose opposite is not among the recorded alternatives, the opposite has the probability of the last
+    of these, which is the most that it can have; where nothing was recorded, the verdict is sure.
+    """
+    verdict = verdict_of(writer.read(answer.tokens), grammar)
+    if verdict is None:
+        return None
+    found = _verdict_place(answer.tokens, writer, grammar, verdict)
+    if found is None or not answer.likeliest:
+        return float(verdict)
+    place, opposite = found
+    log_probs = dict(answer.likeliest[place])
+    own, least = log_probs.get(answer.tokens[place], answer.log_probs[place]), min(log_probs.values())
+    share = 1 / (1 + math.exp(min(log_probs.get(opposite, least) - own, 700.0)))
+    return share if verdict else 1 - share
+
+
+def _verdict_place(tokens: Sequence[int], writer: PromptWriter, grammar: str, verdict: bool) -> tuple[int, int] | None:
+    """Where the verdict is written, and the token that would turn it there; None where it is no token of its own."""
+    said, other = (writer.codec.encode(str(int(each))) for each in (verdict, not verdict))
+    for place in range(len(tokens) - 1, -1, -1):
+        if [tokens[place]] == said and len(other) == 1:
+            turned = (*tokens[:place], *other, *tokens[place + 1 :])
+            if verdict_of(writer.read(turned), grammar) is not verdict:
+                return place, other[0]
+    return None
+
+
 def right_answer(question: Question, writer: PromptWriter, grammar: str) -> tuple[int, ...]:
     """The tokens of the verifier's verdict, as an annotator would have written it."""
     response = Response(f"{question.steps} steps", (Finished(str(int(question.solved))),))
     return tuple(writer.response(format_response(response, grammar=grammar)))
 
 
-def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, grammar: str) -> Trajectory:
+def judged_episode(question: Question, sampled: Answer, writer: PromptWriter, grammar: str) -> Trajectory:
     """The judgement as an episode of one turn, whose reward is 1 where the verdict is the verifier's.
 
-    Its screenshots are steps that nobody answered; the last one's answer is the verdict.
+    Its screenshots are steps that nobody answered; the last one's answer is the verdict, whose score (`score_of`) is
+    in its `info`.
     """
     text = writer.read(sampled.tokens)
     parsed, verdict = parse_response(text, grammar=grammar), verdict_of(text, grammar)
@@ -88,7 +133,7 @@ def judged_episode(question: Question, sampled: Sampled, writer: PromptWriter, g
         reward=reward,
         think_tokens=len(writer.codec.encode(thought)),
         valid=verdict is not None,
-        info={"solved": question.solved},
+        info={"solved": question.solved, "score": score_of(sampled, writer, grammar)},
     )
     window = WindowBuilder()
     window.read(question.tokens, last)

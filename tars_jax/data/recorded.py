@@ -8,11 +8,13 @@ from pathlib import Path
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges.labels import Labelled
+from tars_jax.judges.reference import answer_of
 from tars_jax.tasks.library import load_playable
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.checks import check_answers
 from tars_jax.trajectory.files import load_trajectory
 
+TRACES = "traces"  # of a run of judge_traces: one folder of episodes for each domain
 VERDICTS = ("any", "solved", "failed")
 
 
@@ -47,8 +49,13 @@ def _trainable(file: Path, vocabulary: int | None) -> Trajectory:
 
 def instruction_of(trajectory: Trajectory) -> str:
     """What the agent was asked to do. Raises InputError where neither the episode nor a game of ours says it."""
-    told = trajectory.metadata.get("instruction") or trajectory.task.get("instruction")
-    return told or load_playable(trajectory.task["environment"]).instruction_for(trajectory.steps[0].info)
+    if told := trajectory.metadata.get("instruction") or trajectory.task.get("instruction"):
+        return str(told)
+    playable = load_playable(str(trajectory.task.get("environment")))
+    try:
+        return playable.instruction_for(trajectory.steps[0].info)
+    except (LookupError, TypeError) as error:  # of no step, or of one that lacks what the environment says
+        raise InputError(f"trajectory {trajectory.id!r} must say its instruction; got none: {error!r}") from error
 
 
 def labelled_episodes(folder: str) -> list[Labelled]:
@@ -66,6 +73,31 @@ def labelled_episodes(folder: str) -> list[Labelled]:
         for each in recorded_trajectories([folder])
         if each.verified_success is not None
     ]
+
+
+def labelled_traces(folder: str) -> list[Labelled]:
+    """The same of a run of `judge_traces`, which has a folder for each domain; the domain is the site. Raises
+    InputError as `recorded_trajectories` does."""
+    domains = sorted(each for each in Path(folder, TRACES).glob("*") if each.is_dir())
+    if not domains:
+        raise InputError(f"{folder} must be a run of judge_traces, with episodes in {TRACES}/DOMAIN; got none")
+    found = []
+    for domain in domains:
+        for each in recorded_trajectories([str(domain)]):
+            truth = hidden_truth(each)
+            if truth is not None:
+                task = Task.from_json(each.task)
+                found.append(Labelled(f"{domain.name}/{each.id}", domain.name, "scripted", (truth,), each, task))
+    return found
+
+
+def hidden_truth(trajectory: Trajectory) -> bool | None:
+    """What the environment says of an episode; where a judge is to tell it by a reference, whether the answer is the
+    reference to the letter, as scripted players give it; None where nobody knows."""
+    reference = Task.from_json(trajectory.task).verification.reference
+    if trajectory.verified_success is None and reference:
+        return answer_of(trajectory) == reference
+    return trajectory.verified_success
 
 
 def with_verdict(trajectories: Sequence[Trajectory], verdict: str) -> list[Trajectory]:

@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tars_jax.evaluation.calibration_error import CalibrationError, calibration_error
 from tars_jax.evaluation.judge_metrics import (
     Calibrated,
     Confusion,
@@ -19,6 +20,7 @@ from tars_jax.evaluation.judge_metrics import (
 )
 from tars_jax.evaluation.tables import markdown
 from tars_jax.judges import Judge, JudgeFailure
+from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.labels import Labelled
 
 
@@ -31,6 +33,7 @@ class JudgedLabel:
     verdict: bool | None  # None: the judge failed
     reward: float | None
     failure: str = ""
+    cannot_say: bool = False  # that is its verdict
 
 
 async def ask_judge(
@@ -50,8 +53,9 @@ async def ask_judge(
             try:
                 reward, verdict = await judge.judgement(each.trajectory, each.task)
                 found = JudgedLabel(each, solved, verdict, reward)
-            except JudgeFailure as failure:
-                found = JudgedLabel(each, solved, None, None, f"{type(failure).__name__}: {failure}")
+            except (JudgeFailure, CannotSay) as failure:
+                why = f"{type(failure).__name__}: {failure}"
+                found = JudgedLabel(each, solved, None, None, why, isinstance(failure, CannotSay))
         done += 1
         on_answer(done)
         return found
@@ -70,9 +74,11 @@ class JudgeAgreement:
     by_length: dict[str, Confusion]
     by_agent: dict[str, Confusion]
     calibrated: Calibrated | None  # None where the judge gives no scores between 0 and 1
+    calibration_error: CalibrationError | None  # of its scores as probabilities; None where they are none
+    cannot_say: int  # of the unreadable
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"judge": self.judge.to_json(), "f1": self.f1}
+        found: dict[str, Any] = {"judge": self.judge.to_json(), "f1": self.f1, "cannot_say": self.cannot_say}
         for name in ("baselines", "by_site", "by_length", "by_agent"):
             found[name] = {key: counts.to_json() for key, counts in getattr(self, name).items()}
         if self.calibrated is not None:
@@ -81,6 +87,8 @@ class JudgeAgreement:
                 "chosen_on": self.calibrated.chosen_on.to_json(),
                 "reported_on": self.calibrated.reported_on.to_json(),
             }
+        if self.calibration_error is not None:
+            found["calibration_error"] = self.calibration_error._asdict()
         return found
 
     def table(self, name: str) -> str:
@@ -97,7 +105,15 @@ class JudgeAgreement:
         if self.calibrated is not None:
             said = f"{name}, threshold {self.calibrated.threshold:.3g} (other half)"
             groups.append(_row(said, self.calibrated.reported_on, ""))
-        return markdown(head, [*rows, *groups])
+        table = markdown(head, [*rows, *groups])
+        if self.cannot_say:
+            table += f"\n\nOf those unreadable, {self.cannot_say} are verdicts of {name} that it cannot say."
+        if self.calibration_error is not None:
+            expected, brier, scored = self.calibration_error
+            table += (
+                f"\n\nAs probabilities, {scored} scores: calibration error {expected:.3f}, Brier score {brier:.3f}."
+            )
+        return table
 
 
 def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> JudgeAgreement:
@@ -107,8 +123,10 @@ def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> 
         verdicts["rules"] = [(each.labelled.rule_verdict, each.solved) for each in judged]
     verdicts["always yes"] = [(True, each.solved) for each in judged]
     counts = {who: confusion(pairs) for who, pairs in verdicts.items()}
-    read = [(each.reward, each.solved) for each in judged if each.reward is not None]
+    rewards, solved = [each.reward for each in judged], [each.solved for each in judged]
+    read = [(reward, truth) for reward, truth in zip(rewards, solved, strict=True) if reward is not None]
     graded = len(read) >= 2 and any(reward not in (0.0, 1.0) for reward, _ in read)
+    are_probabilities = graded and all(0 <= reward <= 1 for reward, _ in read)
     return JudgeAgreement(
         judge=counts.pop(name),
         f1={who: f1_estimate(pairs, seed)._asdict() for who, pairs in verdicts.items()},
@@ -116,7 +134,11 @@ def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> 
         by_site=in_groups((each.verdict, each.solved, each.labelled.site) for each in judged),
         by_agent=in_groups((each.verdict, each.solved, each.labelled.agent) for each in judged if each.labelled.agent),
         by_length=in_groups((each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged),
-        calibrated=calibrated(*zip(*read, strict=True), seed=seed) if graded else None,
+        calibrated=calibrated(rewards, solved, seed=seed) if graded else None,
+        calibration_error=calibration_error([reward for reward, _ in read], [truth for _, truth in read])
+        if are_probabilities
+        else None,
+        cannot_say=sum(each.cannot_say for each in judged),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -114,30 +115,43 @@ class Calibrated(NamedTuple):
 
 
 def calibrated(
-    scores: Sequence[float], solved: Sequence[bool], *, most_false_positives: float = 1.0, seed: int = 0
+    scores: Sequence[float | None], solved: Sequence[bool], *, most_false_positives: float = 1.0, seed: int = 0
 ) -> Calibrated:
     """The threshold of the best F1 whose false positive rate is at most `most_false_positives`; of equal ones, the
-    highest. Halves are drawn by `seed`; no trajectory is in both.
+    highest. Halves are drawn by `seed`; no trajectory is in both. One without a score (None) is unreadable, at any
+    threshold.
 
     Raises InputError for fewer than two trajectories, and for scores that are not as many or are not finite.
     """
-    values, truth = np.asarray(scores, float), np.asarray(solved, bool)
+    values = np.array([np.nan if score is None else score for score in scores], float)
+    truth, read = np.asarray(solved, bool), np.array([score is not None for score in scores], bool)
     if values.shape != truth.shape or values.ndim != 1 or len(values) < 2:
         raise InputError(f"scores must be as many as verdicts, two or more; got {values.shape} and {truth.shape}")
-    if not np.isfinite(values).all():
-        raise InputError(f"scores must be finite; got {values[~np.isfinite(values)][0]}")
+    if not np.isfinite(values[read]).all():
+        raise InputError(f"scores must be finite; got {values[read & ~np.isfinite(values)][0]}")
     order = np.random.default_rng(seed).permutation(len(values))
-    first, second = order[: len(order) // 2], order[len(order) // 2 :]
+    halves = [
+        ([scores[place] for place in half], truth[half].tolist())
+        for half in (order[: len(order) // 2], order[len(order) // 2 :])
+    ]
+    threshold = best_threshold(*halves[0], most_false_positives)
+    return Calibrated(threshold, *(at_threshold(*half, threshold) for half in halves))
 
-    def at(threshold: float, places: np.ndarray) -> Confusion:
-        return confusion((bool(values[place] >= threshold), bool(truth[place])) for place in places)
 
-    best, best_f1 = np.inf, -1.0  # above every score nothing is a success
-    for threshold in sorted(set(values[first]), reverse=True):
-        found = at(threshold, first).to_json()
+def best_threshold(scores: Sequence[float | None], solved: Sequence[bool], most_false_positives: float = 1.0) -> float:
+    """The score from which on success has the best F1 with so many false positives at most; infinite where none has."""
+    best, best_f1 = math.inf, -1.0
+    for threshold in sorted({score for score in scores if score is not None}, reverse=True):
+        found = at_threshold(scores, solved, threshold).to_json()
         if found["f1"] > best_f1 and found["false_positive_rate"] <= most_false_positives:
-            best, best_f1 = threshold, found["f1"]
-    return Calibrated(float(best), at(best, first), at(best, second))
+            best, best_f1 = float(threshold), found["f1"]
+    return best
+
+
+def at_threshold(scores: Sequence[float | None], solved: Sequence[bool], threshold: float) -> Confusion:
+    """Where success is a score of at least `threshold`; without a score, nobody says."""
+    said = (None if score is None else bool(score >= threshold) for score in scores)
+    return confusion(zip(said, solved, strict=True))
 
 
 def by_length(steps: int, bounds: Sequence[int] = (5, 10, 20)) -> str:

@@ -97,7 +97,7 @@ class Judge:
                 await asyncio.sleep(self.pause * 2 ** (attempt - 1))
             try:
                 said = await asyncio.wait_for(self._call(trajectory, task), self.time_limit)
-            except InputError:
+            except (InputError, CannotSay):
                 raise
             except TimeoutError:
                 kind, failure = JudgeUnavailable, f"took more than {self.time_limit:g} s"

@@ -1,15 +1,12 @@
-"""What judges ask a model, whatever answers: an endpoint (`endpoint.py`), or the rules here, which need none."""
+"""What judges ask a model, whatever answers: an endpoint (`endpoint.py`), or rules (`rule_model.py`), the default."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tars_jax.environment import Observation
-from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.evidence import Evidence
-from tars_jax.judges.reference import normalized
 
 
 class Scored(NamedTuple):
@@ -28,7 +25,8 @@ class Kept(NamedTuple):
 
 
 class JudgeModel(Protocol):
-    """Methods raise UnreadableVerdict for an answer in no closed form, JudgeUnavailable where nobody answers."""
+    """Methods raise UnreadableVerdict for an answer in no closed form, JudgeUnavailable where nobody answers, CannotSay
+    where it answers that it cannot tell."""
 
     async def key_points(self, instruction: str) -> Sequence[str]:
         """What has to be so for the instruction to be carried out."""
@@ -51,62 +49,14 @@ class JudgeModel(Protocol):
         ...
 
 
-_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”|'([^']+)'(?!\w)")
-_PLAIN_WORDS = frozenset(
-    normalized(
-        "and are as at be by do does find for from get go has have in into is it its of on open or set show so that "
-        "their then there this to up use was what which with you your a an"
-    )
-)
-
-
-class RuleModel:
-    """The embedded default: what is named must be seen, as text, in an observation. Deterministic, and blind to pixels.
-
-    Key points are what the instruction quotes, or its words that are no plain ones; a fact, or a key point, is shown by
-    an observation that has all of its words. The agent's actions are no sight of anything.
-    """
-
-    async def key_points(self, instruction: str) -> Sequence[str]:
-        quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(instruction)]
-        return quoted or list(dict.fromkeys(_words(instruction))) or [instruction]
-
-    async def score(self, evidence: Evidence, points: Sequence[str], number: int) -> Scored:
-        seen = set(_words(evidence.observations[number - 1].text))
-        shown = [point for point in points if _shows(seen, point)]
-        return Scored(1 + round(4 * len(shown) / max(len(points), 1)), ", ".join(shown))
-
-    async def verdict(self, evidence: Evidence, points: Sequence[str], kept: Sequence[Kept]) -> bool:
-        seen = {word for each in kept for word in _words(each.observation.text)}
-        return all(_shows(seen, point) for point in points)
-
-    async def fact(self, evidence: Evidence, fact: str) -> int | None:
-        shown = [
-            number
-            for number, observation in enumerate(evidence.observations, 1)
-            if _shows(set(_words(observation.text)), fact)
-        ]
-        return shown[-1] if shown else None
-
-    async def answer(self, question: str, reference: str, said: str) -> bool:
-        return says_the_same(said, reference, normalized, question)
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in normalized(text) if word not in _PLAIN_WORDS]
-
-
-def _shows(seen: set[str], point: str) -> bool:
-    words = _words(point)
-    return bool(words) and seen.issuperset(words)
-
-
 def open_judge_model(endpoint: Mapping[str, Any] | None) -> JudgeModel:
     """The model at an endpoint, with the options of `EndpointModel`; without one, the rules.
 
     Raises InputError for options that it does not have.
     """
     if not endpoint:
+        from tars_jax.judges.rule_model import RuleModel  # which speaks in the words of this file
+
         return RuleModel()
     from tars_jax.judges.endpoint import EndpointModel  # HTTP clients, which rules do without
 

@@ -9,7 +9,7 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges.evidence import evidence_of
-from tars_jax.judges.judge import Judgement
+from tars_jax.judges.judge import CannotSay, Judgement
 from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.webjudge import TIME_LIMIT_S
 from tars_jax.trajectory import Trajectory
@@ -44,6 +44,8 @@ class RubricJudge:
         self._answer, self._parallel = answer, parallel
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
+        """One fact that does not hold is a failure; otherwise one that the model cannot tell is CannotSay. Raises
+        InputError for a task without facts."""
         facts = [line.strip() for line in task.verification.reference.splitlines() if line.strip()]
         facts = facts or list(self._facts)
         if not facts:
@@ -51,10 +53,16 @@ class RubricJudge:
         evidence = evidence_of(trajectory, task, with_claim=self._answer)
         places = asyncio.Semaphore(self._parallel)
 
-        async def holds(fact: str) -> bool:
+        async def holds(fact: str) -> bool | CannotSay:
             async with places:
-                return await self._model.fact(evidence, fact) is not None
+                try:
+                    return await self._model.fact(evidence, fact) is not None
+                except CannotSay as verdict:
+                    return verdict
 
         held = await asyncio.gather(*(holds(fact) for fact in facts))
-        success = all(held)
-        return Judgement(sum(held) / len(held) if self._partial else float(success), success)
+        for verdict in held:
+            if isinstance(verdict, CannotSay) and (self._partial or False not in held):
+                raise verdict
+        success = all(verdict is True for verdict in held)
+        return Judgement(held.count(True) / len(held) if self._partial else float(success), success)

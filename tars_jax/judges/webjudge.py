@@ -54,6 +54,7 @@ class WebJudge:
         self._threshold, self._most, self._answer, self._parallel = threshold, most_observations, answer, parallel
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
+        """Raises CannotSay where the model does."""
         evidence = evidence_of(trajectory, task, with_claim=self._answer)
         points = await self._model.key_points(evidence.instruction)
         places = asyncio.Semaphore(self._parallel)

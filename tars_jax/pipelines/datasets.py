@@ -26,7 +26,7 @@ def recorded_for(spec: RunSpec, names: Sequence[str]) -> list[Trajectory]:
     found = [_written(trajectory, reader) for name in names for trajectory in read_dataset(name)]
     if again := sum(MARK in trajectory.metadata for trajectory in found):
         print(
-            f"demonstrations.datasets: {again} of {len(found)} episodes were not written for this policy; "
+            f"{', '.join(names)}: {again} of {len(found)} episodes were not written for this policy; "
             "they are tokenized again for it, and marked as such"
         )
     return found

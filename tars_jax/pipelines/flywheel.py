@@ -4,10 +4,12 @@ Cycle 0, the cold start: demonstrations and recorded data, CT, SFT. Each cycle t
 
 1. generate: the latest model attempts fresh tasks several times each; corrected episodes of annotation join them;
 2. judge: each episode has the verdict of its environment or judge, V in {0, 1};
-3. route: V = 1 to the SFT data, V = 0 to the CT data (`tars_jax/data/store/routing.py`);
-4. train: CT every few cycles, SFT, value model and PPO, each from the weights of the one before;
-5. evaluate: after each stage on the same held-out tasks;
-6. keep: the new model, the one before or their merge, by other held-out tasks.
+3. route: V = 1 to the SFT data, V = 0 to the CT data (`tars_jax/data/store/routing.py`), also what RL and the value
+   model of the cycle before have played, and what was judged anew since;
+4. train: CT every few cycles, most of it text, SFT, value model and PPO, each from the weights of the one before;
+5. recycle: what the last two have played enters the store;
+6. evaluate: after each stage on the same held-out tasks;
+7. keep: the new model, the one before or their merge, by other held-out tasks.
 
 A cycle is a run directory of its own, RUN/cycles/0001, so its stages go on where a killed run stopped; what it has made
 goes into the store, where everything is taken in once, however often it is added.
@@ -15,25 +17,30 @@ goes into the store, where everything is taken in once, however often it is adde
 
 from __future__ import annotations
 
+import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tars_jax import InputError
 from tars_jax.data.rejection_sampling import KeepRule, by_task, keep
 from tars_jax.data.store import Origin, Store
 from tars_jax.data.store.feeding import StoredEpisodes
-from tars_jax.data.store.routing import CT, SFT, Routed, batch_of, changed, route
+from tars_jax.data.store.routing import CT, RECYCLED, SFT, Routed, batch_of, changed, route
 from tars_jax.data.store.verdicts import Verdict
+from tars_jax.data.tutorials import SITE
 from tars_jax.pipelines.cycle_tasks import CycleTasks
 from tars_jax.pipelines.datasets import recorded_for
 from tars_jax.pipelines.rules import ppo_config
 from tars_jax.pipelines.run_context import RunContext, RunSpec
 from tars_jax.pipelines.stages import collect, evaluate, improve, pretrain, supervise
 from tars_jax.pipelines.starts import start_from
-from tars_jax.pipelines.task_sources import load_task_source, with_listed
-from tars_jax.pipelines.training_sets import draw
+from tars_jax.pipelines.task_sources import load_task_source, place_of, with_listed
+from tars_jax.pipelines.training_sets import draw, in_rows, learned_tokens, mixture
 from tars_jax.pipelines.windows import holding
 from tars_jax.training.checkpoint import copy_export, lineage
 from tars_jax.training.merge_checkpoints import merge_checkpoints
@@ -45,6 +52,9 @@ CONTROLS = ("none", "first_cycle", "no_routing")
 KEEP = ("latest", "better", "merged")
 STORE, MODEL = "store", "model"
 CYCLE = "{cycle}"  # in the name of a dataset: the number of the cycle that it belongs to
+LOSS_ON = {CT: "text", SFT: "agent"}  # of each set
+Texts = Mapping[str, Sequence[Trajectory]]  # by the name of their dataset
+Solved = tuple[int, int]  # episodes with V = 1, and those that somebody has judged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +64,10 @@ class Cycle:
     number: int
     routed: dict[str, int]  # as `Routed`
     datasets: dict[str, int]  # episodes of the sets after it
-    scores: dict[str, tuple[int, int]]  # stage -> solved, played of the reported held-out tasks
+    mixtures: dict[str, dict[str, dict[str, int]]]  # stage -> source -> episodes and tokens that it learned from
+    recycled: dict[str, int]  # episodes of RL and of the value model that entered the store, by stage, and left_out
+    scores: dict[str, Solved]  # stage -> solved, played of the reported held-out tasks
+    places: dict[str, dict[str, Solved]]  # "generated" and "held_out" -> site or environment -> solved, judged
     kept: str  # new, previous or merged
     weights: str  # id of the model that it leaves
     ancestors: tuple[str, ...]
@@ -64,10 +77,13 @@ class Cycle:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Cycle:
         scores = {name: tuple(score) for name, score in record["scores"].items()}
-        return cls(**{**record, "scores": scores, "ancestors": tuple(record["ancestors"])})
+        places = {
+            part: {place: tuple(score) for place, score in found.items()} for part, found in record["places"].items()
+        }
+        return cls(**{**record, "scores": scores, "places": places, "ancestors": tuple(record["ancestors"])})
 
     @property
-    def generated(self) -> tuple[int, int]:
+    def generated(self) -> Solved:
         """Episodes with V = 1, and those with a verdict."""
         return self.routed["solved"], self.routed["solved"] + self.routed["failed"]
 
@@ -82,7 +98,7 @@ class FlywheelResult:
     after: list[Trajectory]
     leaked: int  # training episodes of a held-out task
     alike: int  # those that begin exactly as a held-out one
-    changed: int  # routed episodes whose verdict became another one afterwards
+    changed: int  # routed episodes whose verdict became another one afterwards; the next cycle would move them
 
 
 def turn(config: Any, run: RunDirectory) -> FlywheelResult:
@@ -91,12 +107,12 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
     spec = RunSpec(config)
     source = load_task_source(config.tasks, spec.config)
     held_out = source.held_out(config.task.evaluation_episodes + config.keep.episodes)
-    texts = recorded_for(spec, config.text.datasets)
-    config = holding(config, spec.writer, spec.shapes, texts)
+    texts = _texts(spec, {place_of(task.to_json()) for task in held_out})
+    config = _holding(config, spec, _all(texts))
     cycles: list[Cycle] = []
     with Store(run.path / STORE, create=True) as store:
         store.hold_out(held_out)
-        _require_trainable(store, texts)
+        _require_trainable(store, _all(texts))
         for number in range(config.cycles + 1):
             if (done := run.finished(batch_of(number))) is None:
                 sub = RunDirectory.create(cycle_folder(run.path, number), _cycle_config(config), "flywheel")
@@ -106,9 +122,29 @@ def turn(config: Any, run: RunDirectory) -> FlywheelResult:
                 run.finish(batch_of(number), done)
             cycles.append(Cycle.from_json(done))
         before, after = (_shown(run.path, cycle) for cycle in (cycles[0], cycles[-1]))
-        return FlywheelResult(
-            config, cycles, before, after, len(store.leaked()), len(store.alike()), len(changed(store))
-        )
+        moving = 0 if config.control == "no_routing" else len(changed(store))
+        return FlywheelResult(config, cycles, before, after, len(store.leaked()), len(store.alike()), moving)
+
+
+def _texts(spec: RunSpec, held_out: Collection[str]) -> Texts:
+    """Text-only data, in pieces that fit a row; without tutorials of the websites of held-out tasks."""
+    row = spec.config.packing.row_length
+    read = {name: recorded_for(spec, [name]) for name in spec.config.text.datasets}
+    return {
+        name: [in_rows(each, row) for each in found if each.metadata.get(SITE) not in held_out]
+        for name, found in read.items()
+    }
+
+
+def _holding(config: Any, spec: RunSpec, texts: Sequence[Trajectory]) -> Any:
+    """The config with room for texts. Answers stay as long as those of the tasks: nobody plays a text."""
+    config = config.copy_and_resolve_references()
+    config.engine.max_new_tokens = spec.config.engine.max_new_tokens
+    return holding(config, spec.writer, spec.shapes, texts)
+
+
+def _all(texts: Texts) -> list[Trajectory]:
+    return [each for found in texts.values() for each in found]
 
 
 def _require_trainable(store: Store, texts: Sequence[Trajectory]) -> None:
@@ -136,6 +172,16 @@ def _cycle_config(config: Any) -> Mapping[str, Any]:
     return {**found, "cycles": 0}
 
 
+def _by_place(episodes: Iterable[Trajectory]) -> dict[str, Solved]:
+    """Of each website or environment."""
+    solved, judged = collections.Counter[str](), collections.Counter[str]()
+    for each in episodes:
+        if each.success is not None:
+            judged[place_of(each.task)] += 1
+            solved[place_of(each.task)] += each.success
+    return {place: (solved[place], judged[place]) for place in sorted(judged)}
+
+
 class _Cycle:
     """One cycle, in its own run directory."""
 
@@ -146,12 +192,14 @@ class _Cycle:
         store: Store,
         number: int,
         run: Path,
-        texts: Sequence[Trajectory],
+        texts: Texts,
         spec: RunSpec,
     ) -> None:
         self._context, self._config, self._tasks = context, context.config, tasks
         self._store, self._number, self._run, self._texts, self._spec = store, number, run, texts, spec
-        self._scores: dict[str, tuple[int, int]] = {}
+        self._scores: dict[str, Solved] = {}
+        self._mixtures: dict[str, dict[str, dict[str, int]]] = {}
+        self._places: dict[str, dict[str, Solved]] = {}
 
     def run(self) -> Cycle:
         start = cycle_folder(self._run, self._number - 1) / MODEL if self._number else self._context.parent
@@ -159,19 +207,25 @@ class _Cycle:
         routed = self._route()
         ahead = self._continue_pretraining(start)
         ahead, played = self._fine_tune(ahead, start)
+        recycled: dict[str, int] = {}
         if self._number and self._config.ppo.updates:
-            ahead, played = self._reinforce(ahead)
+            tuned = ahead
+            ahead, played = self._reinforce(tuned)
+            recycled = self._recycle(tuned)
         model = self._context.path / MODEL
         if (kept := self._keep(ahead, start if self._number else None)) != "new":
             played = self._evaluate("kept", model)
         self._store.hold_out(played)
-        self._store.add(played, self._origin("policy", model, "evaluation"))
-        own = lineage(model)
-        sets = {name: len(self._members(name)) for name in (SFT, CT)}
-        seconds = sum(stage["seconds"] for stage in self._context.run.results().values())
-        routes = dataclasses.asdict(routed)
         shown = f"after_{list(self._scores)[-1]}"
-        return Cycle(self._number, routes, sets, self._scores, kept, own.id, own.ancestors, shown, seconds)
+        self._store.add(played, self._origin("policy", shown, model, "evaluation"))
+        self._places["held_out"] = _by_place(played)
+        own = lineage(model)
+        sets = {name: len(self._store.members(name)) for name in (SFT, CT)}
+        seconds = sum(stage["seconds"] for stage in self._context.run.results().values())
+        return Cycle(
+            self._number, dataclasses.asdict(routed), sets, self._mixtures, recycled, self._scores, self._places, kept,
+            own.id, own.ancestors, shown, seconds,
+        )  # fmt: skip
 
     # ---- data
 
@@ -179,7 +233,9 @@ class _Cycle:
         """Takes the cycle's episodes into the store."""
         if self._number == 0:
             if self._tasks.has_reference and self._config.demonstrations.episodes:
-                self._store.add(collect(self._context, self._tasks), self._origin("demonstration"))
+                shown = collect(self._context, self._tasks)
+                self._store.add(shown, self._origin("demonstration", "demonstrations"))
+                self._places["generated"] = _by_place(shown)
             self._take_in("imported", self._config.demonstrations.datasets)
         else:
             assert start is not None
@@ -187,7 +243,8 @@ class _Cycle:
             self._context.sync_weights(start_from(start, self._context.parameters), 0)
             player = self._context.policy_player()
             attempts = self._context.play("attempts", self._tasks.practice(sampling.tasks), player, sampling.samples)
-            self._store.add(attempts, self._origin("policy", start))
+            self._store.add(attempts, self._origin("policy", "attempts", start))
+            self._places["generated"] = _by_place(attempts)
             solved = sum(each.succeeded for each in attempts)
             self._context.record("attempts", {"episodes": len(attempts), "solved": solved})
             print(f"cycle {self._number}: {solved} of {len(attempts)} attempts at fresh tasks have V = 1")
@@ -203,9 +260,22 @@ class _Cycle:
                 said = [] if trajectory.success is None else [Verdict(trajectory.success, "annotator", name)]
                 self._store.add([trajectory], origin, {trajectory.id: said} if source == "annotation" else None)
 
-    def _origin(self, source: str, weights: Path | None = None, purpose: str = "training") -> Origin:
+    def _recycle(self, start: Path) -> dict[str, int]:
+        """Takes in what value pretraining and RL have played from the weights in `start`, for the next cycle's sets: of
+        each at most `recycle.episodes`, drawn by the seed. Both are over, so that a killed cycle finds the same."""
+        counts = {"left_out": 0, **dict.fromkeys(RECYCLED, 0)}
+        for number, stage in enumerate(RECYCLED):
+            files = sorted((self._context.path / "trajectories" / stage).glob("*.trajectory"))
+            generator = np.random.default_rng((self._config.seed, self._number, number))
+            chosen = sorted(generator.permutation(len(files))[: self._config.recycle.episodes])
+            played = (load_trajectory(files[index]) for index in chosen)
+            counts[stage] = len(self._store.add(played, self._origin("policy", stage, start)))
+            counts["left_out"] += len(files) - len(chosen)
+        return counts
+
+    def _origin(self, source: str, stage: str = "", weights: Path | None = None, purpose: str = "training") -> Origin:
         played_by = "" if weights is None else lineage(weights).id
-        return Origin(source, played_by, self._number, run=self._run.name, purpose=purpose)
+        return Origin(source, played_by, self._number, run=self._run.name, purpose=purpose, stage=stage)
 
     def _route(self) -> Routed:
         """The control "first_cycle" measures what a cycle has generated, and trains on the first one's alone."""
@@ -215,21 +285,23 @@ class _Cycle:
                 self._store.assign(name, batch_of(self._number), ())
         return route(self._store, self._number, by)
 
-    def _members(self, name: str) -> list[str]:
-        """Of the sets as they were in this cycle, also where a later one has gone on already."""
-        return [id for number in range(self._number + 1) for id in self._store.members(name, batch_of(number))]
-
     def _drawn(self, name: str, config: Any, weight: float) -> list[Trajectory]:
-        """A stage's training episodes: of the set, shuffled, with text-only data mixed in."""
-        episodes: Sequence[Trajectory] = StoredEpisodes(self._store, self._members(name))
+        """A stage's training episodes: of the set, shuffled, with text-only data mixed in; CT's base is the text."""
+        episodes: Sequence[Trajectory] = StoredEpisodes(self._store, self._store.members(name))
         if name == SFT and self._config.control != "no_routing":
             rule = KeepRule(self._config.sampling.at_most, self._config.sampling.prefer)
             # V of the store counts, which an annotator may have said against what the episode came with.
             solved = [dataclasses.replace(each, success=True) for each in episodes]
             episodes = [each for group in by_task(solved) for each in keep(group, rule)]
         records = self._context.path / f"{name}.array_record" if self._config.reader == "array_record" else None
-        seed = self._config.seed + self._number
-        return draw(name, episodes, self._texts, weight, count=config.episodes, seed=seed, records=records)
+        size = functools.partial(learned_tokens, loss_on=LOSS_ON[name], image=self._context.tokenizer.image)
+        drawn = draw(
+            name, episodes, _all(self._texts), weight, size=size, count=config.episodes,
+            seed=self._config.seed + self._number, records=records, texts_alone=name == CT,
+        )  # fmt: skip
+        source_of = {each.id: source for source, found in self._texts.items() for each in found}
+        self._mixtures[name] = mixture(drawn, source_of, size)
+        return drawn
 
     # ---- training
 
@@ -240,10 +312,10 @@ class _Cycle:
             return start
         drawn = self._drawn(CT, config, self._config.text.ct_weight)
         if not drawn:
-            print(f"cycle {self._number}: no episode has V = 0, so there is no continual pre-training")
+            print(f"cycle {self._number}: no episode has V = 0 and there is no text, so there is no CT")
             return start
         output = self._context.path / "ct"
-        supervise(self._context, "ct", drawn, config, start, loss_on="text", output=output)
+        supervise(self._context, "ct", drawn, config, start, loss_on=LOSS_ON[CT], output=output)
         if self._config.evaluate_ct:
             self._evaluate("ct", output)
         return output
@@ -256,7 +328,7 @@ class _Cycle:
                 f"{self._store.count()}; more demonstrations.episodes or sampling.samples may."
             )
         output = self._context.path / "sft"
-        supervise(self._context, "sft", drawn, self._config.sft, ahead or start, output=output)
+        supervise(self._context, "sft", drawn, self._config.sft, ahead or start, loss_on=LOSS_ON[SFT], output=output)
         return output, self._evaluate("sft", output)
 
     def _reinforce(self, start_at: Path) -> tuple[Path, list[Trajectory]]:

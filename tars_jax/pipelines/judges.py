@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import zlib
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ import jax
 import ml_collections
 
 from tars_jax import InputError
+from tars_jax.agent.judging import ALTERNATIVES
 from tars_jax.environment import Task
 from tars_jax.inference import Engine
 from tars_jax.judges import Judge, Judgement, load_judge
-from tars_jax.judges.reward_model import OutcomeRewardModel
+from tars_jax.judges.calibration import read_calibration
+from tars_jax.judges.reward_model import OutcomeRewardModel, Reading
 from tars_jax.pipelines.sections import engine_config
 from tars_jax.pipelines.starts import run_config, start_from
 from tars_jax.training.checkpoint import lineage
@@ -34,17 +37,26 @@ class CheckpointRewardModel:
 
     time_limit = OPENING_SECONDS
 
-    def __init__(self, checkpoint: str, slots: int = 0) -> None:
-        """`checkpoint`: RUN/policy of a run of `reward_model`. `slots`: episodes judged at once; 0: as that run did.
+    def __init__(
+        self, checkpoint: str, slots: int = 0, reward: str = Reading.reward, threshold: float = Reading.threshold
+    ) -> None:
+        """
+        Args:
+          checkpoint: RUN/policy of a run of `reward_model`, which has its calibration beside it.
+          slots: episodes judged at once; 0: as that run did.
+          reward, threshold: as `Reading` has them.
 
-        Raises InputError for a folder that is none.
+        Raises InputError for a folder that is none, and for options that mean nothing.
         """
         config = run_config(Path(checkpoint)) if checkpoint else {}
         if "annotated" not in config or not (Path(checkpoint) / "checkpoint.json").is_file():
             raise InputError(f"judge option checkpoint must be RUN/policy of a reward_model run; got {checkpoint!r}")
         if not isinstance(slots, int) or slots < 0:
             raise InputError(f"judge option slots must be a whole number of 0 or more; got {slots!r}")
+        self._reading = Reading(read_calibration(Path(checkpoint)), reward, threshold)
         self.version = lineage(checkpoint).id[:12]  # of the weights, wherever they lie
+        if self._reading != Reading():
+            self.version += f"-{zlib.crc32(repr(self._reading).encode()):08x}"
         self._checkpoint, self._config, self._slots = Path(checkpoint), dict(config), slots
         self._engine: Engine | None = None
         self._judge: OutcomeRewardModel | None = None
@@ -65,6 +77,8 @@ class CheckpointRewardModel:
 
         config = ml_collections.ConfigDict(self._config)
         config.model.preset = str(self._checkpoint)
+        with config.unlocked():
+            config.engine.top_logprobs = ALTERNATIVES
         if self._slots:
             config.browser.pages = self._slots
         spec = RunSpec(config)
@@ -80,7 +94,12 @@ class CheckpointRewardModel:
         engine.__enter__()
         longest = engine.config.max_length - engine.config.max_new_tokens
         self._judge = OutcomeRewardModel(
-            engine, spec.writer, longest, grammar=config.agent.grammar, screenshots=config.screenshots
+            engine,
+            spec.writer,
+            longest,
+            grammar=config.agent.grammar,
+            screenshots=config.screenshots,
+            reading=self._reading,
         )
         return self._judge
 

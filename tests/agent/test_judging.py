@@ -2,14 +2,18 @@
 
 import dataclasses
 import io
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, verdict_of
+from tars_jax.agent.actions import Finished
+from tars_jax.agent.grammar import format_response
+from tars_jax.agent.judging import Question, judged_episode, question_about, right_answer, score_of, verdict_of
 from tars_jax.agent.prompts import PromptWriter
+from tars_jax.agent.response import Response
 from tars_jax.inference import Sampled
 from tars_jax.model.tokenizer import load_tokenizer
 from tars_jax.trajectory import Outcome, Step, Trajectory
@@ -78,6 +82,46 @@ def test_what_says_neither_is_no_verdict_and_never_right(text: str) -> None:
     for reward in (0.0, 1.0):
         episode = judged_episode(question_about(played(2, reward), "", WRITER), sampled(text), WRITER, "text")
         assert episode.reward == 0 and not episode.steps[-1].valid
+
+
+def answer(grammar: str, verdict: int, thought: str, one: float | None, zero: float | None) -> Sampled:
+    """With probabilities of "1" and "0" beside the verdict; None: not among the alternatives, the last one has .05.
+    Tokens of the thought, digits too, have others."""
+    response = Response(thought, (Finished(str(verdict)),))
+    tokens = tuple(WRITER.response(format_response(response, grammar=grammar)))
+    digits = {"1": TOKENIZER.encode("1")[0], "0": TOKENIZER.encode("0")[0]}
+    place = max(place for place, token in enumerate(tokens) if token in digits.values())
+    beside = [[(token, -0.1), (7, -3.0)] for token in tokens]
+    there = {digits["1"]: one, digits["0"]: zero, 9: 0.05}
+    beside[place] = [(token, math.log(share)) for token, share in there.items() if share is not None]
+    log_probs = tuple(-0.1 for _ in tokens)
+    return Sampled(tokens, log_probs, (0,) * len(tokens), likeliest=tuple(map(tuple, beside)))
+
+
+@pytest.mark.parametrize("grammar", ["text", "tool"])
+@pytest.mark.parametrize(
+    ("verdict", "one", "zero", "score"),
+    [
+        (1, 0.6, 0.2, 0.75),  # .6 / (.6 + .2): what else could come there does not count
+        (0, 0.2, 0.6, 0.25),
+        (1, 0.9, None, 0.9 / 0.95),  # the other has .05 at most
+        (0, None, 0.45, 0.1),
+        (1, 0.3, 0.3, 0.5),
+    ],
+)
+def test_a_score_is_the_share_of_success_where_the_verdict_stands(
+    grammar: str, verdict: int, one: float, zero: float, score: float
+) -> None:
+    said = answer(grammar, verdict, "10 steps, 1 of 0", one, zero)
+    assert score_of(said, WRITER, grammar) == pytest.approx(score)
+    judged = judged_episode(question_about(played(2), "", WRITER), said, WRITER, grammar)
+    assert judged.steps[-1].info == {"solved": True, "score": pytest.approx(score)}
+
+
+def test_without_alternatives_a_verdict_is_sure_and_without_a_verdict_there_is_no_score() -> None:
+    said = answer("text", 1, "", 0.6, 0.2)
+    assert score_of(dataclasses.replace(said, likeliest=()), WRITER, "text") == 1.0
+    assert score_of(sampled("Action: wait()"), WRITER, "text") is None
 
 
 @pytest.mark.parametrize(("solved", "said", "reward"), [(1, 1, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1)])

@@ -10,9 +10,12 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.environment import Task
+from tars_jax.evaluation.calibration_error import calibration_error
 from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.evaluation.judge_metrics import (
     Confusion,
+    at_threshold,
+    best_threshold,
     by_length,
     calibrated,
     confusion,
@@ -22,6 +25,7 @@ from tars_jax.evaluation.judge_metrics import (
     in_groups,
 )
 from tars_jax.judges import Judge, Judgement, JudgeUnavailable
+from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.labels import Labelled
 from tars_jax.trajectory import Trajectory
 from tests.judges.episodes import episode, task
@@ -52,6 +56,29 @@ def test_a_threshold_is_chosen_on_one_half_and_reported_on_the_other() -> None:
     for wrong, words in (([0.5], "two or more"), ([0.5, float("nan")], "must be finite; got nan")):
         with pytest.raises(InputError, match=words):
             calibrated(wrong, [True] * len(wrong))
+
+
+def test_what_is_unreadable_counts_where_a_threshold_is_chosen() -> None:
+    """From .8 on: 2 of 3 that say so are solved, 2 of 5 solved ones are found. From .6 on: 3 of 5 and 3 of 5."""
+    scores = [0.9, 0.9, 0.8, 0.7, 0.6, None, None]
+    solved = [True, True, False, False, True, True, True]
+    assert at_threshold(scores, solved, 0.8) == Confusion(2, 1, 1, 1, unreadable=2)
+    assert at_threshold(scores, solved, 0.8).to_json()["f1"] == pytest.approx(2 * 2 / (3 + 5))
+    # F1 is 2/7 * 2 = .571 from .9 on, .5 from .8 on, 4/9 from .7 on and .6 from .6 on.
+    assert best_threshold(scores, solved) == 0.6 and best_threshold(scores, solved, most_false_positives=0.0) == 0.9
+    found = calibrated([0.9, None] * 20, [True] * 40)
+    assert found.threshold == 0.9 and found.reported_on.total == 20
+    assert found.chosen_on.unreadable + found.reported_on.unreadable == 20 == found.chosen_on.solved
+    assert best_threshold([None], [True]) == float("inf")
+
+
+def test_the_error_of_probabilities_by_hand() -> None:
+    """Two in the bin of .2 to .3, of which one is solved: |.25 - .5|; two in the last, both solved: |.95 - 1|."""
+    found = calibration_error([0.2, 0.3 - 1e-9, 0.9, 1.0], [False, True, True, True])
+    assert found.expected == pytest.approx((2 * 0.25 + 2 * 0.05) / 4)
+    assert found.brier == pytest.approx((0.2**2 + 0.7**2 + 0.1**2 + 0) / 4) and found.scored == 4
+    assert calibration_error([0.5, 0.5], [True, False]) == (0.0, 0.25, 2)
+    assert calibration_error([], []) == (0.0, 0.0, 0)
 
 
 def test_groups() -> None:
@@ -85,6 +112,8 @@ def by_number(trajectory: Trajectory, about: Task) -> Judgement:
     number = int(trajectory.id[1:])
     if number == 3:
         raise JudgeUnavailable("away")
+    if number == 8:
+        raise CannotSay("a picture")
     return Judgement(number / 10, number > 1)
 
 
@@ -110,6 +139,20 @@ def test_a_judge_is_asked_about_labelled_trajectories() -> None:
     row = [cell.strip() for cell in table.splitlines()[2].split("|")]
     assert row[2:6] == ["8", "60.0", "60.0", "60.0"] and row[7:9] == ["66.7%", "1"]
     assert found.to_json()["judge"]["unreadable"] == 1
+
+
+def test_a_judge_that_cannot_say_is_counted_and_scores_are_probabilities() -> None:
+    labels = [(labelled(number, "a", None), number % 2 == 0) for number in (2, 3, 8)]
+    found = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), labels)), "mine")
+    assert found.judge == Confusion(1, 0, 0, 0, unreadable=2) and found.cannot_say == 1
+    assert found.to_json()["cannot_say"] == 1 and found.calibration_error is None  # a single score
+    more = [*labels, (labelled(4, "a", None), False)]
+    scored = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), more)), "mine")
+    assert scored.to_json()["calibration_error"] == {
+        "expected": pytest.approx((0.8 + 0.4) / 2), "brier": pytest.approx((0.8**2 + 0.4**2) / 2), "scored": 2
+    }  # fmt: skip
+    beyond = [JudgedLabel(labelled(0, "a", None), True, True, reward) for reward in (3.0, 0.5)]
+    assert judge_agreement(beyond, "mine").calibration_error is None  # no probabilities
 
 
 def test_without_rules_or_scores_there_is_no_such_line(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import os
 import random
 import signal
 import subprocess
@@ -27,17 +28,20 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.data.store import Store
 from tars_jax.data.store.checking import check
 from tars_jax.data.store.records import task_key
-from tars_jax.data.store.routing import CT, SFT, batch_of, route
+from tars_jax.data.store.routing import CT, RECYCLED, RL, SFT, VALUE, batch_of, route
 from tars_jax.data.store.verdicts import Verdict
+from tars_jax.data.tutorials import SITE
 from tars_jax.environment import Task
 from tars_jax.pipelines import flywheel, run_context
 from tars_jax.pipelines.checkout import ROOT
-from tars_jax.pipelines.task_sources import TasksOfFile, load_task_source, with_listed
+from tars_jax.pipelines.task_sources import TasksOfFile, load_task_source, place_of, with_listed
+from tars_jax.pipelines.training_sets import AGENT
 from tars_jax.rollout import players
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
 from tests.data.test_store import played
+from tests.experiments.flywheel_run import count_changes
 from tests.experiments.test_stages import TOKENIZER, nothing_is_learned, weights  # noqa: F401
 
 VAULT = "tests.environments.functions_vault:Vault"
@@ -71,7 +75,7 @@ def facts(run: Path) -> list[tuple[Any, ...]]:
     """Of every episode of the store, but for what names weights and moments."""
     with Store(run / "store") as store:
         sets = {name: set(store.members(name)) for name in (SFT, CT)}
-        names = ("task", "cycle", "source", "purpose", "verdict")
+        names = ("task", "cycle", "source", "purpose", "verdict", "stage")
         return sorted(
             (*(row[name] for name in names), *(row["id"] in sets[name] for name in (SFT, CT))) for row in store.rows()
         )
@@ -94,14 +98,16 @@ def killed(owner: Any, name: str, when: Callable[..., bool], patch: pytest.Monke
         yield
 
 
+SAME = ("routed", "datasets", "scores", "mixtures", "recycled", "places")
 # Where the extra grain is, the short history is fed by it.
 BY_GRAIN = ("reader=array_record",) if find_spec("grain") else ()
 MOMENTS: list[tuple[Any, str, Callable[..., bool]]] = [
-    (Store, "assign", lambda store, name, *_: name == SFT),  # and not yet to CT
+    (Store, "reassign", lambda *_: True),  # and what came of it is not recorded yet
     (RunDirectory, "finish", lambda run, stage, *_: stage == batch_of(0)),
     (Store, "add", lambda store, *_: store.count("cycle=1") > 0),
-    (Store, "assign", lambda store, name, batch, ids: (name, batch) == (CT, batch_of(1))),
+    (Store, "reassign", lambda store, batch, sets: batch == batch_of(1)),
     (Checkpoints, "save", lambda saved, step, *_: saved.folder.name == "ppo" and step == 1),
+    (Store, "add", lambda store, *_: store.count(f"cycle=1 and stage={VALUE}") > 0),  # and RL's not yet
     (flywheel, "copy_export", lambda *_: True),
     (Store, "add", lambda store, *_: store.count("cycle=1 and purpose=evaluation") > 0),
 ]
@@ -112,7 +118,7 @@ MOMENTS: list[tuple[Any, str, Callable[..., bool]]] = [
 @pytest.mark.parametrize(
     ("moments", "flags"),
     [
-        (MOMENTS[5:6], ("ppo.updates=0", *BY_GRAIN)),
+        (MOMENTS[6:7], ("ppo.updates=0", *BY_GRAIN)),
         pytest.param(MOMENTS, ("keep.by=merged",), marks=pytest.mark.full),
     ],
 )
@@ -132,13 +138,13 @@ def test_cycles_interrupted_anywhere_come_to_the_same(
     assert facts(broken) == facts(whole)
     results = [json.loads((run / "result.json").read_text()) for run in (whole, broken)]
     for ours, theirs in zip(*(result["cycles"] for result in results), strict=True):
-        assert {name: ours[name] for name in ("routed", "datasets", "scores")} == {
-            name: theirs[name] for name in ("routed", "datasets", "scores")
-        }
+        assert {name: ours[name] for name in SAME} == {name: theirs[name] for name in SAME}
     # A finished one goes on; what it has is not made again.
     before = facts(whole)
     assert spin(whole, "cycles=2", *flags) == 0
-    assert [row for row in facts(whole) if row[1] < 2] == before
+    assert [row for row in facts(whole) if row[1] < 2 and row[5] not in RECYCLED] == [
+        row for row in before if row[5] not in RECYCLED
+    ]
     obeys_the_equations(whole)
 
 
@@ -170,7 +176,7 @@ def test_killed_at_any_file_operation_it_comes_to_the_same(tmp_path: Path, weigh
     assert go(broken).returncode == 0
     assert facts(broken) == facts(whole) and check(broken / "store") == []
     ours, theirs = (json.loads((run / "result.json").read_text())["cycles"] for run in (whole, broken))
-    for name in ("routed", "datasets", "scores"):
+    for name in SAME:
         assert [cycle[name] for cycle in ours] == [cycle[name] for cycle in theirs]
 
 
@@ -181,12 +187,21 @@ def obeys_the_equations(run: Path) -> None:
         sft, ct = store.members(SFT), store.members(CT)
         assert sft and ct and not set(sft) & set(ct)
         training = "purpose=training and outcome!=failed"
-        assert set(sft) == set(store.ids(f"{training} and verdict=1"))
-        assert set(ct) == set(store.ids(f"{training} and verdict=0"))
-        assert store.count("cycle=1 and source=policy and purpose=training") == 20  # each of ten tasks twice
+        # What RL and the value model of the last cycle have played waits for the next one.
+        waiting = {id for stage in RECYCLED for id in store.ids(f"cycle=2 and stage={stage}")}
+        assert set(sft) == set(store.ids(f"{training} and verdict=1")) - waiting
+        assert set(ct) == set(store.ids(f"{training} and verdict=0")) - waiting
+        for cycle in result["cycles"][1:]:
+            for stage in RECYCLED:
+                stored = [store.load(id).id for id in store.ids(f"cycle={cycle['number']} and stage={stage}")]
+                files = (run / "cycles" / f"{cycle['number']:04d}" / "trajectories" / stage).glob("*.trajectory")
+                assert sorted(stored) == sorted(load_trajectory(file).id for file in files), stage  # each once
+                assert cycle["recycled"].get(stage, 0) == len(stored)
+        assert result["cycles"][2]["routed"]["recycled"] == sum(result["cycles"][1]["recycled"].values())
+        assert store.count("cycle=1 and stage=attempts") == 20  # each of ten tasks twice
         by_cycle = [{row["task"] for row in store.rows(f"cycle={cycle} and {training}")} for cycle in range(3)]
         assert all(not one & other for one in by_cycle for other in by_cycle if one is not other)  # fresh ones
-        played_by = [{row["weights"] for row in store.rows(f"cycle={cycle} and {training}")} for cycle in (1, 2)]
+        played_by = [{row["weights"] for row in store.rows(f"cycle={cycle} and stage=attempts")} for cycle in (1, 2)]
         assert [len(each) for each in played_by] == [1, 1] and len(set.union(*played_by)) == 2
         assert played_by[1] == {result["cycles"][1]["weights"]}
         held_out = {row["task"] for row in store.index.rows("SELECT task FROM held_out")}
@@ -199,6 +214,10 @@ def obeys_the_equations(run: Path) -> None:
         assert tasks <= held_out if evaluates else not tasks & held_out, folder
     assert all((run / "cycles" / f"{cycle:04d}" / "ct").exists() == (cycle % 2 == 0) for cycle in range(3))
     page = (run / "report.html").read_text()
+    for cycle in result["cycles"]:  # most of what CT learns from is text, most of what SFT does is the agent's own
+        for stage, sources in cycle["mixtures"].items():
+            learned = {source: part["tokens"] for source, part in sources.items()}
+            assert (learned[AGENT] < sum(learned.values()) / 2) == (stage == CT), (stage, learned)
     for words in ("What each cycle generated, and where it went", "Lineage", "Training episodes of a held-out task: 0"):
         assert words in page
 
@@ -235,10 +254,13 @@ def test_controls_and_what_people_and_texts_bring(tmp_path: Path, spin: Callable
         assert (row["cycle"], row["parent"], row["verdict"], row["judged_by"]) == (1, "an episode", 1, "annotator")
 
 
+CONTEXT = ml_collections.ConfigDict({"path": "", "tokenizer": {"image": 0}})
+
+
 def cycle_of(number: int = 1, **known: Any) -> flywheel._Cycle:
     """A cycle that has what is given, and runs nothing."""
     cycle = flywheel._Cycle.__new__(flywheel._Cycle)
-    cycle._number = number
+    cycle._number, cycle._mixtures = number, {}
     vars(cycle).update({f"_{name}": value for name, value in known.items()})
     return cycle
 
@@ -272,9 +294,135 @@ def test_what_an_annotator_says_is_solved_is_imitated(tmp_path: Path) -> None:
         wrong, right, plain = store.add([played(0, False), played(1, True), played(2, True)])
         store.judge({wrong: Verdict(True, "annotator", "ada"), right: Verdict(False, "annotator", "ada")})
         route(store, 0)
-        cycle = cycle_of(0, store=store, config=config, texts=(), context=ml_collections.ConfigDict({"path": ""}))
+        cycle = cycle_of(0, store=store, config=config, texts={}, context=CONTEXT)
         assert {each.id for each in cycle._drawn(SFT, stage, 0.0)} == {"played 0", "played 2"}
         assert [each.id for each in cycle._drawn(CT, stage, 0.0)] == ["played 1"] and plain in store.members(SFT)
+
+
+def test_what_is_judged_between_two_cycles_moves_at_the_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the command: from CT to SFT, and out of both where nothing counts any more; the cycle that had it stays."""
+    stage = ml_collections.ConfigDict({"episodes": 0})
+    config = ml_collections.ConfigDict(
+        {"control": "none", "reader": "store", "seed": 0, "sampling": {"at_most": 2, "prefer": "first"}}
+    )
+
+    def drawn(number: int) -> dict[str, list[str]]:
+        with Store(tmp_path / "store") as store:
+            cycle = cycle_of(number, store=store, config=config, texts={}, context=CONTEXT)
+            cycle._route()
+            return {name: sorted(each.id for each in cycle._drawn(name, stage, 0.0)) for name in (SFT, CT)}
+
+    def judge(seed: int, verdict: int, annotator: str) -> None:
+        run, where = f"--config.run={tmp_path / annotator}", f"--config.where=seed={seed}"
+        said = (f"--config.verdict={verdict}", f"--config.annotator={annotator}", where)
+        assert main(["store", str(tmp_path / "store"), run, "--config.action=judge", *said]) == 0
+
+    with Store(tmp_path / "store", create=True) as store:
+        store.add([played(0, False), played(1, True), played(2, False), played(3, True)])
+    first = {SFT: ["played 1", "played 3"], CT: ["played 0", "played 2"]}
+    assert drawn(0) == first
+    judge(0, 1, "ada")
+    judge(1, 0, "ben")
+    judge(1, 1, "cat")  # nothing counts where annotators disagree
+    assert drawn(0) == first  # a cycle that is resumed goes on with what it had
+    assert drawn(1) == {SFT: ["played 0", "played 3"], CT: ["played 2"]} == drawn(1)
+    with Store(tmp_path / "store") as store:
+        events = [event for event, _ in store.journal.events() if event.get("batch") == batch_of(1)]
+        assert [(event["set"], len(event.get("leave", ())), len(event.get("assign", ()))) for event in events] == [
+            (SFT, 1, 0), (SFT, 0, 1), (CT, 1, 0), (CT, 0, 0)
+        ]  # fmt: skip
+        assert route(store, 1).moved == 2 and check(tmp_path / "store") == []
+    assert "judged by cat" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("most", [3, 100])
+def test_what_rl_and_the_value_model_play_is_recycled_once(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With where it comes from, as many as are asked for; the next cycle routes it. A kill in between changes none."""
+    for stage, count in ((VALUE, 4), (RL, 6)):
+        (tmp_path / "trajectories" / stage).mkdir(parents=True)
+        for number in range(count):
+            episode = played(10 * len(stage) + number, number % 2 == 0)
+            if number == 1:
+                judge = {"judge": "rubric", "judge_version": "7"}
+                episode = dataclasses.replace(episode, metadata={**episode.metadata, **judge})
+            save_trajectory(tmp_path / "trajectories" / stage / f"{number:08d}.trajectory", episode)
+    tuned = type("Lineage", (), {"id": "tuned"})
+    monkeypatch.setattr(flywheel, "lineage", lambda path: tuned)
+    config = ml_collections.ConfigDict({"seed": 0, "recycle": {"episodes": most}, "control": "none"})
+    context = ml_collections.ConfigDict({"path": tmp_path})
+
+    def recycle(store: Store) -> dict[str, int]:
+        return cycle_of(1, store=store, config=config, context=context, run=Path("runs/fly"))._recycle(Path("sft"))
+
+    kept = {VALUE: min(most, 4), RL: min(most, 6)}
+    with Store(tmp_path / "store", create=True) as store:
+        route(store, 1)
+        with killed(Store, "add", lambda *_: True, monkeypatch), pytest.raises(KeyboardInterrupt):
+            recycle(store)
+        assert recycle(store) == recycle(store) == {**kept, "left_out": 10 - sum(kept.values())}
+        assert {stage: store.count(f"stage={stage} and cycle=1 and weights=tuned") for stage in kept} == kept
+        assert store.count() == sum(kept.values()) and store.count("set=sft") + store.count("set=ct") == 0
+        versions = {row["version"] for row in store.rows()}
+        assert versions == {played(0, True).windows[0].versions.max()}
+        if most == 100:
+            (judged,) = store.ids(f"stage={RL} and judged_by=judge")
+            (said,) = store.verdicts(judged)
+            assert (said.name, said.version, said.value) == ("rubric", "7", False)
+        found = route(store, 2)
+        assert found.recycled == sum(kept.values()) and (found.solved, found.failed) == (0, 0)  # generated was none
+        assert set(store.members(SFT)) == set(store.ids("verdict=1"))
+        assert set(store.members(CT)) == set(store.ids("verdict=0"))
+
+
+def test_recycling_killed_at_any_file_operation_takes_in_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By kill -9, in a process of its own, before every fifth operation; whoever comes next takes in what is left."""
+    for stage in (VALUE, RL):
+        (tmp_path / "trajectories" / stage).mkdir(parents=True)
+        for number in range(2):
+            file = tmp_path / "trajectories" / stage / f"{number}.trajectory"
+            save_trajectory(file, played(10 * len(stage) + number, True))
+    tuned = type("Lineage", (), {"id": "tuned"})
+    monkeypatch.setattr(flywheel, "lineage", lambda path: tuned)
+    config = ml_collections.ConfigDict({"seed": 0, "recycle": {"episodes": 9}})
+    context = ml_collections.ConfigDict({"path": tmp_path})
+
+    def recycle(path: Path) -> list[str]:
+        with Store(path, create=True) as store:
+            cycle_of(1, store=store, config=config, context=context, run=Path("fly"))._recycle(Path("sft"))
+            return sorted(store.load(id).id for id in store.ids())
+
+    def killed_before(operation: int, path: Path) -> bool:
+        if (child := os.fork()) == 0:
+            count_changes(str(path), operation)
+            recycle(path)
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+    whole = recycle(tmp_path / "whole")
+    assert len(whole) == 4 == len(set(whole))
+    kills = 0
+    for operation in range(1, 500, 5):
+        path = tmp_path / str(operation)
+        if not killed_before(operation, path):
+            break
+        kills += 1
+        assert recycle(path) == whole and {each.kind for each in check(path)} <= {"partial"}, operation
+    assert kills >= 4
+
+
+def test_tutorials_of_held_out_sites_are_told_to_no_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = {SITE: "fossil"}
+    told = [dataclasses.replace(played(n, True), metadata=about if n else {}) for n in range(2)]
+    monkeypatch.setattr(flywheel, "recorded_for", lambda spec, names: told)
+    spec = ml_collections.ConfigDict({"config": {"packing": {"row_length": 64}, "text": {"datasets": ("t",)}}})
+    assert [each.id for each in flywheel._texts(spec, {"fossil"})["t"]] == ["played 0"]
+    assert len(flywheel._texts(spec, {"radicale"})["t"]) == 2
 
 
 def test_texts_of_a_held_out_task_are_refused(tmp_path: Path) -> None:
@@ -340,7 +488,7 @@ def test_synthesized_tasks_of_a_file(tmp_path: Path) -> None:
     file.write_text('{"id": 1}', "utf-8")
     with pytest.raises(InputError, match=r"ü.jsonl:1 must be a task of JSON"):
         TasksOfFile(file, config())
-    with pytest.raises(InputError, match="config.tasks must be a file that can be read"):
+    with pytest.raises(InputError, match="config.tasks: .*none.jsonl must be a file of lines"):
         TasksOfFile(tmp_path / "none.jsonl", config())
 
 
@@ -410,17 +558,45 @@ def test_questions_and_tasks_of_websites(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="config.tasks must be the file of questions for browsing, so that none is"):
         load_task_source("", config)
     file.write_text("\n".join(json.dumps({**asked[0], "split": split}) for split in ("train", "eval")), "utf-8")
-    with pytest.raises(InputError, match="must hold out no task that is trained on; got 1 in both splits"):
+    with pytest.raises(
+        InputError, match="n.jsonl:2 must be of one split; got eval for a task that is train at .*n.jsonl:1"
+    ):
         load_task_source(config.tasks, with_listed(config))
     file.write_text(json.dumps({"id": "t", "site": "trac", "instruction": "Make it."}), "utf-8")
     with pytest.raises(InputError, match=r":1 must be a task .* config.environment must be website_app for it"):
         TasksOfFile(file, listed)
 
 
+def test_tasks_of_websites_are_chosen_by_site_and_by_the_steps_of_their_solutions(tmp_path: Path) -> None:
+    """Held-out sites stay apart, and each task says where it is."""
+    file = tmp_path / "tasks.jsonl"
+    given = [("radicale", "train", 2), ("radicale", "train", 5), ("trac", "train", 1), ("fossil", "eval", 3)]
+    lines = [
+        {"id": f"{site} {steps}", "site": site, "instruction": f"Do {steps} in {site}.", "split": split,
+         "checks": [{"sql": "SELECT 1", "count": 1}], "about": {"solution": ["wait()"] * steps}}
+        for site, split, steps in given
+    ]  # fmt: skip
+    file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    config = ml_collections.ConfigDict(
+        {"environment": "website_app", "environment_options": '{"sites": ["radicale", "fossil"]}', "seed": 0,
+         "tasks": str(file), "solution_steps": 4, "demonstrations": {"player": ""},
+         "task": {"max_steps": 9, "instruction": ""}}
+    )  # fmt: skip
+    listed = json.loads(with_listed(config).environment_options)
+    assert {each["id"] for each in listed["tasks"]} == {"radicale 2", "fossil 3"} and listed["sites"]
+    source = TasksOfFile(file, config)
+    assert {task.id for task in source.practice(5)} == {"radicale 2"} and source.held_out(1)[0].id == "fossil 3"
+    assert [place_of(each.to_json()) for each in (*source.practice(1), *source.held_out(1))] == ["radicale", "fossil"]
+    assert place_of(played(0, True).task) == "maze_path_of_light"
+    config.solution_steps = 0
+    assert {task.id for task in TasksOfFile(file, config).practice(5)} == {"radicale 2", "radicale 5"}
+
+
 class _Config:
     def __init__(self, **fields: Any) -> None:
         vars(self).update(fields)
         self.demonstrations = type("Demonstrations", (), {"player": ""})()
+        self.get = vars(self).get
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,13 @@ def test_by_what_environments_said(tmp_path: Path, capsys: pytest.CaptureFixture
     assert measure(tmp_path / "run", recorded(tmp_path / "ppo"), *flags) == 0
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["judge"]["f1"] == 1 and "rules" not in result["baselines"]
+    about = result["set"]
+    assert about["name"] == "episodes of runs" and about["made_by"].startswith("their environments")
+    assert about["trajectories"] == 3 and about["source"] == str(tmp_path / "ppo")
+    text = (tmp_path / "run" / "agreement.md").read_text()
+    assert text.startswith(
+        "Measured on episodes of runs; labelled by their environments, whose verdicts no judge has seen"
+    )
 
 
 def test_the_embedded_judge_of_answers_by_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

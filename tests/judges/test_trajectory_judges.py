@@ -13,7 +13,8 @@ from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.judges import Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
 from tars_jax.judges.evidence import Evidence, evidence_of
-from tars_jax.judges.judge_model import Kept, RuleModel, Scored
+from tars_jax.judges.judge_model import Kept, Scored
+from tars_jax.judges.rule_model import RuleModel
 from tars_jax.judges.votes import Votes
 from tars_jax.judges.webjudge import WebJudge
 from tars_jax.trajectory import Trajectory
@@ -60,16 +61,15 @@ def test_nor_what_it_says_beside_its_actions(action: str, believed: str) -> None
 
 def test_the_embedded_judge_tells_from_the_text_that_was_seen() -> None:
     assert said(WebJudge()) == (1.0, True)
-    # 4 of 5 for one key point of two: 1 + round(4 / 2) = 3.
+    # One requirement of two: 1 + round(4 / 2) = 3.
     model, evidence = RuleModel(), evidence_of(BOUGHT, task())
-    points = asyncio.run(model.key_points(CART))
-    assert points == ["blue pens", "cart"]
+    points = asyncio.run(model.key_points(f"{CART} and open the 'letter'"))
+    assert points == [CART, "open the 'letter'"]
     scores = [asyncio.run(model.score(evidence, points, number)) for number in (1, 2)]
-    assert scores == [Scored(3, "blue pens"), Scored(5, "blue pens, cart")]
-    # The pens are seen in the shop alone, and that observation is not kept: the cart's is not enough.
+    assert scores == [Scored(1, ""), Scored(3, CART)]
+    # The pens are seen in the shop alone: what the last page says counts.
     apart = episode([("shop: blue pens", "wait()"), ("", "wait()")], "your cart is open", instruction=CART)
-    assert said(WebJudge()) == (1.0, True) and said(WebJudge(), apart) == (1.0, True)
-    assert said(WebJudge(threshold=4), apart) == (0.0, False)
+    assert said(WebJudge(), apart) == (0.0, False)
     assert said(WebJudge(), episode([], instruction=CART)) == (0.0, False)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import math
 import pickle
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from tars_jax.agent.loop import AgentConfig
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.environment import Task
 from tars_jax.inference import Sampled
-from tars_jax.judges import JudgeUnavailable, UnreadableVerdict
+from tars_jax.judges import Judgement, JudgeUnavailable, UnreadableVerdict
 from tars_jax.model.config import ModelConfig, VisionConfig
 from tars_jax.model.policy import init_parameters
 from tars_jax.model.tokenizer import load_tokenizer
@@ -110,6 +111,47 @@ def test_it_is_the_only_reward_and_the_truth_stays_beside_it(
     judge.close()
     judge.close()
     assert engine.open == 0
+
+
+def test_its_score_becomes_a_probability_and_a_threshold_of_it_the_verdict(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is sure of 1 by .6 to .2, which is .75: odds of 3. With slope 1 and intercept -ln 9 they are 1/3."""
+    one, zero = (TOKENIZER.encode(digit)[0] for digit in "10")
+
+    class Doubting(Telling):
+        async def respond(self, tokens: Any, images: Any, *, restart: bool, sampling: Any = None) -> Sampled:
+            found = await super().respond(tokens, images, restart=restart, sampling=sampling)
+            assert sampling.top_logprobs == self.config.top_logprobs == 20
+            beside = ((one, math.log(0.6)), (zero, math.log(0.2)))
+            return dataclasses.replace(found, likeliest=(beside,) * len(found.tokens))
+
+    monkeypatch.setattr(judges, "Engine", Doubting)
+
+    def said(**more: Any) -> tuple[Judgement, str]:
+        judge = named_judge("orm", options(trained, **more), "config.task")
+        try:
+            return asyncio.run(judge.judgement(episode([("word: red", "wait()")]), task("Say it."))), judge.version
+        finally:
+            judge.close()
+
+    plain = lineage(trained).id[:12]
+    assert said() == ((pytest.approx(0.75), True), plain)
+    assert said(reward="verdict")[0] == (1.0, True) and said(threshold=0.8)[0] == (pytest.approx(0.75), False)
+    file = trained.parent / "calibration.json"
+    file.write_text(json.dumps({"slope": 1.0, "intercept": -math.log(9)}))
+    try:
+        found, version = said()
+        assert found == (pytest.approx(0.25), False) and version.startswith(f"{plain}-")
+        assert said(reward="verdict")[0] == (0.0, False) and said(threshold=0.2)[0] == (pytest.approx(0.25), True)
+    finally:
+        file.unlink()
+    for wrong, words in (
+        ({"reward": "sum"}, "reward must be one of score, verdict"),
+        ({"threshold": 0}, "more than 0"),
+    ):
+        with pytest.raises(InputError, match=words):
+            said(**wrong)
 
 
 @pytest.mark.slow

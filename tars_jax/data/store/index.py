@@ -1,16 +1,20 @@
 """The index of a store: SQLite tables that hold what the journal's events come to, and can be made again from them.
 
-It is read without a lock (WAL) by any number of processes, and written by whoever holds the journal's.
+It is read without a lock (WAL) by any number of processes, and written by whoever holds the journal's. Below a mount
+that can only be read it is taken as it lies there, or, where that is not all of the journal, made in memory.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tars_jax import InputError
 from tars_jax.data.store.journal import Journal
@@ -21,13 +25,15 @@ AT_A_TIME = 10_000  # episodes that are added together
 WAIT_S = 60.0  # for another process that writes
 COLUMNS = (
     "id", "task", "start", "environment", "seed", "source", "weights", "cycle", "parent", "run", "purpose", "outcome",
-    "reward", "steps", "tokens", "time", "images", "verdict", "judged_by", "contradictory",
+    "reward", "steps", "tokens", "time", "images", "verdict", "judged_by", "contradictory", "stage", "version",
 )  # fmt: skip
+LAYOUT = 2  # of the tables: an index of another one is made anew
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS episodes (
     id TEXT PRIMARY KEY, task TEXT, start TEXT, environment TEXT, seed INTEGER, source TEXT, weights TEXT,
     cycle INTEGER, parent TEXT, run TEXT, purpose TEXT, outcome TEXT, reward REAL, steps INTEGER, tokens INTEGER,
-    time REAL, images TEXT, verdict INTEGER, judged_by TEXT DEFAULT '', contradictory INTEGER DEFAULT 0
+    time REAL, images TEXT, verdict INTEGER, judged_by TEXT DEFAULT '', contradictory INTEGER DEFAULT 0,
+    stage TEXT DEFAULT '', version INTEGER DEFAULT -1
 );
 CREATE INDEX IF NOT EXISTS by_cycle ON episodes (cycle, verdict);
 CREATE INDEX IF NOT EXISTS by_task ON episodes (task);
@@ -37,11 +43,14 @@ CREATE TABLE IF NOT EXISTS members (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_episode ON members (episode);
 CREATE TABLE IF NOT EXISTS batches (name TEXT, batch TEXT, PRIMARY KEY (name, batch)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS leavers (
+    name TEXT, episode TEXT, batch TEXT, PRIMARY KEY (name, episode, batch)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS held_out (task TEXT PRIMARY KEY, start TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS applied (one INTEGER PRIMARY KEY CHECK (one = 0), bytes INTEGER);
 INSERT OR IGNORE INTO applied VALUES (0, 0);
 """
-TABLES = ("episodes", "verdicts", "members", "batches", "held_out")
+TABLES = ("episodes", "verdicts", "members", "batches", "leavers", "held_out")
 _ADD = f"INSERT OR IGNORE INTO episodes ({', '.join(COLUMNS)}) VALUES ({', '.join(':' + name for name in COLUMNS)})"
 
 
@@ -49,33 +58,86 @@ class Index:
     """Opens the index of a store's folder and brings it up to the journal."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
+        """Raises InputError for a file that is no index."""
         self.file, self._journal = folder / FILE, journal
+        self._identity: tuple[int, int] | None = None  # of the file that is open; None: it is never written
+        self._open()
+
+    def _open(self) -> None:
         try:
-            self.connection = sqlite3.connect(self.file, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
-            self.connection.row_factory = sqlite3.Row
+            if not self._journal.is_writable:
+                self.connection = self._as_it_lies() or self._in_memory()
+                return
+            self.connection = self._connected(str(self.file))
             self.connection.execute("PRAGMA journal_mode=WAL")
             self.connection.execute("PRAGMA synchronous=NORMAL")  # what a power cut takes is made again
+            self._forget_other_layout()
             self.connection.executescript(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{self.file}: must be a store's index; got {error}; ./launch/local.sh store --config.action=repair "
-                "makes it anew from the journal"
-            ) from error
+            self._identity = _identity(self.file)
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _connected(self, file: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            file, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=file.startswith("file:")
+        )
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def _as_it_lies(self) -> sqlite3.Connection | None:
+        """The file, of which nothing more is to come: what its write-ahead log has would be passed over."""
+        log = self.file.with_name(f"{FILE}-wal")
+        if not self.file.is_file() or (log.exists() and log.stat().st_size):
+            return None
+        connection = self._connected(f"file:{quote(str(self.file.absolute()))}?mode=ro&immutable=1")
+        try:
+            if _layout(connection) == LAYOUT and _applied(connection) == self._journal.size():
+                return connection
+        except sqlite3.Error:  # the journal is there all the same
+            pass
+        connection.close()
+        return None
+
+    def _in_memory(self) -> sqlite3.Connection:
+        connection = self._connected(":memory:")
+        connection.executescript(_SCHEMA)
+        return connection
+
+    def _forget_other_layout(self) -> None:
+        if _layout(self.connection) == LAYOUT:
+            return
+        with self._transaction():
+            if _layout(self.connection) != LAYOUT:  # nobody else has done it meanwhile
+                for table in (*TABLES, "applied"):
+                    self.connection.execute(f"DROP TABLE IF EXISTS {table}")
+                self.connection.execute(f"PRAGMA user_version = {LAYOUT}")
 
     def close(self) -> None:
         self.connection.close()
 
     def is_behind(self) -> bool:
+        if self._identity is not None and self._identity != _identity(self.file):  # removed, by a repair for one
+            self.connection.close()
+            self._open()
         return self.applied() != self._journal.size()
 
     def applied(self) -> int:
-        """Bytes of the journal that the tables hold."""
-        return int(self.connection.execute("SELECT bytes FROM applied").fetchone()[0])
+        """Bytes of the journal that the tables hold. Raises InputError where the file is damaged."""
+        try:
+            if (found := _applied(self.connection)) is not None:
+                return found
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+        raise self._error("it does not say how much of the journal it holds")
 
     def catch_up(self) -> None:
-        """Applies the journal's new lines; its lock must be held. Raises InputError for a damaged line."""
+        """Applies the journal's new lines; its lock must be held where anybody may write. Raises InputError for a
+        damaged line."""
         if not self.is_behind():
             return
+        if not self._journal.is_writable:
+            self.connection.close()
+            self.connection = self._in_memory()
         start = self.applied()
         if start > self._journal.size():  # it was cut or replaced
             self.clear()
@@ -101,13 +163,21 @@ class Index:
             self.connection.execute("UPDATE applied SET bytes = 0")
 
     def rows(self, sql: str, values: Iterable[Any] = ()) -> list[sqlite3.Row]:
-        """Raises InputError where the file is damaged."""
+        """Raises InputError where the file is damaged, and for a text that has no UTF-8 form."""
         try:
             return self.connection.execute(sql, tuple(values)).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{self.file}: damaged: {error}; ./launch/local.sh store --config.action=repair makes it anew"
-            ) from error
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+        except UnicodeEncodeError as error:
+            raise InputError(f"names in a store must have a UTF-8 form; got {error.object!r:.80}") from error
+
+    def _error(self, error: sqlite3.Error | str) -> Exception:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
+        return InputError(
+            f"{self.file} must be a store's index; got {error}; ./launch/local.sh store --config.action=repair makes "
+            "it anew from the journal"
+        )
 
     def verdicts(self, episode: str) -> list[Verdict]:
         """The oldest first."""
@@ -116,13 +186,17 @@ class Index:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        self.connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # some errors have rolled back already
+                    self.connection.execute("ROLLBACK")
+                raise
+            self.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._error(error) from error
 
     def _apply(self, event: Mapping[str, Any]) -> list[str]:
         """Returns the episodes whose verdict is to be counted anew."""
@@ -138,6 +212,13 @@ class Index:
                     "INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?)",
                     [(name, id, batch, place) for place, id in enumerate(ids)],
                 )
+            case {"leave": ids, "set": name, "batch": batch}:
+                self.connection.executemany(
+                    "DELETE FROM members WHERE name = ? AND episode = ?", [(name, id) for id in ids]
+                )
+                self.connection.executemany(
+                    "INSERT OR IGNORE INTO leavers VALUES (?, ?, ?)", [(name, id, batch) for id in ids]
+                )
             case {"hold_out": tasks}:
                 self.connection.executemany(
                     "INSERT INTO held_out VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET start = excluded.start "
@@ -145,10 +226,11 @@ class Index:
                     [(task, start) for task, start in tasks],
                 )
             case {"drop": id}:
-                for table, column in (("episodes", "id"), ("verdicts", "episode"), ("members", "episode")):
-                    self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (id,))
+                self.connection.execute("DELETE FROM episodes WHERE id = ?", (id,))
+                for table in ("verdicts", "members", "leavers"):
+                    self.connection.execute(f"DELETE FROM {table} WHERE episode = ?", (id,))
             case _:
-                raise InputError(f"{self._journal.file}: an event must be one that is known; got {list(event)}")
+                raise AssertionError(f"checked() lets no other event pass: {list(event)}")
         return []
 
     def _add(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -157,7 +239,8 @@ class Index:
         for row in rows:
             value, by, contradictory = counted(Verdict.from_json(said) for said in row["verdicts"])
             own = {"verdict": value, "judged_by": by, "contradictory": contradictory}
-            episodes.append({**row, **own, "images": json.dumps(row["images"])})
+            # What lines of earlier versions lack.
+            episodes.append({"stage": "", "version": -1, **row, **own, "images": json.dumps(row["images"])})
             verdicts += [(row["id"], number, json.dumps(said)) for number, said in enumerate(row["verdicts"])]
         self.connection.executemany(_ADD, episodes)
         self.connection.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?, ?)", verdicts)
@@ -176,3 +259,20 @@ class Index:
         self.connection.executemany(
             "UPDATE episodes SET verdict = ?, judged_by = ?, contradictory = ? WHERE id = ?", values
         )
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _layout(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _applied(connection: sqlite3.Connection) -> int | None:
+    row = connection.execute("SELECT bytes FROM applied").fetchone()
+    return row[0] if row is not None and type(row[0]) is int else None

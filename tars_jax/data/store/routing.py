@@ -1,10 +1,12 @@
-"""Where the episodes of a cycle go (UI-TARS-2, 2.3; facts: a binary verdict V(s)):
+"""Where the episodes of the cycles go (UI-TARS-2, 2.3; facts: a binary verdict V(s)):
 
     D_SFT(t+1) = D_SFT(t) + {s: V(s) = 1}
     D_CT(t+1)  = D_CT(t)  + {s: V(s) = 0}
 
-Each episode is routed once, with its cycle's batch; a killed cycle that routes again finds it done. What nobody judged,
-what judges disagree on, and what is of a held-out task goes nowhere, and is counted.
+Each cycle routes once, with a batch of its own: all that is there by then, by the verdict that counts then. So what its
+policies have played for RL and for the value model since the cycle before is routed like what it has generated, and an
+episode that somebody has judged meanwhile moves to the other set, or out of both. A killed cycle that routes again
+finds it done. What nobody judged, what judges disagree on, and what is of a held-out task goes nowhere, and is counted.
 """
 
 from __future__ import annotations
@@ -16,15 +18,19 @@ from tars_jax.trajectory import Outcome
 
 SFT, CT = "sft", "ct"
 ROUTES = ("verdict", "everything")
+VALUE, RL = "value_episodes", "ppo"
+RECYCLED = (VALUE, RL)  # stages whose episodes were played to train on at once, after their cycle had routed
 
 
 @dataclasses.dataclass(frozen=True)
 class Routed:
-    """Episodes of one cycle."""
+    """What came to the sets in one cycle, and the verdicts on what it has generated."""
 
     sft: int  # new ones of the set
     ct: int
-    solved: int  # V = 1
+    moved: int  # left a set, as another verdict counts now
+    recycled: int  # of the new ones, those that RL and value pretraining have played
+    solved: int  # V = 1, of the generated ones
     failed: int  # V = 0
     unjudged: int  # nobody has spoken, or those who decide disagree
     contradictory: int  # speakers disagree, whether or not one of them decides
@@ -32,26 +38,38 @@ class Routed:
 
 
 def route(store: Store, cycle: int, by: str = "verdict") -> Routed:
-    """Assigns the training episodes of `cycle` to the sets "sft" and "ct".
+    """Assigns all training episodes up to `cycle` to the sets "sft" and "ct".
 
     `by`: "verdict", the equations; "everything", the control without routing: each episode goes into both sets,
     whatever its verdict.
     """
-    there = f"cycle={cycle} and purpose=training and outcome!={Outcome.FAILED.value}"
-    free = f"{there} and held_out=0"
+    training = f"purpose=training and outcome!={Outcome.FAILED.value}"
+    free = f"{training} and cycle<={cycle} and held_out=0"
     judged = {SFT: f"{free} and verdict=1", CT: f"{free} and verdict=0"}
     if by == "everything":
         judged = dict.fromkeys(judged, free)
-    new = {name: len(store.assign(name, batch_of(cycle), store.ids(where))) for name, where in judged.items()}
+    batch = batch_of(cycle)
+    store.reassign(batch, {name: store.ids(where) for name, where in judged.items()})
     return Routed(
-        sft=new[SFT],
-        ct=new[CT],
-        solved=store.count(f"{free} and verdict=1"),
-        failed=store.count(f"{free} and verdict=0"),
-        unjudged=store.count(f"{free} and verdict=none"),
-        contradictory=store.count(f"{free} and contradictory=1"),
-        held_out=store.count(f"{there} and held_out=1"),
+        sft=len(store.members(SFT, batch)),
+        ct=len(store.members(CT, batch)),
+        moved=len(store.left(batch)),
+        recycled=sum(store.count(f"batch={batch} and stage={stage}") for stage in RECYCLED),
+        **_verdicts(store, f"{training} and cycle={cycle}"),
     )
+
+
+def _verdicts(store: Store, where: str) -> dict[str, int]:
+    """On what was generated, which is neither RL's nor the value model's."""
+    generated = " and ".join([where, *(f"stage!={stage}" for stage in RECYCLED)])
+    free = f"{generated} and held_out=0"
+    return {
+        "solved": store.count(f"{free} and verdict=1"),
+        "failed": store.count(f"{free} and verdict=0"),
+        "unjudged": store.count(f"{free} and verdict=none"),
+        "contradictory": store.count(f"{free} and contradictory=1"),
+        "held_out": store.count(f"{generated} and held_out=1"),
+    }
 
 
 def batch_of(cycle: int) -> str:
@@ -59,5 +77,8 @@ def batch_of(cycle: int) -> str:
 
 
 def changed(store: Store) -> list[str]:
-    """Episodes whose verdict became another one after they were routed: what was routed stays, and is reported."""
-    return [*store.ids(f"set={SFT} and verdict=0"), *store.ids(f"set={CT} and verdict=1")]
+    """Episodes whose verdict became another one after they were routed: the next cycle moves them."""
+    return [
+        *store.ids(f"set={SFT} and verdict=0"), *store.ids(f"set={SFT} and verdict=none"),
+        *store.ids(f"set={CT} and verdict=1"), *store.ids(f"set={CT} and verdict=none"),
+    ]  # fmt: skip

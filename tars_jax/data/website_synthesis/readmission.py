@@ -27,6 +27,7 @@ from tars_jax.data.website_synthesis.view import Control, View
 from tars_jax.data.website_synthesis.wording import QUOTED, replaces
 from tars_jax.environment import ActionSpace
 from tars_jax.sandbox.browser import PageError, SandboxFailure
+from tars_jax.tasks.splits import TRAIN
 from tars_jax.tasks.websites.effect import Effect
 from tars_jax.tasks.websites.steady import steady_tables
 from tars_jax.tasks.websites.task import WebsiteTask, plain_answer
@@ -236,5 +237,5 @@ def _remade(
     return SynthesizedTask(
         task_id(task.site, instruction), task.site, about["category"], instruction, about["steps"], task.max_steps,
         effect, tuple(about["rubric"]), task.answer or "", watched.plan, tuple(about["solution"]),
-        tuple(about["functions"]), about["split"], mutants, ways,
+        tuple(about["functions"]), task.split or TRAIN, mutants, ways,
     )  # fmt: skip

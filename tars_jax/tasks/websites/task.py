@@ -10,6 +10,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.json_fields import Fields, read_json, read_json_lines, shown
+from tars_jax.tasks.splits import split_of
 from tars_jax.tasks.websites.effect import NOTHING_CHANGES, Effect
 from tars_jax.tasks.websites.tables import Tables
 
@@ -37,6 +38,7 @@ class WebsiteTask:
     max_steps: int = DEFAULT_MAX_STEPS
     # Forms that are sent before it begins, as (path, fields) of `WebsiteSession.submit`: what the seed alone has not.
     sent_first: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    split: str = ""  # `tars_jax.tasks.splits`: to train on or to evaluate; empty: not said
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # where it comes from; no policy sees it
 
     def __post_init__(self) -> None:
@@ -71,6 +73,7 @@ class WebsiteTask:
         if not isinstance(value, Mapping):
             raise InputError(f"{prefix.rstrip('.: ')} must be an object; got {shown(value)}")
         fields = Fields(value, prefix)
+        fields.ignore(("split",))
         about = fields.value("about") or {}
         if not isinstance(about, Mapping):
             raise fields.error("about", "an object")
@@ -80,7 +83,8 @@ class WebsiteTask:
             NOTHING_CHANGES if effect is None else Effect.from_json(effect, f"{prefix}effect."),
             fields.optional_text("answer"),
             fields.integer("seed", 0, 0, 2**53 - 1) or 0, fields.text("version", ""), fields.text("start", ""),
-            fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, _forms(fields), dict(about),
+            fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, _forms(fields),
+            split_of(value, prefix), dict(about),
         )  # fmt: skip
         if unread := fields.unread():
             known = ", ".join(field.name for field in dataclasses.fields(cls))

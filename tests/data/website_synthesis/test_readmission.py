@@ -40,7 +40,7 @@ EDIT = (
 
 def former(number: int, instruction: str, solution: list[str]) -> WebsiteTask:
     about = {
-        "by": "website_synthesis", "category": "edit", "steps": 3, "split": "train", "functions": ["Save order"],
+        "by": "website_synthesis", "category": "edit", "steps": 3, "functions": ["Save order"],
         "rubric": [], "solution": solution,
     }  # fmt: skip
     placeholder = Effect((Change("orders", is_={"note": ""}),))

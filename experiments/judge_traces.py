@@ -1,0 +1,67 @@
+"""Labelled traces of several domains, by recipe: scripted players that err, and the truth of each environment's state.
+
+Episodes are kept one by one: a run that was killed plays only those that it lacks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+from tars_jax import InputError
+from tars_jax.agent.loop import AgentConfig
+from tars_jax.agent.prompts import PromptWriter
+from tars_jax.data.recorded import TRACES, hidden_truth
+from tars_jax.environment import Task
+from tars_jax.envs.registry import load_environment
+from tars_jax.model.tokenizer import load_tokenizer
+from tars_jax.rollout.episode_runner import Rollouts
+from tars_jax.rollout.players import reference_player
+from tars_jax.rules import at_least
+from tars_jax.sandbox.browser import BrowserConfig
+from tars_jax.training.metrics import Progress
+from tars_jax.training.run_directory import RunDirectory, write_json
+from tars_jax.trajectory import Trajectory
+
+RULES = {"workers": at_least(1), "seed": at_least(0)}
+TEXT_TOKENS = 1024  # of a page or an output, at most; what is cut is marked in its middle
+
+
+def run(config: Any, run_directory: RunDirectory) -> None:
+    writer = PromptWriter(load_tokenizer(), image_tokens=1, max_observation_tokens=TEXT_TOKENS)
+    counts: dict[str, Any] = {}
+    for name, part in config.parts.items():
+        tasks = tasks_of(name, part, config.seed)
+        if not tasks:
+            continue
+        width, height = part["size"]
+        browser = None
+        if width:
+            browser = BrowserConfig(browsers=1, pages_per_browser=config.workers + 1, width=width, height=height)
+        progress = Progress(name, len(tasks), "episodes")
+
+        def on_finish(done: int, _: Trajectory, progress: Progress = progress) -> None:
+            progress.update(done)
+
+        player = reference_player(writer, "text", part["skill"])
+        with Rollouts(browser, writer, AgentConfig(), workers=config.workers) as rollouts:
+            played = rollouts.play(tasks, player, run_directory.path / TRACES / name, on_finish)
+        known = [truth for each in played if (truth := hidden_truth(each)) is not None]
+        counts[name] = {"environment": part["environment"], "labelled": len(known), "solved": sum(known)}
+        print(f"{name}: {len(known)} of {len(tasks)} labelled, {sum(known)} solved", flush=True)
+    total = {each: sum(count[each] for count in counts.values()) for each in ("labelled", "solved")}
+    write_json(run_directory.path / "result.json", {"parts": counts, **total, "seed": config.seed})
+
+
+def tasks_of(name: str, part: Any, seed: int) -> list[Task]:
+    """Raises InputError for a part that plays an environment which says nothing of success, and has no reference."""
+    options = json.loads(part["options"])
+    spec = load_environment(part["environment"], options)
+    if spec.reference is None:
+        raise InputError(f"config.parts.{name}.environment must have a reference player; got {spec.name}")
+    tasks = []
+    for number in range(part["episodes"]):
+        task = Task(f"{name}-{number}", spec.name, seed * 1_000_003 + number, options, part["max_steps"])
+        tasks.append(dataclasses.replace(task, verification=spec.verification(task)))
+    return tasks

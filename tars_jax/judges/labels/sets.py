@@ -1,0 +1,25 @@
+"""Sets of labels, and who made them: a figure of a judge says nothing without both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class LabelSet(NamedTuple):
+    name: str
+    made_by: str
+
+
+SETS: Mapping[str, LabelSet] = {
+    "agent_reward_bench": LabelSet(
+        "AgentRewardBench: trajectories of web agents (arXiv 2504.08942)", "its authors' annotators, who judged by hand"
+    ),
+    "recorded": LabelSet("episodes of runs", "their environments, whose verdicts no judge has seen"),
+    "answers": LabelSet(
+        "answers to questions, tars_jax/judges/labels/answers.json", "by hand, the author of the rules of `reference`"
+    ),
+    "traces": LabelSet(
+        "traces of the recipe in configs/judge_traces.py", "their environments' hidden state, by the recipe's seed"
+    ),
+}
