@@ -573,7 +573,7 @@ def test_tasks_of_websites_are_chosen_by_site_and_by_the_steps_of_their_solution
     given = [("radicale", "train", 2), ("radicale", "train", 5), ("trac", "train", 1), ("fossil", "eval", 3)]
     lines = [
         {"id": f"{site} {steps}", "site": site, "instruction": f"Do {steps} in {site}.", "split": split,
-         "checks": [{"sql": "SELECT 1", "count": 1}], "about": {"solution": ["wait()"] * steps}}
+         "answer": "one", "about": {"solution": ["wait()"] * steps}}
         for site, split, steps in given
     ]  # fmt: skip
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
