@@ -1,258 +1,577 @@
 """Whether an answer says what the reference says, and nothing against it.
 
-The reference's words, or its number (`quantities.py`), day (`dates.py`) or list, are looked for in the answer. What
-else the answer says must be words of the question, or such as answers are put in ("I think it is ..."): another name, a
-"not", an "or", a word to the judge are in neither, so that the answer is wrong. Alternatives stand between ` || `.
+An answer is read as it is spoken: in clauses. One of them must commit to the reference, by its type: a number with its
+unit (`quantities.py`), a day or a span (`dates.py`), yes or no, a list, or a name (`names.py`), in words of the question
+and such as answers are put in ("I think it is ..."). Another clause that commits to something else of the same kind, an
+"or", a "not" are against it; what only explains, or speaks to the judge, is neither. What comes after "no, wait" or "final
+answer:" takes the place of what came before it.
+
+Alternatives of a reference stand between ` || `. A reference that ends with ` ||` is closed: these are all the names
+that the thing has. Another name than that of an open reference may be an alias: whoever has no encyclopedia cannot say.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
-from tars_jax.judges.dates import dates_in, read_date, without_accents
-from tars_jax.judges.quantities import Quantity, folded, quantities_in, read_quantity
+from tars_jax.judges import names
+from tars_jax.judges.dates import compare_dates, dates_in, read_date, weekdays
+from tars_jax.judges.judge import CannotSay
+from tars_jax.judges.quantities import Quantity, Same, compare, quantities_in, read_quantity
+from tars_jax.judges.speech import (
+    CONTRAST, CORRECTIONS, FRAMES, JOINS, KINDS, MARKERS, NEGATIONS, PREPOSITIONS, REFUSALS, RELATIONS, STARTS, TITLES,
+    VAGUE, WRONG,
+)  # fmt: skip
+from tars_jax.judges.words import Word, folded, plain, roman_as_figures, spoken, tokens
 
 ALTERNATIVES = " || "
-LONGEST = 2000  # characters of an answer; more is none
-_RIGHT, _WRONG = "\ue000", "\ue001"  # stand for numbers and days that are, or are not, the reference's
-_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ß": "ss"})
-_WIDE = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})  # as typed without such keys
-_SHORT = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort", "dr": "doctor"}
-_SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des", "a", "an"))
-_FRAMES = """a an the it its is was are were am be been being become became this that there these they them he she his
-her their in on at of by to as for from with answer answers final called named name known i we my think believe guess
-suppose say would so probably likely most perhaps maybe possibly presumably apparently seems seem appears appear looks
-like must according page article entry encyclopedia source table infobox text says said states stated shows gives
-found reads read looked formerly also full exactly precisely about approximately approx around roughly circa ca c some
-total which who whose has have had us me yes well ok okay sure certain confident here since year people inhabitants ad
-ce city town country both long high tall wide deep old le la les el los il lo der die das den"""
-_OPPOSED = """not no never none nor neither or either except without unlike wrong false incorrect cannot could unknown
-unclear if unless least over under below above fewer less more before after until between than other others another any
-anything anyone whatever nearly almost"""
-_FRAME, _AGAINST = frozenset(_FRAMES.split()), frozenset(_OPPOSED.split())
-_PARTS = re.compile(r"\s*(?:[,;]\s*and\s+|;|,(?!\d{3}\b)|\s+and\s+|\s+&\s+)\s*")
-_TOKEN = re.compile(rf"[{_RIGHT}{_WRONG}]|[^\W_]+[+#]*|[,;:.!?()/\n]")
-_MARKS = frozenset(",;:.!?()/\n")
+LONGEST = 4000  # characters of an answer; more is none
+_RIGHT, _RIVAL, _UNSURE = "\ue001", "\ue002", "\ue003"  # stand for numbers and days of the reference's kind
 
 
-class _Word(NamedTuple):
-    text: str
-    segment: int
-    capital: bool
-
-
-def says_the_same(
-    answer: str, reference: str, words: Callable[[str], tuple[str, ...]], question: str = ""
-) -> bool:  # fmt: skip
-    """`words` tells what makes a difference in a text without a type; those of the question may stand in an answer."""
-    references = [each.strip() for each in reference.split(ALTERNATIVES)]
-    if any(words(answer) == words(each) for each in references):
-        return True
+def says_the_same(answer: str, reference: str, question: str = "") -> bool:
+    """Raises CannotSay where that needs knowledge, or a reader that understands more than clauses."""
     if len(answer) > LONGEST or not answer.strip():
         return False
-    answer = re.sub(rf"[{_RIGHT}{_WRONG}*`_]", " ", answer)
-    asked = frozenset(word.text for word in _words(question))
-    if " or " in question:  # whose names are what there is to choose from
-        asked = frozenset(word.text for word in _words(question) if not word.capital)
-    if wanted := {_yes_or_no(each) for each in references} - {""}:
-        return _yes_or_no(answer) in wanted
-    names = [each for each in references if read_date(each) is None and read_quantity(each) is None]
-    return any(_typed(answer, each, asked) for each in references) or _named(answer, names, asked)
-
-
-def _yes_or_no(text: str) -> str:
-    first = re.match(r"\s*(yes|no)\b(?!\s+\w)", text.casefold())
-    return first[1] if first else ""
-
-
-def _typed(answer: str, reference: str, asked: frozenset[str]) -> bool:
-    if day := read_date(reference):
-        plain = without_accents(answer)
-        return _carries(_marked(plain, ((a, b, found == day) for a, b, found in dates_in(plain))), [(_RIGHT,)], asked)
-    if (wanted := read_quantity(reference)) is not None:
-        if wanted.is_year:
-            plain = without_accents(answer)
-            marked = _marked(plain, ((a, b, found.year == wanted.value) for a, b, found in dates_in(plain)))
-        else:
-            marked = folded(answer)
-        if wanted.value == 0:
-            marked = re.sub(r"\b(?:none|no)\b", "0", marked)
-        marked = re.sub(r"\ba dozen\b", "12", marked)
-        return _carries(_marked(marked, _compared(quantities_in(marked, wanted.unit), wanted)), [(_RIGHT,)], asked)
-    parts = [each for each in _PARTS.split(reference) if each]
-    if len(parts) < 2:
+    references = [plain(each).strip() for each in reference.split(ALTERNATIVES.strip())]
+    is_closed = len(references) > 1 and not references[-1]
+    wanted = [each for each in references if each]
+    if not wanted:
         return False
-    plain = re.sub(r"(?m)(?:^|(?<=\s))(?:[-•]|\d{1,2}[.)])\s+", ", ", answer)  # bullets and numbers of a list
-    wanted_parts = [_plain(part) for part in parts]
-    return _carries(_words(plain), wanted_parts, asked | {"and"}, every=True)
+    asked = plain(question)
+    said = spoken(answer)
+    if question and said.casefold().startswith(asked.casefold()):
+        said = said[len(asked) :].strip()
+    judge = _Judge(wanted, asked, is_closed)
+    verdicts = [judge.verdict(part) for part in _committed(said, judge)]
+    if False in verdicts:
+        return False
+    unsure = [each for each in verdicts if isinstance(each, str)]
+    if unsure:
+        raise CannotSay(unsure[0])
+    return True
 
 
-def _compared(found: Iterator[tuple[int, int, Quantity]], wanted: Quantity) -> Iterator[tuple[int, int, bool]]:
-    return ((start, end, each.says(wanted)) for start, end, each in found)
+def _committed(said: str, judge: _Judge) -> list[str]:
+    """What an answer ends with: after "final answer:", where several must all be right; after the last correction."""
+    marked = [match for match in MARKERS.finditer(said)]
+    if marked:
+        ends = [*(match.start() for match in marked[1:]), len(said)]
+        parts = [said[match.end() : end] for match, end in zip(marked, ends, strict=True)]
+        filled = [part for part in parts if re.search(r"\w", part)]
+        if filled:
+            numbered = [part for part in filled]
+            return [_corrected(part, judge) for part in numbered]
+    return [_corrected(said, judge)]
 
 
-def _marked(text: str, found: Iterator[tuple[int, int, bool]]) -> str:
-    """With a sign in the place of each thing found."""
+def _corrected(said: str, judge: _Judge) -> str:
+    cues = [match for match in CORRECTIONS.finditer(said) if not (judge.is_yes_or_no and "no" in match[0].casefold().split())]
+    for cue in reversed(cues):
+        after = said[cue.end() :]
+        if judge.commits(after):
+            return after
+    return said
+
+
+@dataclasses.dataclass
+class _Clause:
+    words: list[Word]
+    before: str  # the mark or the word that joins it to the one before
+    after: str = ""
+    right: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # places of the reference
+
+    @property
+    def texts(self) -> list[str]:
+        return [word.text for word in self.words]
+
+    @property
+    def is_negated(self) -> bool:
+        found = self.texts
+        for place, text in enumerate(found):
+            if text in NEGATIONS and not (text == "not" and found[place + 1 : place + 2] in (["sure"], ["certain"], ["only"])):
+                if not (text == "not" and set(found[place + 1 : place + 3]) & {"sure", "certain"}):
+                    return True
+        return False
+
+
+class _Judge:
+    def __init__(self, references: Sequence[str], question: str, is_closed: bool) -> None:
+        self._references, self._question = references, question
+        asked = [each for each in tokens(question) if isinstance(each, Word)]
+        self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
+        self._asked = {word.text for word in asked} - names.SMALL
+        self._offered = {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
+        if self._is_choice:
+            self._offered |= _lower_choices(question)
+        self._kinds = [_kind(each, question) for each in references]
+        self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
+        self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
+        self._is_lower = all(not word.capital for each in references for word in names.words_of(each))
+        self._has_figures = all(re.search(r"\d", each) for each in references)
+
+    # ---- the reference's types
+
+    def verdict(self, said: str) -> bool | str:
+        """True, False, or why nobody can say."""
+        found: list[bool | str] = []
+        named = [each for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"]
+        for each, kind in zip(self._references, self._kinds, strict=True):
+            if kind == "yes or no":
+                found.append(self._polarity(said, each))
+            elif isinstance(kind, tuple):
+                found.append(self._list(said, kind))
+            elif callable(kind):
+                found.append(self._typed(said, each, kind))
+        if named:
+            found.append(self._named(said, named))
+        if True in found:
+            return True
+        return next((each for each in found if isinstance(each, str)), False)
+
+    def commits(self, said: str) -> bool:
+        """Whether there is anything of the reference's kind in a text."""
+        if self.is_yes_or_no:
+            return bool(re.search(r"\b(?:yes|no)\b", said, re.IGNORECASE))
+        for kind in self._kinds:
+            if callable(kind) and re.search(f"[{_RIGHT}{_RIVAL}{_UNSURE}]", kind(said)):
+                return True
+        if all(callable(kind) for kind in self._kinds):
+            return False
+        return any(self._content(clause) for clause in _clauses(said, []))
+
+    def _typed(self, said: str, reference: str, mark: Callable[[str], str]) -> bool | str:
+        clauses = _clauses(mark(said), [], marks=True)
+        for clause in clauses:
+            clause.right = [(n, n + 1) for n, word in enumerate(clause.words) if word.raw == _RIGHT]
+        if not any(clause.right for clause in clauses):
+            if any(word.raw == _UNSURE for clause in clauses for word in clause.words):
+                return f"{reference!r:.80} may be meant, by another custom or more exactly"
+            return False
+        return self._weigh(clauses, self._is_typed_rival)
+
+    def _is_typed_rival(self, clause: _Clause, clauses: Sequence[_Clause]) -> bool | str:
+        if not any(word.raw in (_RIVAL, _UNSURE) for word in clause.words) or clause.is_negated:
+            return False
+        if self._content(clause) and clause.before not in ("or", "/"):
+            return False
+        return "a number beside it is another" if all(word.raw != _RIVAL for word in clause.words) else True
+
+    def _named(self, said: str, references: Sequence[str]) -> bool | str:
+        targets = [names.words_of(each) for each in references]
+        targets += [shorter for each in references if (shorter := _without_country(each))]
+        clauses = _clauses(said, [each for each in targets if each])
+        if any(clause.right for clause in clauses):
+            return self._weigh(clauses, self._is_named_rival)
+        known = self._known(clauses, references)
+        if known is not None:
+            return known
+        return self._absent(said, clauses, references)
+
+    def _known(self, clauses: Sequence[_Clause], references: Sequence[str]) -> bool | None:
+        """What CLDR says of the one name in an answer."""
+        candidates = [clause for clause in clauses if self._content(clause) and not clause.is_negated]
+        if len(candidates) != 1:
+            return None
+        content = [word.raw for word in candidates[0].words if not self._is_free(word)]
+        every = " ".join(word.raw for word in candidates[0].words)
+        for text in (every, " ".join(content)):
+            found = [names.knows_better(text, each) for each in references]
+            if True in found:
+                return True
+            if found and all(each is False for each in found):
+                return False
+        return None
+
+    def _absent(self, said: str, clauses: Sequence[_Clause], references: Sequence[str]) -> bool | str:
+        """The reference is not there: another answer, none at all, or an alias, which nobody here can know."""
+        content = [clause for clause in clauses if self._content(clause)]
+        if not content:
+            return False
+        if names.is_of_other_script(said, " ".join(references)):
+            return f"{said!r:.60} is in another script than {references[0]!r:.60}"
+        if self.is_closed or REFUSALS.search(said) or VAGUE.search(said):
+            return False
+        if len(content) > 1 and any(clause.before in ("or", "/") for clause in content[1:]):
+            return False
+        if sum(clause.before in (",", "and", "\n") for clause in content[1:]) > 1:
+            return False
+        if not self._is_lower and not any(self._name_in(clause) for clause in content):
+            return False
+        return f"whether {said!r:.60} is another name of {references[0]!r:.60} has to be known"
+
+    def _name_in(self, clause: _Clause) -> bool:
+        words = [word for word in clause.words if not self._is_free(word)]
+        return any(word.capital for word in words) and not (len(clause.words) > 2 and words == [clause.words[0]] and len(words) == 1)
+
+    # ---- clauses
+
+    def _weigh(self, clauses: Sequence[_Clause], is_rival: Callable[[_Clause, Sequence[_Clause]], bool | str]) -> bool | str:
+        own = [clause for clause in clauses if clause.right]
+        reasons: list[str] = []
+        is_clean = False
+        last = 0
+        for clause in own:
+            found = self._is_clean(clause)
+            if found is True:
+                is_clean, last = True, clauses.index(clause)
+            elif isinstance(found, str):
+                reasons.append(found)
+        if not is_clean and not reasons:
+            return False
+        for number, clause in enumerate(clauses):
+            if clause in own:
+                if clause.before == "or" and number and not clauses[number - 1].right and self._content(clauses[number - 1]):
+                    return False
+                continue
+            rival = is_rival(clause, clauses)
+            if rival is True:
+                return False
+            if isinstance(rival, str):
+                reasons.append(rival)
+                is_clean = False
+            content = self._content(clause)
+            if clause.before == "or" and content:
+                reasons.append("it leaves a choice")
+                is_clean = False
+            if number > last and set(clause.texts) & WRONG and not content - WRONG:
+                return False
+            if number > last and clause.is_negated and not content and clause.before != "(":
+                reasons.append("it takes something back")
+                is_clean = False
+        return True if is_clean else (reasons[0] if reasons else False)
+
+    def _is_clean(self, clause: _Clause) -> bool | str:
+        """Whether a clause with the reference commits to it; why it is unclear."""
+        covered = {place for start, end in clause.right for place in range(start, end)}
+        rest = [(place, word) for place, word in enumerate(clause.words) if place not in covered]
+        texts = clause.texts
+        if clause.is_negated:
+            return False
+        start, end = clause.right[0]
+        follower = clause.words[end] if end < len(clause.words) else None
+        leader = clause.words[start - 1] if start else None
+        if any(clause.words[stop - 1].is_possessive for _, stop in clause.right) and follower is not None:
+            return "something of it is meant"
+        if follower is not None and not follower.raw.islower() and follower.capital and not self._is_free(follower) and not self._is_marked(clause):
+            return False
+        if leader is not None and leader.capital and not self._is_free(leader) and not self._is_marked(clause) and not self._is_title(leader, start == 1):
+            return f"whether {leader.raw!r:.40} makes it another has to be known"
+        if any(word.raw in (_RIVAL, _UNSURE) for _, word in rest):
+            return "another number stands beside it"
+        if self._offered & {word.text for _, word in rest} and not self._is_compared(clause, start):
+            return False
+        if set(texts) & RELATIONS:
+            return "what it says of it has to be understood"
+        if self._is_turned_round(clause, start, end):
+            return False
+        free_until = end
+        for place, word in rest:
+            if self._is_free(word):
+                continue
+            if place > end and self._has_verb(texts[:start]) and set(texts[end:place]) & PREPOSITIONS and "of" not in texts[end:place]:
+                free_until = place
+                continue
+            if leader is not None and leader.text == "of" and word.text in KINDS:
+                continue
+            return f"what {word.raw!r:.40} says of it has to be understood"
+        if self._is_part_of_subject(texts[:start]):
+            return "another thing is said to be it"
+        return True
+
+    def _is_marked(self, clause: _Clause) -> bool:
+        return any(word.raw in (_RIGHT, _RIVAL, _UNSURE) for word in clause.words)
+
+    def _is_title(self, word: Word, is_first: bool) -> bool:
+        return word.text in TITLES or any(names.akin(word.text, each) for each in self._asked) or (is_first and word.text in KINDS)
+
+    def _is_part_of_subject(self, before: Sequence[str]) -> bool:
+        """Of "the protagonist's best friend" the answer speaks of the protagonist."""
+        for owner, owned in re.findall(r"(\w+)'s (\w+(?: \w+)?)", folded(self._question)):
+            if owner in before and not any(names.akin(each, part) for part in owned.split() for each in before):
+                return True
+        return False
+
+    def _is_compared(self, clause: _Clause, start: int) -> bool:
+        """As in "Paris is larger than Lyon", where the question asks which is larger."""
+        texts = clause.texts
+        other = min(place for place, text in enumerate(texts) if text in self._offered and not any(a <= place < b for a, b in clause.right))
+        return other > start and bool(set(texts[start:other]) & {"than", "over", "not", "versus", "vs"})
+
+    def _has_verb(self, before: Sequence[str]) -> bool:
+        return len(before) > 1 or bool(set(before) & {"is", "was", "are", "were", "in", "by"})
+
+    def _is_turned_round(self, clause: _Clause, start: int, end: int) -> bool:
+        """As "the capital of Paris is France", where the capital of France was asked for."""
+        before = [text for text in clause.texts[:start] if text not in names.ARTICLES]
+        after = clause.texts[end:]
+        if before and before[-1] in ("of", "in", "than") and (before[-1] == "than" or (after and after[0] in ("is", "was", "are", "were") and len(after) > 1)):
+            return True
+        return False
+
+    def _is_free(self, word: Word) -> bool:
+        text = word.text
+        if text in self._offered:
+            return False
+        return text in FRAMES or text in weekdays() or any(names.akin(text, each) for each in self._asked) or text in ("\ue001",)
+
+    def _content(self, clause: _Clause) -> set[str]:
+        return {word.text for word in clause.words if not self._is_free(word) and word.raw not in (_RIGHT, _RIVAL, _UNSURE)}
+
+    def _is_named_rival(self, clause: _Clause, clauses: Sequence[_Clause]) -> bool | str:
+        """Whether a clause without the reference is an answer, too."""
+        content = [word for word in clause.words if not self._is_free(word)]
+        if not content or clause.is_negated or len(content) > 5:
+            return False
+        if clause.after == ":" and not clause.texts[0] in ("either", "possibly"):
+            return False
+        if any(self._is_shortened(word, clauses) for word in content):
+            return False
+        listed = clause.before in JOINS or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
+        is_offered = all(word.text in self._offered for word in content)
+        if is_offered:
+            return True
+        if self._has_figures and not any(re.search(r"\d", word.raw) for word in content):
+            return "it leaves a choice" if clause.before in ("or", "/") else False
+        if self._is_lower:
+            own = self._length
+            return listed and len(content) <= max(own, 2) and clause.before != "\n" and len(clause.words) <= len(content) + 4
+        if not all(word.capital or word.raw[0].isdigit() for word in content):
+            return clause.before in ("or", "/")
+        if not listed and all(word.raw.isupper() and len(word.raw) > 1 for word in content):
+            return False
+        text = " ".join(word.raw for word in content)
+        if clause.before in (",", "(") and names.is_territory(text) and not any(names.is_territory(each) for each in self._references):
+            return f"whether it lies in {text!r:.40} has to be known"
+        if not listed and len(clause.words) == 1 and clause.before not in ("", ";", "?"):
+            return f"whether {text!r:.40} is meant has to be understood"
+        return True
+
+    @property
+    def _length(self) -> int:
+        return max(len(names.words_of(each)) for each in self._references)
+
+    def _is_shortened(self, word: Word, clauses: Sequence[_Clause]) -> bool:
+        """Goethestr. beside Goethestraße."""
+        targets = {each.text for clause in clauses for a, b in clause.right for each in clause.words[a:b]}
+        return len(word.text) > 3 and any(target.startswith(word.text) for target in targets)
+
+    # ---- yes or no, lists
+
+    def _polarity(self, said: str, reference: str) -> bool | str:
+        wanted = _as_yes_or_no(reference)
+        clauses = _clauses(said, [])
+        told = []
+        for number, clause in enumerate(clauses):
+            texts = [_as_yes_or_no(text) or text for text in clause.texts]
+            spoken_out = [text for place, text in enumerate(texts) if text in ("yes", "no") and (place == 0 or texts[place - 1] in FRAMES | CONTRAST) and (text == "yes" or place == len(texts) - 1 or place == 0 and (number == 0 or clause.before == "or"))]
+            told += spoken_out
+            if not spoken_out and told and number and not self._content(clause) - {"not"} and clause.before in (",", "but", ";", ""):
+                if told[0] == "yes" and clause.is_negated:
+                    return "it takes something back"
+        if not told:
+            return self._echoed(clauses, wanted)
+        if len(set(told)) > 1:
+            return False
+        if REFUSALS.search(said) and len(clauses) == 1 and "?" in said:
+            return False
+        return told[0] == wanted
+
+    def _echoed(self, clauses: Sequence[_Clause], wanted: str) -> bool | str:
+        if len(clauses) == 1:
+            clause = clauses[0]
+            share = sum(any(names.akin(text, each) for text in clause.texts) for each in self._asked - FRAMES)
+            if not self._content(clause) - NEGATIONS and share and share * 2 >= len(self._asked - FRAMES):
+                return ("no" if clause.is_negated else "yes") == wanted
+        if not any(self._content(clause) for clause in clauses) or any(REFUSALS.search(" ".join(clause.texts)) for clause in clauses):
+            return False
+        return "it says neither yes nor no"
+
+    def _list(self, said: str, parts: tuple[str, ...]) -> bool | str:
+        marked, typed = said, []
+        targets: list[tuple[Word, ...]] = []
+        for part in parts:
+            kind = _kind(part, "")
+            if callable(kind):
+                typed.append((part, kind))
+            else:
+                targets.append(names.words_of(part))
+        clauses = _clauses(marked, targets)
+        found = {target for clause in clauses for a, b in clause.right for target in targets if _is_target(clause.words[a:b], target)}
+        missing = [target for target in targets if target not in found]
+        for part, kind in typed:
+            if _RIGHT not in kind(said):
+                return False
+        if typed and not targets:
+            figures = len(re.findall(rf"[{_RIGHT}{_RIVAL}{_UNSURE}]", typed[0][1](said)))
+            if figures != len(typed):
+                return False
+            return True
+        rivals = [clause for clause in clauses if not clause.right and self._is_named_rival(clause, clauses) is True]
+        content = {text for clause in clauses if clause.right for text in self._uncovered(clause)}
+        if any(clause.is_negated and clause.right for clause in clauses) or any(clause.before == "or" for clause in clauses):
+            return False
+        if VAGUE.search(said) or re.search(r"\b(?:etc|others|more|among others)\b", said, re.IGNORECASE):
+            return False
+        if missing:
+            return "whether another name is one of the list has to be known" if len(rivals) >= len(missing) and not self.is_closed else False
+        if rivals:
+            return False
+        if content:
+            return f"what {sorted(content)[0]!r:.40} says of it has to be understood"
+        if re.search(r"\bin (?:\w+ )?order\b|\bchronological", self._question, re.IGNORECASE):
+            places = [next(n for n, clause in enumerate(clauses) if any(_is_target(clause.words[a:b], target) for a, b in clause.right)) for target in targets]
+            return places == sorted(places)
+        return True
+
+    def _uncovered(self, clause: _Clause) -> set[str]:
+        covered = {place for start, end in clause.right for place in range(start, end)}
+        return {word.text for place, word in enumerate(clause.words) if place not in covered and not self._is_free(word)}
+
+
+def _is_target(words: Sequence[Word], target: Sequence[Word]) -> bool:
+    return names.match(words, 0, target) == len(words)
+
+
+def _kind(reference: str, question: str) -> str | tuple[str, ...] | Callable[[str], str]:
+    """yes or no, name, the parts of a list, or what marks numbers or days of that kind in a text."""
+    if _as_yes_or_no(reference):
+        return "yes or no"
+    figures = roman_as_figures(reference)
+    if (day := read_date(reference)) is not None and not (day.is_bare and re.search(r"\bhow (?:many|much)\b", question, re.IGNORECASE)):
+
+        def mark_days(said: str) -> str:
+            def sign(same: Same) -> str:
+                return {Same.YES: _RIGHT, Same.UNSURE: _UNSURE}.get(same, _RIVAL)
+
+            said = re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)
+            return _marked(said, ((a, b, sign(compare_dates(found, day))) for a, b, found in dates_in(said)))
+
+        return mark_days
+    if figures == reference and (wanted := read_quantity(reference, question)) is not None:
+        shares = bool(re.search(r"\b(?:share|fraction|proportion|ratio|part)\b", question, re.IGNORECASE))
+        asks_zero = wanted.value == 0
+
+        def mark_numbers(said: str) -> str:
+            if asks_zero:
+                said = re.sub(r"\b(?:none|no|zero)\b", "0", said, flags=re.IGNORECASE)
+            return _marked(said, _signs(said, wanted, shares, question))
+
+        return mark_numbers
+    parts = _parts(reference, question)
+    return parts if len(parts) > 1 else "name"
+
+
+def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator[tuple[int, int, str]]:
+    found = list(quantities_in(said))
+    exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
+    for start, end, each in found:
+        same = compare(each, wanted, shares=shares)
+        if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
+            continue
+        if same is Same.UNSURE and exact:
+            continue  # more exact beside it
+        year = re.fullmatch(r"[12]\d{3}", said[start:end]) and re.search(r"\b(?:in|since|of|by|until|from|for|census|\() ?$", said[:start], re.IGNORECASE)
+        if same is Same.NO and year:
+            continue
+        yield start, end, {Same.YES: _RIGHT, Same.UNSURE: _UNSURE}.get(same, _RIVAL)
+
+
+def _is_in_question(text: str, question: str) -> bool:
+    return bool(re.search(rf"(?<![\w.,]){re.escape(text)}(?![\w]|[.,]\d)", question))
+
+
+def _marked(text: str, found: Iterator[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
-    for start, end, right in found:
-        pieces += [text[done:start], f" {_RIGHT if right else _WRONG} "]
+    for start, end, sign in found:
+        pieces += [text[done:start], f" {sign} "]
         done = end
     return "".join((*pieces, text[done:]))
 
 
-def _named(answer: str, references: Sequence[str], asked: frozenset[str]) -> bool:
-    for wide in (False, True):
-        said = _words(answer, wide)
-        for other in (False, True):
-            wanted = [target for each in references if (target := _plain(each, other))]
-            if wanted and _carries(said, wanted, asked):
-                return True
-    return False
+def _parts(reference: str, question: str) -> tuple[str, ...]:
+    """Of a list; a reference of two that a comma parts is one place, or a list where the question asks for several."""
+    many = re.search(r"\b(?:which|what|list|name|who)\b.*\b(?:\w+s|two|both|all|people)\b", question, re.IGNORECASE)
+    if ";" in reference:
+        found = reference.split(";")
+    else:
+        found = re.split(r"\s*,\s+and\s+|\s*,\s+|\s+and\s+", reference)
+        if len(found) == 2 and "," in reference and not many:
+            return ()
+        if len(found) == 2 and names.kinds_of(reference):
+            return ()
+    return tuple(each.strip() for each in found if each.strip())
 
 
-def _carries(
-    answer: str | list[_Word], targets: Sequence[tuple[str, ...]], asked: frozenset[str], *, every: bool = False
-) -> bool:
-    """Whether the answer has one of the targets (`every`: all), and beside them nothing that stands against it."""
-    said = _words(answer) if isinstance(answer, str) else answer
-    covered = [False] * len(said)
-    held: set[tuple[str, ...]] = set()
-    for target in sorted(targets, key=len, reverse=True):
-        place = 0
-        while place < len(said):
-            length = _match(said, place, target)
-            if length and not any(covered[place : place + length]):
-                covered[place : place + length] = [True] * length
-                held.add(target)
-                place += length
-            else:
-                place += 1
-    if not held or (every and len(held) < len(set(targets))):
-        return False
-    holding = {word.segment for word, is_target in zip(said, covered, strict=True) if is_target}
-    refused = _refused(said, holding)
-    rest = [
-        word.text
-        for word, is_target in zip(said, covered, strict=True)
-        if not is_target and word.segment not in refused and word.text != "but"
-    ]
-    and_is_bound = "and" in rest and not every
-    # A letter after a name is a part of it: vitamin A is not vitamin.
-    longer = any(
-        len(word.text) == 1 and word.segment == before.segment and is_target and not own
-        for before, is_target, word, own in zip(said, covered, said[1:], covered[1:], strict=False)
-    )
-    if longer or and_is_bound or any(word in _AGAINST or word not in _FRAME | asked for word in rest):
-        return False
-    return not _is_turned_round(said, covered, asked)
+def _without_country(reference: str) -> tuple[Word, ...]:
+    place, _, country = reference.rpartition(",")
+    return names.words_of(place) if place and names.is_territory(country) else ()
 
 
-def _refused(said: Sequence[_Word], holding: set[int]) -> set[int]:
-    """Segments that only say what the answer is not: "Lima, not Quito"; "not Quito but Lima"."""
-    segments: dict[int, list[str]] = {}
-    for word in said:
-        segments.setdefault(word.segment, []).append(word.text)
-    found = set()
-    for number, words in segments.items():
-        if number in holding:
-            continue
-        starts_so = words[0] in ("not", "nor") or words[:2] in (["rather", "than"], ["instead", "of"])
-        before = any(segments[each][0] == "but" for each in holding if each > number) and min(holding) > number
-        if starts_so or (before and {"not", "first", "thought"} & set(words)):
-            found.add(number)
-    return found
+def _as_yes_or_no(text: str) -> str:
+    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}.get(text.strip().strip(".!").casefold(), "")
 
 
-def _is_turned_round(said: Sequence[_Word], covered: Sequence[bool], asked: frozenset[str]) -> bool:
-    """As "the capital of Paris is France", where the capital of France was asked for."""
-    for place in range(1, len(said) - 1):
-        if covered[place - 1] or not covered[place]:
-            continue
-        end = place
-        while end < len(said) and covered[end]:
-            end += 1
-        after = [word.text for word in said[end:]]
-        if said[place - 1].text in ("of", "in") and after and after[0] in ("is", "was", "are") and len(after) > 1:
-            before = {word.text for word in said[: place - 1]} - _SMALL
-            if before & asked and any(word in asked - _FRAME for word in after[1:]):
-                return True
-    return False
+def _lower_choices(question: str) -> set[str]:
+    """ "a fruit or a vegetable"."""
+    return {folded(each) for pair in re.findall(r"(\w+) or (?:an? |the )?(\w+)", question) for each in pair}
 
 
-def _match(said: Sequence[_Word], place: int, target: Sequence[str]) -> int:
-    """How many words of the answer, from a place on, are the target; 0: none. An abbreviation stands for its words."""
-    taken, wanted = place, 0
-    while wanted < len(target):
-        if taken >= len(said):
-            return 0
-        word = said[taken]
-        if _is_word(word.text, target[wanted]):
-            taken, wanted = taken + 1, wanted + 1
-        elif target[wanted] == "the":
-            wanted += 1
-        elif word.capital and (length := _abbreviated(word.text, target[wanted:])):
-            taken, wanted = taken + 1, wanted + length
-            while wanted < len(target) and target[wanted] in _SMALL:
-                wanted += 1
-        elif len(target) == 1 and (length := _spelled_out(said[taken:], target[0])):
-            return length
+def _clauses(text: str, targets: Sequence[Sequence[Word]], *, marks: bool = False) -> list[_Clause]:
+    """Cut at marks and at words that begin a clause, but not within a target."""
+    items = list(tokens(text))
+    words = [item for item in items if isinstance(item, Word)]
+    gaps: list[list[str]] = [[]]
+    for item in items:
+        if isinstance(item, Word):
+            gaps.append([])
         else:
-            return 0
-    return taken - place
-
-
-def _is_word(said: str, wanted: str) -> bool:
-    return said == wanted or (len(wanted) > 4 and said == f"{wanted}s") or _SHORT.get(said) == wanted
-
-
-def _abbreviated(word: str, target: Sequence[str]) -> int:
-    """How many words of the target "UAE" or "DR" are the first letters of; small words may be left out."""
-    if not 2 <= len(word) <= 6:
-        return 0
-    taken = 0
-    for place, each in enumerate(target):
-        if taken < len(word) and each.startswith(word[taken]):
-            taken += 1
-        elif each not in _SMALL:
-            return place if taken == len(word) else 0
-        if taken == len(word) and (place + 1 == len(target) or target[place + 1] not in _SMALL):
-            return place + 1
-    return len(target) if taken == len(word) else 0
-
-
-def _spelled_out(said: Sequence[_Word], target: str) -> int:
-    """The other way round: the reference is the abbreviation."""
-    if not 3 <= len(target) <= 6:
-        return 0
-    words = [word.text for word in said[: 2 * len(target)]]
-    for length in range(len(target) - 1, len(words) + 1):
-        if _abbreviated(target, words[:length]) == length and words[length - 1] not in _SMALL:
-            return length
-    return 0
-
-
-def _plain(text: str, wide: bool = False) -> tuple[str, ...]:
-    """The words of a reference, without a leading article."""
-    words = [word.text for word in _words(text, wide)]
-    return tuple(words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words)
-
-
-def _words(text: str, wide: bool = False) -> list[_Word]:
-    """Without accents, apostrophes and marks, each with the number of its segment between marks or before "but"."""
-    text = re.sub(r"n['’]t\b", " not", text)
-    text = re.sub(r"\bnot (?:\w+ly |quite )?(?:sure|certain)\b", " ", text)
-    text = re.sub(r"\b(?:[^\W\d_]\.){2,}", lambda match: match[0].replace(".", "") + " ", text)
-    text = re.sub(r"['’‘ʻ`´]", "", text.replace("&", " and ")).replace("none other than", "")
-    found: list[_Word] = []
-    segment = 0
-    for match in _TOKEN.finditer(text):
-        token = match[0]
-        plain = token.casefold()
-        if token in _MARKS or plain in ("but", "rather", "instead"):
-            segment += 1
-        if token not in _MARKS:
-            spelled = without_accents((plain.translate(_WIDE) if wide else plain).translate(_LETTERS))
-            found.append(_Word(spelled.translate(_LETTERS), segment, token[:1].isupper()))
+            gaps[-1].append(item)
+    spans: list[tuple[int, int]] = []
+    place = 0
+    ordered = sorted(targets, key=len, reverse=True)
+    while place < len(words):
+        length = next((found for target in ordered if (found := names.match(words, place, target)) and not _is_cut(gaps[place + 1 : place + found])), 0)
+        if length:
+            spans.append((place, place + length))
+        place += length or 1
+    inside = {number for start, end in spans for number in range(start + 1, end)}
+    covered = {number for start, end in spans for number in range(start, end)}
+    found: list[_Clause] = []
+    current = _Clause([], "")
+    origin: list[int] = []
+    for number, word in enumerate(words):
+        mark = next((each for each in gaps[number] if each in STARTS or set(each) == {"."}), "") if number not in inside else ""
+        starts = word.text in JOINS | CONTRAST and number not in covered
+        if (mark or starts) and (current.words or mark):
+            if current.words:
+                current.after = mark or word.text
+                found.append(_placed(current, origin, spans))
+                current, origin = _Clause([], mark[:1] or word.text), []
+            elif not found:
+                current.before = ""
+        if starts:
+            current.before = word.text if word.text in ("or", "and") or not mark else mark[:1]
+            if word.text in JOINS:
+                if word.text == "or":
+                    current.before = "or"
+                continue
+            continue
+        current.words.append(word)
+        origin.append(number)
+    current.after = next(iter(gaps[-1]), "")
+    if current.words:
+        found.append(_placed(current, origin, spans))
     return found
+
+
+def _placed(clause: _Clause, origin: Sequence[int], spans: Sequence[tuple[int, int]]) -> _Clause:
+    where = {number: place for place, number in enumerate(origin)}
+    clause.right = [(where[start], where[end - 1] + 1) for start, end in spans if start in where and end - 1 in where]
+    return clause
+
+
+def _is_cut(gaps: Sequence[Sequence[str]]) -> bool:
+    return any(each in ("\n", ";", "?", "!", "(", ")") or set(each) == {"."} for gap in gaps for each in gap)

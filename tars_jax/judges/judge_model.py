@@ -89,7 +89,7 @@ class RuleModel:
         return shown[-1] if shown else None
 
     async def answer(self, question: str, reference: str, said: str) -> bool:
-        return says_the_same(said, reference, normalized, question)
+        return says_the_same(said, reference, question)
 
 
 def _words(text: str) -> list[str]:

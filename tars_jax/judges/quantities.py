@@ -1,173 +1,489 @@
 """Numbers with units as people write them, found in a text; and when two of them are the same.
 
-    1,234  1234  1 234  1'234  1.234.567  8,96  1.5 million  twelve  minus 12 °C  1.2e5  one hundred ninety-one
+    1,234  1 234  1'234  1.234.567  12,34,567  8,96  1.5 million  €80m  1.2e5  1.2 × 10^5  twelve  5 ft 11 in  10-20 km
 
-A number is the same as a more exact one where it is that one rounded to three digits or more. Units of one quantity
-are converted; another quantity is another answer, and a unit that is left out is the reference's own.
+Babel reads figures and words of size by the customs of several languages (CLDR) and knows currencies, number_parser
+reads numbers in words, Pint knows units. A number is the same as a more exact one where it is that one rounded to three
+digits or more. Units of one quantity are converted; a unit that is left out is the reference's own.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
+import functools
 import math
 import re
-import unicodedata
 from collections.abc import Iterator
+from typing import Any
+
+import number_parser
+import pint
+from babel import Locale
+from babel.numbers import NumberFormatError, get_currency_name, get_currency_symbol, list_currencies, parse_decimal
 
 LEAST_DIGITS = 3  # that a rounded number must have
-_SIZES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_UNITS: dict[str, tuple[str, float]] = {
-    spelled: (quantity, factor)
-    for quantity, factor, spellings in (
-        ("length", 1e3, "km|kilometers|kilometres|kilometer|kilometre"),
-        ("length", 1.0, "m|meters|metres|meter|metre"),
-        ("length", 0.01, "cm|centimeters|centimetres"),
-        ("length", 1e-12, "pm|picometers|picometres"),
-        ("length", 1609.344, "mi|miles|mile"),
-        ("length", 0.3048, "ft|feet|foot"),
-        ("area", 1e6, "km2|km^2|sq km|sq. km|square km|square kilometers|square kilometres"),
-        ("area", 1.0, "m2|m^2|square meters|square metres"),
-        ("area", 2589988.110336, "square miles|sq mi|sq. mi|mi2"),
-        ("area", 1e4, "ha|hectares"),
-        ("share", 1.0, "%|percent|per cent|pct"),
-        ("years", 1.0, "years|year|yrs|years old"),
-        ("mass", 1.0, "kg|kilograms|kilogrammes"),
-        ("mass", 1e-3, "g|grams|grammes"),
-        ("mass", 0.45359237, "lb|lbs|pounds"),
-        ("density", 1.0, "kg/m3|kg/m^3|kilograms per cubic meter|kilograms per cubic metre"),
-        ("density", 1e3, "g/cm3|g/cm^3|g/cc|grams per cubic centimeter|grams per cubic centimetre"),
-        ("celsius", 1.0, "°c|degrees celsius|degree celsius|celsius"),
-        ("fahrenheit", 1.0, "°f|degrees fahrenheit|fahrenheit"),
-        ("angle", 1.0, "°|degrees|degree"),
-        ("dollars", 1.0, "$|usd|us$|dollars|us dollars"),
-        ("euros", 1.0, "€|eur|euros|euro"),
-        ("pounds sterling", 1.0, "£|gbp"),
-    )
-    for spelled in spellings.split("|")
-}
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_WORDS = {word: number for number, word in enumerate(_ONES.split())}
-_WORDS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
-_WORD = "|".join(sorted((*_WORDS, "hundred"), key=len, reverse=True))
-_SPELLED = rf"(?:{_WORD})(?:(?:[ -]|[ ]and[ ])(?:{_WORD}))*"
-_FIGURES = (
-    r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:['’]\d{3})+"
-    r"|\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)"
-    r"|\d+(?:[.,]\d+)?(?:e[-+]?\d{1,2})?)"
-)
-_UNIT = "|".join(re.escape(each) for each in sorted(_UNITS, key=len, reverse=True))
+CUSTOMS = ("en", "en_IN", "de", "fr", "de_CH")  # how figures are grouped; the first that reads them counts
+_SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
+_FIGURES = r"(?:\d{1,3}(?: \d{3})+(?![\d.,]?\d)|\d+(?:[.,']\d+)*|\.\d+)"
+_WORD = r"[^\W\d_]+"
 _NUMBER = re.compile(
-    rf"(?<![\w.,])(?P<sign>minus |[-+−]\s?)?(?P<before>us\$|[$€£]|usd|eur|gbp)?\s?"
-    rf"(?P<value>{_FIGURES}|\b{_SPELLED}\b)(?:\.0+\b)?"
-    rf"(?:[ -]?(?P<size>thousand|million|billion|trillion)\b)?(?:[ \u00a0-]?(?P<unit>{_UNIT})(?!\w))?(?!\w)"
+    rf"(?<![\w.^])(?P<sign>(?:minus|negative) |[-+]\s?)?(?P<money>[^\W\d_]{{0,2}}[$€£¥₹₽₩₺₫₪]|[A-Z]{{3}})?\s?"
+    rf"(?P<minus>-)?(?P<figures>{_FIGURES})(?P<power>\s?[x×*·]\s?10\s?\^\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
 )
-_TOLERANCE = re.compile(r"\s*±\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
+_TOLERANCE = re.compile(r"\s*(?:±|\+/-)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
+_BOUND = re.compile(
+    r"(?:[<>≤≥]|\b(?:at (?:least|most)|(?:more|less|fewer|greater|other) than|over|under|above|below|up to|nearly|almost"
+    r"|not quite|just short of|upwards of|exceeding|half(?: of)?|twice|double))\s*$",
+    re.IGNORECASE,
+)
+_BOUND_AFTER = re.compile(r"\s*(?:\+(?![\w+])|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE)
+_TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
+_FRACTION = re.compile(r"(?:(?P<whole>\d+)[ -]?)?(?P<part>\d{1,2})[⁄](?P<of>\d{1,2})")
+_SMALL_WORDS = frozenset("a an and as at am are is in per to of us he be do it pm by no so or on we the for".split())
+_TEMPERATURE = re.compile(r"(?:°|degrees?|deg)? ?(?P<of>celsius|centigrade|fahrenheit|kelvin|[CFK])\b", re.IGNORECASE)
+_ONE = frozenset(("one", "a", "an", "and"))
+
+
+@functools.cache
+def registry() -> pint.UnitRegistry[Any]:
+    found: pint.UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
+    for definition in ("bit_per_second = bit / second = bps", "percentage_point = 1 = _ = percentage_points"):
+        found.define(definition)
+    return found
+
+
+class Same(enum.Enum):
+    """How an answer's quantity stands to the reference."""
+
+    YES = enum.auto()
+    NO = enum.auto()
+    UNSURE = enum.auto()  # by another custom it is the same, or it is more exact, or a bound
+    OTHER = enum.auto()  # of another kind: no answer to the question
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
     value: float  # as written, before its unit; with its word of size
-    unit: str = ""  # as written
+    unit: pint.Unit | frozenset[str] | None = None  # of Pint; the currencies that it may be; None: none that is known
+    high: float | None = None  # of a range, whose `value` is the lower end
     digits: int = 15  # that are significant
+    decimals: int = 0  # as written; below 0: it ends with zeros
+    other: float | None = None  # by another custom
+    is_bound: bool = False  # at least, almost, or more
     tolerance: float = 0.0  # of a reference, in its own unit
     is_year: bool = False
-
-    def says(self, wanted: Quantity) -> bool:
-        """Whether an answer of this is right where `wanted` is the reference."""
-        quantity, factor = _UNITS.get(self.unit, (self.unit, 1.0))
-        right_quantity, right_factor = _UNITS.get(wanted.unit, (wanted.unit, 1.0))
-        if not math.isfinite(self.value) or (self.unit and quantity != right_quantity):
-            return False
-        value = self.value if not self.unit else self.value * factor / right_factor
-        if abs(value - wanted.value) <= max(wanted.tolerance, 1e-9 * abs(wanted.value)):
-            return True
-        if right_quantity == "share" and not self.unit and abs(100 * value - wanted.value) < 1e-9 * abs(wanted.value):
-            return True
-        if self.digits < LEAST_DIGITS or wanted.is_year or wanted.tolerance:
-            return False
-        right = wanted.value if not self.unit else wanted.value * right_factor / factor
-        return abs(rounded(right, self.digits) - self.value) <= 1e-9 * abs(self.value)
+    rounds: bool = False  # whether as a reference it is told by a rounded number, too
+    end: int = dataclasses.field(default=0, compare=False)  # in its text
 
 
-def read_quantity(text: str) -> Quantity | None:
-    """The quantity that a reference is, whole; None where it is something else."""
-    plain = folded(text).strip().rstrip(".")
-    tolerance = _TOLERANCE.search(plain)
-    if tolerance:
-        plain = plain[: tolerance.start()]
-    match = _NUMBER.match(plain)
-    if match is None:
+def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
+    """`shares`: the question asks for a share, so that 0.81 is 81 %."""
+    if (said.high is None) != (wanted.high is None):
+        return Same.NO
+    if said.high is not None and wanted.high is not None:
+        ends = (dataclasses.replace(said, value=said.high, high=None), dataclasses.replace(wanted, value=wanted.high, high=None))
+        low = dataclasses.replace(said, high=None), dataclasses.replace(wanted, high=None)
+        both = {compare(*low), compare(*ends)}
+        return both.pop() if len(both) == 1 else Same.NO
+    converted = _converted(said, wanted)
+    if converted is None:
+        return Same.OTHER
+    if said.is_bound != wanted.is_bound:
+        return Same.UNSURE if _is_close(converted, wanted.value) else Same.NO
+    if abs(converted - wanted.value) <= max(wanted.tolerance, 1e-9 * abs(wanted.value)):
+        return Same.YES
+    if said.unit is None and _is_share(wanted.unit) and _is_close(100 * converted, wanted.value):
+        return Same.YES if shares else Same.UNSURE
+    if said.other is not None and _is_close(said.other, wanted.value):
+        return Same.UNSURE
+    if wanted.is_year or wanted.tolerance:
+        return Same.NO
+    return _rounded_same(said, wanted, converted)
+
+
+def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
+    in_said = wanted.value * (said.value / converted) if converted and not _is_offset(said, wanted) else None
+    if in_said is not None and wanted.rounds and said.digits >= LEAST_DIGITS and said.value:
+        if _is_close(float(f"{in_said:.{said.digits}g}"), said.value):
+            return Same.YES
+    exact = _is_close(round(converted, wanted.decimals), wanted.value) and wanted.rounds
+    return Same.UNSURE if exact else Same.NO
+
+
+def _is_offset(said: Quantity, wanted: Quantity) -> bool:
+    """Degrees of temperature have another zero."""
+    return isinstance(said.unit, pint.Unit) and said.unit != wanted.unit and "temperature" in str(said.unit.dimensionality)
+
+
+def _converted(said: Quantity, wanted: Quantity) -> float | None:
+    """In the reference's unit; None where that is of another kind."""
+    if said.unit is None or said.unit == wanted.unit:
+        return said.value
+    if isinstance(said.unit, frozenset):
+        same = wanted.unit is None or (isinstance(wanted.unit, frozenset) and bool(said.unit & wanted.unit))
+        return said.value if same else None
+    if not isinstance(wanted.unit, pint.Unit) or _is_share(said.unit) != _is_share(wanted.unit):
         return None
-    rest = plain[match.end() :].strip()
-    more = bool(rest) if match["unit"] else re.search(r"[\d,;]", rest) and not rest.startswith("per ")
-    if more and not re.fullmatch(r"[a-z]+ per [\d,]+ [a-z]+", rest):
+    if said.unit.dimensionality != wanted.unit.dimensionality or _counts_bits(said.unit) != _counts_bits(wanted.unit):
         return None
-    found = _quantity(match)
-    if rest:
-        if len(rest.split()) > 5 or match["value"][0].isalpha():
-            return None
-        found = dataclasses.replace(found, unit=f"{found.unit} {rest}".strip())
+    return float(registry().Quantity(said.value, said.unit).to(wanted.unit).magnitude)
+
+
+def _is_share(unit: object) -> bool:
+    return isinstance(unit, pint.Unit) and unit.dimensionless and "per" in str(unit)
+
+
+def _counts_bits(unit: pint.Unit) -> bool:
+    """Pint takes bits and bytes for pure numbers."""
+    return "bit" in str(unit) or "byte" in str(unit)
+
+
+def _is_close(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
+
+
+def read_quantity(text: str, question: str = "") -> Quantity | None:
+    """The quantity that a reference is, whole; None where it is something else. Words after it that are no unit may be
+    what is counted. Its unit may be the one that the question names."""
+    tolerance = _TOLERANCE.search(text)
+    bare = (text[: tolerance.start()] if tolerance else text).strip().rstrip(".")
+    if (bound := re.match(rf"(?:{_BOUND.pattern[:-4]})\s*", bare, re.IGNORECASE)) and bound.end():
+        start = bound.end()
+    else:
+        start = 0
+    found = next(quantities_in(bare), None)
+    if found is None or found[0] > start:
+        return None
+    _, end, quantity = found
+    rest = bare[end:].strip()
+    if rest and not re.fullmatch(rf"{_WORD}(?:[ -]{_WORD}){{0,3}}", rest):
+        return None
+    if rest and (not bare[0].isdigit() and quantity.unit is None):
+        return None
     if tolerance:
         amount = float(tolerance["value"])
-        found = dataclasses.replace(
-            found, tolerance=abs(found.value) * amount / 100 if tolerance["relative"] else amount
+        quantity = dataclasses.replace(
+            quantity, tolerance=abs(quantity.value) * amount / 100 if tolerance["relative"] else amount
         )
-    year = re.fullmatch(r"[12]\d{3}", plain)
-    return dataclasses.replace(found, is_year=bool(year))
+    if quantity.unit is None and not rest:
+        quantity = dataclasses.replace(quantity, unit=unit_asked(question))
+    year = re.fullmatch(r"[12]\d{3}", bare) and not re.search(r"\bhow (?:many|much|long|far|high|tall|big|large|deep)\b", question, re.IGNORECASE)
+    counted = re.search(r"\bhow (?!do|is|was|are|were)\w+|\b(?:population|number of|total|amount|average)\b", question, re.IGNORECASE)
+    rounds = quantity.unit is not None or bool(rest or counted) or "," in bare or "." in bare or quantity.digits < 15 - 0 and " " in bare
+    return dataclasses.replace(quantity, is_year=bool(year), rounds=rounds and not year)
 
 
-def quantities_in(text: str, unit: str = "") -> Iterator[tuple[int, int, Quantity]]:
-    """(start, end, what) of each in a text that is `folded`. `unit`: the reference's own, where no list has it."""
-    for match in _NUMBER.finditer(text):
-        found, end = _quantity(match), match.end()
-        own = unit and unit not in _UNITS and not found.unit and re.match(rf"\s*{re.escape(unit)}(?!\w)", text[end:])
-        if own:
-            end += own.end()
-            found = dataclasses.replace(found, unit=unit)
-        yield match.start(), end, found
+@functools.lru_cache(maxsize=256)
+def unit_asked(question: str) -> pint.Unit | None:
+    """The one that a question names: "how many kilometers", "(in km)", "in square meters"."""
+    for match in re.finditer(r"\b(?:how many|in|number of)\s+", question, re.IGNORECASE):
+        if (found := _unit_at(question, match.end())) and isinstance(found[0], pint.Unit):
+            unit, end = found
+            if end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "") or _is_share(unit):
+                return unit
+    return registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
 
 
-def folded(text: str) -> str:
-    """Of one case and width, in which ² is 2; nothing else is lost."""
-    plain = unicodedata.normalize("NFKC", text.replace("²", "2").replace("³", "3")).casefold()
-    return re.sub(r"\bb\.?c\.?e\b\.?", "bc", plain)
+def quantities_in(text: str) -> Iterator[tuple[int, int, Quantity]]:
+    """(start, end, what) of each in a text that is `answer_text.plain`; neighbors that are one are one."""
+    spelled = _with_figures(text)
+    waiting: tuple[int, int, Quantity] | None = None
+    for start, end, found in _single(spelled.text):
+        if waiting is not None:
+            between = spelled.text[waiting[1] : start]
+            if str(waiting[2].unit) == "foot" and (inches := re.match(r" ?(?:in\b|\")", spelled.text[end:])):
+                found, end = dataclasses.replace(found, unit=registry().Unit("inch")), end + inches.end()
+            if joined := _joined(waiting[2], between, found, spelled.text[: waiting[0]]):
+                waiting = (waiting[0], end, joined)
+                continue
+            yield spelled.place(waiting[0]), spelled.place(waiting[1]), waiting[2]
+        waiting = (start, end, found)
+    if waiting is not None:
+        yield spelled.place(waiting[0]), spelled.place(waiting[1]), waiting[2]
 
 
-def rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")
+def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Quantity | None:
+    """5 ft 11 in; 10 to 20 km; between 10 and 20."""
+    if first.high is not None or second.high is not None:
+        return None
+    units = isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
+    if units and re.fullmatch(r"[\s,]*(?:and\s+)?", between):
+        assert isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
+        smaller = second.unit
+        if str(first.unit) == "hour" and str(smaller) == "meter":
+            smaller = registry().Unit("minute")
+        if first.unit.dimensionality == smaller.dimensionality and first.unit != smaller:
+            part = float(registry().Quantity(second.value, smaller).to(first.unit).magnitude)
+            if 0 <= part < 1 and not first.unit.dimensionless:
+                return dataclasses.replace(first, value=first.value + math.copysign(part, first.value), digits=15, other=None)
+    is_range = _TO.fullmatch(between) and (between.strip().lower() != "and" or re.search(r"\bbetween\s*$", before, re.IGNORECASE))
+    if is_range and (first.unit is None or first.unit == second.unit) and second.value >= 0:
+        high = second.value
+        if 1000 <= first.value < 3000 and high < 100 and first.unit is None:  # 1914-18
+            high += first.value // 100 * 100
+        low = first.value
+        if low < high:
+            return dataclasses.replace(second, value=low, high=high, other=None)
+    return None
 
 
-def _quantity(match: re.Match[str]) -> Quantity:
-    text = match["value"]
-    number, digits = (float(_spelled(text)), 15) if text[0].isalpha() else _figures(text)
-    size = _SIZES.get(match["size"] or "", 1.0)
-    negative = (match["sign"] or "").strip() in ("minus", "-", "−")
-    return Quantity(-number * size if negative else number * size, match["unit"] or match["before"] or "", digits)
+@dataclasses.dataclass(frozen=True)
+class _Spelled:
+    """A text with figures in place of words, and where its characters were."""
+
+    text: str
+    places: tuple[int, ...]
+
+    def place(self, here: int) -> int:
+        return self.places[here]
 
 
-def _figures(text: str) -> tuple[float, int]:
-    """The number, and how many of its digits are significant: zeros at the end of a whole number are not."""
-    plain = re.sub(r"['’ \u00a0\u202f]", "", text)
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", plain):
-        plain = plain.replace(",", "")
-    elif re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}", plain):
-        plain = plain.replace(".", "")
-    plain = plain.replace(",", ".")
-    digits = plain.partition("e")[0].lstrip("0.")
-    significant = digits.replace(".", "") if "." in plain else digits.rstrip("0")
-    return float(plain), max(len(significant), 1)
+@functools.lru_cache(maxsize=1024)
+def _with_figures(text: str) -> _Spelled:
+    pieces: list[str] = []
+    places: list[int] = []
+    done = 0
+
+    def keep(piece: str, start: int, step: int) -> None:
+        pieces.append(piece)
+        places.extend(start + step * number for number in range(len(piece)))
+
+    run = re.compile(rf"\b{_WORD}(?:[ -]{_WORD})*\b")
+    for match in run.finditer(text):
+        for start, end, value in _spelled_in(match[0]):
+            keep(text[done : match.start() + start], done, 1)
+            done = match.start() + end
+            pieces.append(str(value))
+            places.extend([match.start() + start] * len(str(value)))
+    keep(text[done:], done, 1)
+    return _Spelled("".join(pieces), (*places, len(text)))
 
 
-def _spelled(text: str) -> int:
-    """twenty-one, one hundred ninety-one, nineteen hundred."""
-    total = 0
-    for word in re.findall(r"[a-z]+", text):
-        if word == "hundred":
-            total = max(total, 1) * 100
-        elif word != "and":
-            total += _WORDS[word]
-    return total
+def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
+    """Numbers in words; "one" alone is none, as it mostly stands for a noun."""
+    words = list(re.finditer(_WORD, run))
+    place = 0
+    while place < len(words):
+        end = place
+        while end < len(words) and (_in_words(words[end][0]) is not None or (end > place and words[end][0] in ("and",))):
+            end += 1
+        while end > place and words[end - 1][0] == "and":
+            end -= 1
+        said = run[words[place].start() : words[end - 1].end()] if end > place else ""
+        if said and said.lower() not in _ONE and (value := _in_words(said.replace("-", " "))) is not None:
+            yield words[place].start(), words[end - 1].end(), value
+        place = max(end, place + 1)
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_words(text: str) -> int | None:
+    plain = text.casefold()
+    if not plain.isascii() or plain in ("a", "an", "and", "dozen") or plain in sizes():
+        return None
+    value = number_parser.parse_number(plain, language="en")
+    return value if isinstance(value, int) else None
+
+
+def _single(text: str) -> Iterator[tuple[int, int, Quantity]]:
+    text = _FRACTION.sub(_decimal, text)
+    place = 0
+    while match := _NUMBER.search(text, place):
+        found = _quantity(text, match)
+        if found is None:
+            place = match.end()
+            continue
+        place = found.end
+        yield match.start(), found.end, found
+
+
+def _decimal(match: re.Match[str]) -> str:
+    """½ as 0.5, in as many characters, so that places stay."""
+    if not int(match["of"]):
+        return match[0]
+    value = int(match["whole"] or 0) + int(match["part"]) / int(match["of"])
+    return f"{value:.6g}"[: len(match[0])].rjust(len(match[0]))
+
+
+def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
+    figures = match["figures"]
+    readings = _readings(figures)
+    if not readings:
+        return None
+    end = match.end()
+    factor = 1.0
+    digits, decimals = _digits(figures, readings[0])
+    if power := match["power"]:
+        exponent = int(re.search(r"[-+]?\d+$", power.replace(" ", ""))[0])  # type: ignore[index]
+        factor, decimals = 10.0**exponent, decimals - exponent
+    money = _currency(match["money"]) if match["money"] else None
+    if match["money"] and money is None:
+        return _quantity_without(text, match)
+    if re.match(r" and a half\b", text[end:]):
+        readings, digits, decimals, end = [readings[0] + 0.5], digits + 1, 1, end + len(" and a half")
+    while size := _size_at(text, end, money is not None):
+        factor, end = factor * size[0], size[1]
+        decimals -= round(math.log10(size[0]))
+    unit: pint.Unit | frozenset[str] | None = money
+    if found := _unit_at(text, end):
+        if unit is None or isinstance(found[0], frozenset):
+            unit, end = (unit and isinstance(found[0], frozenset) and unit & found[0]) or unit or found[0], found[1]
+    sign = (match["sign"] or "").strip().lower()
+    negative = sign in ("minus", "negative") or bool(match["minus"])
+    if sign == "-":
+        negative = not re.search(r"[\w)]\s*$", text[: match.start()])
+    below = re.match(r"\s*(?:degrees )?below zero\b", text[end:])
+    if below:
+        negative, end = True, end + below.end()
+    after = _BOUND_AFTER.match(text, end)
+    is_bound = bool(_BOUND.search(text[: match.start()]) or after)
+    value = readings[0] * factor * (-1 if negative else 1)
+    if not math.isfinite(value):
+        return None
+    other = readings[1] * factor if len(readings) > 1 else None
+    return Quantity(value, unit, None, digits, decimals, other, is_bound, end=after.end() if after else end)
+
+
+def _quantity_without(text: str, match: re.Match[str]) -> Quantity | None:
+    """Three capitals that are no currency are a word before the number."""
+    bare = _NUMBER.match(text, match.start("figures"))
+    return _quantity(text, bare) if bare else None
+
+
+def _readings(figures: str) -> list[float]:
+    """What the figures say by the customs that can read them, the likeliest first."""
+    if re.fullmatch(r"\d{1,3}(?: \d{3})+", figures):
+        return [float(figures.replace(" ", ""))]
+    if len(figures) > 40:
+        return []
+    found: list[float] = []
+    for custom in CUSTOMS:
+        try:
+            value = float(parse_decimal(figures, locale=custom, strict=True))
+        except (NumberFormatError, ValueError):
+            continue
+        if value not in found:
+            found.append(value)
+    if not found and re.fullmatch(r"\d+(?:\.\d+)?", figures):  # 0.500, or 007
+        found.append(float(figures))
+    return found
+
+
+def _digits(figures: str, value: float) -> tuple[int, int]:
+    """(significant digits, decimals): zeros at the end of a whole number are not significant."""
+    if value.is_integer() and not re.search(r"[.,]\d{1,2}$", figures):
+        whole = str(int(value))
+        return max(len(whole.rstrip("0")), 1), 0
+    decimals = len(re.split(r"[.,]", figures)[-1])
+    return max(len(re.sub(r"\D", "", figures).lstrip("0")), 1), decimals
+
+
+@functools.cache
+def sizes() -> dict[str, float]:
+    """million, lakh, Mrd, dozen: the words for which CLDR's short and long numbers have these."""
+    found: dict[str, float] = {"dozen": 12.0}
+    for locale in map(Locale.parse, _SIZED):
+        for style in ("long", "short"):
+            for numbers in locale.compact_decimal_formats[style].values():
+                for power, shown in numbers.items():
+                    zeros, word = re.fullmatch(r"(0*)(.*)", shown.pattern, re.DOTALL).groups()  # type: ignore[union-attr]
+                    word = re.sub(r"[\s'.]+", " ", word).strip().casefold()
+                    if zeros and word and " " not in word:
+                        found.setdefault(word, int(power) / 10 ** (len(zeros) - 1))
+    return found
+
+
+def _size_at(text: str, place: int, is_money: bool) -> tuple[float, int] | None:
+    match = re.match(rf"([ -]?)({_WORD})\.?(?=\W|\d|$)", text[place:])
+    if match is None or (size := sizes().get(match[2].casefold())) is None:
+        return None
+    short = len(match[2]) == 1
+    if short and (match[1] or not (match[2].isupper() or is_money or match[2] == "k")):
+        return None
+    return size, place + match.end(2)
+
+
+@functools.cache
+def _currencies() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """(by sign or code, by name): "$" and "dollars" may be several."""
+    signs: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    for code in sorted(list_currencies("en")):
+        signs.setdefault(code, set()).add(code)
+        signs.setdefault(get_currency_symbol(code, "en"), set()).add(code)
+        for count in (1, 2):
+            name = get_currency_name(code, count, "en").casefold()
+            names.setdefault(name, set()).add(code)
+            names.setdefault(name.split()[-1], set()).add(code)
+    signs |= {"US$": {"USD"}, "C$": {"CAD"}}
+    signs["$"] = signs["$"] | names["dollars"] | names["pesos"]
+    signs["¥"] = signs["¥"] | {"CNY"}
+    return tuple({key: frozenset(codes) for key, codes in table.items()} for table in (signs, names))  # type: ignore[return-value]
+
+
+def _currency(text: str) -> frozenset[str] | None:
+    signs, names = _currencies()
+    return signs.get(text) or signs.get(text.upper()) or names.get(text.casefold())
+
+
+def _unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | None:
+    """The longest unit that begins here, after a space or a hyphen, and its end."""
+    start = re.match(r"[ -]?", text[place:]).end() + place  # type: ignore[union-attr]
+    piece = text[start : start + 60]
+    if match := re.match(r"(?:per cent|percent|pct|%)(?! ?points?)(?!\w)", piece, re.IGNORECASE):
+        return registry().Unit("percent"), start + match.end()
+    if match := re.match(r"(?:percentage|percent|%)[ -]points?\b|pp\b", piece, re.IGNORECASE):
+        return registry().Unit("percentage_point"), start + match.end()
+    if match := _TEMPERATURE.match(piece):
+        if len(match["of"]) > 1 or match[0] != match["of"] or match["of"] == "K":
+            unit = {"c": "degC", "f": "degF", "k": "kelvin"}[match["of"][0].casefold()]
+            return registry().Unit(unit), start + match.end()
+    if match := re.match(r"[$€£¥₹₽₩₺₫₪円]", piece):
+        return (_currency(match[0].replace("円", "¥")) or frozenset((match[0],))), start + 1
+    words = re.match(r"[^\W\d_'\"]+|[°'\"µμΩ](?:\s?[^\W\d_]+)?", piece)
+    if words is None:
+        return None
+    ends = [match.end() for match in re.finditer(r"(?:[^\W_]|[\^°'\"])+\.?", piece)][:6]
+    for end in reversed(ends):
+        phrase = piece[:end]
+        if (unit := _unit(phrase)) is not None:
+            return unit, start + end
+        if phrase.endswith(".") and (unit := _unit(phrase[:-1])) is not None:
+            return unit, start + end
+    return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _unit(phrase: str) -> pint.Unit | frozenset[str] | None:
+    if money := _currency(phrase):
+        return money
+    if not re.fullmatch(r"[^\W\d_°'\"]*[°'\"]?[^\W_]*(?:[ ./*·^-]+[^\W_]+)*\.?", phrase) or phrase in _SMALL_WORDS:
+        return None
+    plain = re.sub(r"\bsq\.? ?", "square ", phrase)
+    plain = re.sub(r"\bcu\.? ?", "cubic ", plain)
+    plain = re.sub(r"(?<=[a-zµμ])\^?([23])\b", r"**\1", plain)
+    plain = plain.replace("yrs", "years").strip(" .")
+    plain = re.sub(r"[-·]", " ", plain)
+    for candidate in dict.fromkeys((plain, plain.replace(" ", "_"), plain.casefold(), plain.casefold().replace(" ", "_"))):
+        if not re.fullmatch(r"[^\W\d]\w*|.*[ /*^].*|°", candidate) or candidate in _SMALL_WORDS:
+            continue
+        try:
+            unit = registry().parse_units(candidate)
+        except Exception:  # Pint's parser raises what tokenizers, operators and its own tables raise
+            continue
+        if _is_written(unit, candidate):
+            return unit
+    return None
+
+
+def _is_written(unit: pint.Unit, phrase: str) -> bool:
+    """Not a word that Pint takes apart, as "kilos" into kilo and seconds, nor a pure number such as "count"."""
+    if unit.dimensionless and not (_is_share(unit) or _counts_bits(unit) or "degree" in str(unit)):
+        return False
+    for word in re.findall(r"[^\W\d]+", phrase):
+        if len(word) < 4 or not word.islower() or word in ("per", "square", "cubic"):
+            continue
+        readings = registry().parse_unit_name(word)
+        if not any(not prefix or (word.startswith(prefix) and len(word) > len(prefix) + 2) for prefix, _, _ in readings):
+            return False
+    return True

@@ -12,7 +12,6 @@ from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.needed import CHOICE, CONDITION, HOP, not_needed
 from tars_jax.data.question_synthesis.obfuscation import is_proved
 from tars_jax.judges.answers import says_the_same
-from tars_jax.judges.reference import normalized
 from tars_jax.tasks.browsing.article import plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.pages import RESULTS
@@ -96,7 +95,7 @@ def filters(
 
     def is_known(question: Question) -> bool:
         tries = solver.answers(question)
-        return any(says_the_same(each, question.reference, normalized, question.text) for each in tries)
+        return any(says_the_same(each, question.reference, question.text) for each in tries)
 
     def is_found_at_once(question: Question) -> bool:
         """The page with the answer is on the first page of either search for the question's own words."""
