@@ -16,19 +16,22 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+import pint
+
 from tars_jax.judges import names
-from tars_jax.judges.dates import compare_dates, dates_in, read_date, weekdays
+from tars_jax.judges.dates import compare_dates, compare_times, dates_in, read_date, read_time, times_in, weekdays
 from tars_jax.judges.judge import CannotSay
-from tars_jax.judges.quantities import Quantity, Same, compare, quantities_in, read_quantity
+from tars_jax.judges.quantities import Quantity, Same, compare, quantities_in, read_quantity, unit_of
 from tars_jax.judges.speech import (
-    CONTRAST, CORRECTIONS, FRAMES, JOINS, KINDS, MARKERS, NEGATIONS, PREPOSITIONS, REFUSALS, RELATIONS, STARTS, TITLES,
-    VAGUE, WRONG,
+    ASKS_WHEN, BARRED, BOUNDS, CONTRAST, CORRECTIONS, FRAMES, JOINS, KINDS, MARKERS, NEGATIONS, OPEN, PREPOSITIONS, REFUSALS, RELATIONS,
+    STARTS, TITLES, TO_THE_JUDGE, VAGUE, WRONG,
 )  # fmt: skip
 from tars_jax.judges.words import Word, folded, plain, roman_as_figures, spoken, tokens
 
 ALTERNATIVES = " || "
 LONGEST = 4000  # characters of an answer; more is none
 _RIGHT, _RIVAL, _UNSURE = "\ue001", "\ue002", "\ue003"  # stand for numbers and days of the reference's kind
+_SIGNS = {Same.YES: _RIGHT, Same.UNSURE: _UNSURE, Same.NO: _RIVAL, Same.OTHER: _RIVAL}
 
 
 def says_the_same(answer: str, reference: str, question: str = "") -> bool:
@@ -45,7 +48,11 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     if question and said.casefold().startswith(asked.casefold()):
         said = said[len(asked) :].strip()
     judge = _Judge(wanted, asked, is_closed)
-    verdicts = [judge.verdict(part) for part in _committed(said, judge)]
+    said = BARRED.sub(" not ", re.sub(r"\b(?:none|no one) other than\b", " ", said, flags=re.IGNORECASE))
+    parts = _committed(said, judge)
+    if any(part != said for part in parts) and judge.has_reference(said) and not all(map(judge.has_reference, parts)):
+        return False  # it was taken back
+    verdicts = [judge.verdict(part) for part in parts]
     if False in verdicts:
         return False
     unsure = [each for each in verdicts if isinstance(each, str)]
@@ -80,6 +87,7 @@ def _corrected(said: str, judge: _Judge) -> str:
 class _Clause:
     words: list[Word]
     before: str  # the mark or the word that joins it to the one before
+    label: tuple[Word, ...] = ()  # what stands before the colon before it
     after: str = ""
     right: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # places of the reference
 
@@ -102,20 +110,26 @@ class _Judge:
         self._references, self._question = references, question
         asked = [each for each in tokens(question) if isinstance(each, Word)]
         self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
-        self._asked = {word.text for word in asked} - names.SMALL
+        own = {word.text for each in references for word in names.words_of(each)} if any("," in each for each in references) else set()
+        self._asked = ({word.text for word in asked} | own) - names.SMALL
         self._offered = {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
         if self._is_choice:
             self._offered |= _lower_choices(question)
+        self._shouts = False
+        self._has_days = any(read_date(each) is not None for each in references)
         self._kinds = [_kind(each, question) for each in references]
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
         self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
         self._is_lower = all(not word.capital for each in references for word in names.words_of(each))
+        self._has_letters = all(re.search(r"[^\W\d_]", each) for each in references)
+        self._letters = any(len(each) == 1 and each.isalpha() for each in references)
         self._has_figures = all(re.search(r"\d", each) for each in references)
 
     # ---- the reference's types
 
     def verdict(self, said: str) -> bool | str:
         """True, False, or why nobody can say."""
+        self._shouts = said.isupper()
         found: list[bool | str] = []
         named = [each for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"]
         for each, kind in zip(self._references, self._kinds, strict=True):
@@ -130,6 +144,12 @@ class _Judge:
         if True in found:
             return True
         return next((each for each in found if isinstance(each, str)), False)
+
+    def has_reference(self, said: str) -> bool:
+        targets = [names.words_of(each) for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"]
+        marks = [kind for kind in self._kinds if callable(kind)]
+        named = any(clause.right for clause in _clauses(said, targets)) if targets else False
+        return named or any(_RIGHT in mark(said) for mark in marks) or not (targets or marks)
 
     def commits(self, said: str) -> bool:
         """Whether there is anything of the reference's kind in a text."""
@@ -149,6 +169,8 @@ class _Judge:
         if not any(clause.right for clause in clauses):
             if any(word.raw == _UNSURE for clause in clauses for word in clause.words):
                 return f"{reference!r:.80} may be meant, by another custom or more exactly"
+            if names.is_of_other_script(said, reference) and not re.search(r"\d", said):
+                return f"{said!r:.60} is in another script than {reference!r:.60}"
             return False
         return self._weigh(clauses, self._is_typed_rival)
 
@@ -187,7 +209,7 @@ class _Judge:
 
     def _absent(self, said: str, clauses: Sequence[_Clause], references: Sequence[str]) -> bool | str:
         """The reference is not there: another answer, none at all, or an alias, which nobody here can know."""
-        content = [clause for clause in clauses if self._content(clause)]
+        content = [clause for clause in clauses if self._content(clause) and not self._speaks_to_the_judge(clause)]
         if not content:
             return False
         if names.is_of_other_script(said, " ".join(references)):
@@ -202,6 +224,9 @@ class _Judge:
             return False
         return f"whether {said!r:.60} is another name of {references[0]!r:.60} has to be known"
 
+    def _speaks_to_the_judge(self, clause: _Clause) -> bool:
+        return bool({word.text for word in (*clause.label, *clause.words)} & (TO_THE_JUDGE - self._asked))
+
     def _name_in(self, clause: _Clause) -> bool:
         words = [word for word in clause.words if not self._is_free(word)]
         return any(word.capital for word in words) and not (len(clause.words) > 2 and words == [clause.words[0]] and len(words) == 1)
@@ -210,7 +235,9 @@ class _Judge:
 
     def _weigh(self, clauses: Sequence[_Clause], is_rival: Callable[[_Clause, Sequence[_Clause]], bool | str]) -> bool | str:
         own = [clause for clause in clauses if clause.right]
-        reasons: list[str] = []
+        first = clauses.index(own[0])
+        is_open = any(OPEN.search(" ".join(clause.texts)) for clause in clauses[: first + 1])
+        reasons: list[str] = ["it may be one of several"] if is_open else []
         is_clean = False
         last = 0
         for clause in own:
@@ -241,7 +268,7 @@ class _Judge:
             if number > last and clause.is_negated and not content and clause.before != "(":
                 reasons.append("it takes something back")
                 is_clean = False
-        return True if is_clean else (reasons[0] if reasons else False)
+        return True if is_clean and not is_open else (reasons[0] if reasons else False)
 
     def _is_clean(self, clause: _Clause) -> bool | str:
         """Whether a clause with the reference commits to it; why it is unclear."""
@@ -255,21 +282,32 @@ class _Judge:
         leader = clause.words[start - 1] if start else None
         if any(clause.words[stop - 1].is_possessive for _, stop in clause.right) and follower is not None:
             return "something of it is meant"
-        if follower is not None and not follower.raw.islower() and follower.capital and not self._is_free(follower) and not self._is_marked(clause):
-            return False
-        if leader is not None and leader.capital and not self._is_free(leader) and not self._is_marked(clause) and not self._is_title(leader, start == 1):
+        if follower is not None and follower.capital and not self._is_marked(clause) and not self._is_asked(follower):
+            if follower.text not in FRAMES or follower.text in KINDS:
+                return False  # Mexico City is not Mexico
+        is_titled = leader is not None and self._is_title(leader, start == 1)
+        if leader is not None and leader.capital and not self._is_free(leader) and not self._is_marked(clause) and not is_titled:
             return f"whether {leader.raw!r:.40} makes it another has to be known"
         if any(word.raw in (_RIVAL, _UNSURE) for _, word in rest):
             return "another number stands beside it"
-        if self._offered & {word.text for _, word in rest} and not self._is_compared(clause, start):
+        compared = self._offered | {"than", "over", "versus", "vs"} if self._offered & {word.text for _, word in rest} else set()
+        if compared and not self._is_compared(clause, start):
+            return False
+        if self._is_marked(clause) and leader is not None and leader.text in BOUNDS:
             return False
         if set(texts) & RELATIONS:
             return "what it says of it has to be understood"
         if self._is_turned_round(clause, start, end):
             return False
         free_until = end
-        for place, word in rest:
-            if self._is_free(word):
+        verbs = 1 if self._is_marked(clause) else 0  # an amount is one whatever is done with it
+        for place, word in [*rest, *((0, word) for word in clause.label)]:
+            if self._is_free(word) or (is_titled and place == start - 1) or word.text in compared:
+                continue
+            if self._is_marked(clause) and word.text == "between":
+                continue
+            if verbs and place < start and word.raw.islower() and place and unit_of(word.raw) is None:
+                verbs -= 1
                 continue
             if place > end and self._has_verb(texts[:start]) and set(texts[end:place]) & PREPOSITIONS and "of" not in texts[end:place]:
                 free_until = place
@@ -313,17 +351,27 @@ class _Judge:
 
     def _is_free(self, word: Word) -> bool:
         text = word.text
-        if text in self._offered:
+        if word.raw.isupper() and len(text) > 1 and text in FRAMES and not self._shouts:
             return False
-        return text in FRAMES or text in weekdays() or any(names.akin(text, each) for each in self._asked) or text in ("\ue001",)
+        if text in self._offered or (self._letters and len(text) == 1 and word.capital):
+            return False
+        return text in FRAMES or (self._has_days and text in weekdays()) or any(names.akin(text, each) for each in self._asked) or text in ("\ue001",)
+
+    def _is_asked(self, word: Word) -> bool:
+        return word.text not in self._offered and any(names.akin(word.text, each) for each in self._asked)
 
     def _content(self, clause: _Clause) -> set[str]:
-        return {word.text for word in clause.words if not self._is_free(word) and word.raw not in (_RIGHT, _RIVAL, _UNSURE)}
+        return {word.text for word in (*clause.label, *clause.words) if not self._is_free(word) and word.raw not in (_RIGHT, _RIVAL, _UNSURE)}
 
     def _is_named_rival(self, clause: _Clause, clauses: Sequence[_Clause]) -> bool | str:
         """Whether a clause without the reference is an answer, too."""
         content = [word for word in clause.words if not self._is_free(word)]
-        if not content or clause.is_negated or len(content) > 5:
+        if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
+            return False
+        first = clause.words.index(content[0])
+        if {"a", "an"} & set(clause.texts[:first]) and content[0].capital:
+            return False  # it is described
+        if any(not self._is_free(word) for word in clause.label) or self._is_explained(clause, clauses):
             return False
         if clause.after == ":" and not clause.texts[0] in ("either", "possibly"):
             return False
@@ -335,15 +383,17 @@ class _Judge:
             return True
         if self._has_figures and not any(re.search(r"\d", word.raw) for word in content):
             return "it leaves a choice" if clause.before in ("or", "/") else False
+        if self._has_letters and not any(word.raw[0].isalpha() for word in content):
+            return False
         if self._is_lower:
-            own = self._length
-            return listed and len(content) <= max(own, 2) and clause.before != "\n" and len(clause.words) <= len(content) + 4
+            return listed and len(content) <= max(self._length, 2) and clause.before != "\n" and len(clause.words) <= len(content) + 4
         if not all(word.capital or word.raw[0].isdigit() for word in content):
             return clause.before in ("or", "/")
         if not listed and all(word.raw.isupper() and len(word.raw) > 1 for word in content):
             return False
         text = " ".join(word.raw for word in content)
-        if clause.before in (",", "(") and names.is_territory(text) and not any(names.is_territory(each) for each in self._references):
+        own = any(names.is_territory(" ".join(word.raw for word in each.words[a:b])) for each in clauses for a, b in each.right)
+        if clause.before in (",", "(") and names.is_territory(text) and not own:
             return f"whether it lies in {text!r:.40} has to be known"
         if not listed and len(clause.words) == 1 and clause.before not in ("", ";", "?"):
             return f"whether {text!r:.40} is meant has to be understood"
@@ -356,7 +406,18 @@ class _Judge:
     def _is_shortened(self, word: Word, clauses: Sequence[_Clause]) -> bool:
         """Goethestr. beside Goethestraße."""
         targets = {each.text for clause in clauses for a, b in clause.right for each in clause.words[a:b]}
-        return len(word.text) > 3 and any(target.startswith(word.text) for target in targets)
+        return len(word.text) > 3 and any(target.startswith(word.text) and target != word.text for target in targets)
+
+    def _is_one_run(self, clause: _Clause, content: Sequence[Word]) -> bool:
+        """A name is one run of words; a sentence about it has more."""
+        places = [place for place, word in enumerate(clause.words) if word in content]
+        between = clause.words[places[0] : places[-1] + 1]
+        return all(word in content or word.text in names.SMALL - {"in"} for word in between)
+
+    def _is_explained(self, clause: _Clause, clauses: Sequence[_Clause]) -> bool:
+        """ "H2, that is, hydrogen"."""
+        later = [each for each in clauses[clauses.index(clause) + 1 :]][:1]
+        return any(each.texts[:2] == ["that", "is"] or each.texts[0] in ("ie", "namely") for each in later)
 
     # ---- yes or no, lists
 
@@ -404,6 +465,10 @@ class _Judge:
         for part, kind in typed:
             if _RIGHT not in kind(said):
                 return False
+        if typed and not targets and re.search(r"\border\b", self._question, re.IGNORECASE):
+            places = [kind(said).index(_RIGHT) for _, kind in typed]
+            if places != sorted(places):
+                return False
         if typed and not targets:
             figures = len(re.findall(rf"[{_RIGHT}{_RIVAL}{_UNSURE}]", typed[0][1](said)))
             if figures != len(typed):
@@ -439,15 +504,19 @@ def _kind(reference: str, question: str) -> str | tuple[str, ...] | Callable[[st
     """yes or no, name, the parts of a list, or what marks numbers or days of that kind in a text."""
     if _as_yes_or_no(reference):
         return "yes or no"
+    if (time := read_time(reference)) is not None:
+
+        def mark_times(said: str) -> str:
+            return _marked(said, ((a, b, _SIGNS[compare_times(found, time)]) for a, b, found in times_in(said)))
+
+        return mark_times
     figures = roman_as_figures(reference)
-    if (day := read_date(reference)) is not None and not (day.is_bare and re.search(r"\bhow (?:many|much)\b", question, re.IGNORECASE)):
+    day = read_date(reference)
+    if day is not None and (not day.is_bare or day.to or not question or ASKS_WHEN.search(question)):
 
         def mark_days(said: str) -> str:
-            def sign(same: Same) -> str:
-                return {Same.YES: _RIGHT, Same.UNSURE: _UNSURE}.get(same, _RIVAL)
-
             said = re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)
-            return _marked(said, ((a, b, sign(compare_dates(found, day))) for a, b, found in dates_in(said)))
+            return _marked(said, ((a, b, _SIGNS[compare_dates(found, day)]) for a, b, found in dates_in(said)))
 
         return mark_days
     if figures == reference and (wanted := read_quantity(reference, question)) is not None:
@@ -469,6 +538,8 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
     exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
     for start, end, each in found:
         same = compare(each, wanted, shares=shares)
+        if same is Same.YES and each.unit is None and isinstance(wanted.unit, pint.Unit) and _counts(said[end:], question):
+            same = Same.UNSURE
         if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
             continue
         if same is Same.UNSURE and exact:
@@ -476,7 +547,13 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
         year = re.fullmatch(r"[12]\d{3}", said[start:end]) and re.search(r"\b(?:in|since|of|by|until|from|for|census|\() ?$", said[:start], re.IGNORECASE)
         if same is Same.NO and year:
             continue
-        yield start, end, {Same.YES: _RIGHT, Same.UNSURE: _UNSURE}.get(same, _RIVAL)
+        yield start, end, _SIGNS[same]
+
+
+def _counts(after: str, question: str) -> bool:
+    """Whether a number without a unit counts what the question names: 37 respondents are no 37 %."""
+    noun = re.match(r" ([^\W\d_]{3,})", after)
+    return bool(noun and noun[1].casefold() not in FRAMES and re.search(rf"\b{noun[1]}\b", question, re.IGNORECASE))
 
 
 def _is_in_question(text: str, question: str) -> bool:
@@ -549,7 +626,8 @@ def _clauses(text: str, targets: Sequence[Sequence[Word]], *, marks: bool = Fals
             if current.words:
                 current.after = mark or word.text
                 found.append(_placed(current, origin, spans))
-                current, origin = _Clause([], mark[:1] or word.text), []
+                label = tuple(current.words) if mark == ":" else ()
+                current, origin = _Clause([], mark[:1] or word.text, label), []
             elif not found:
                 current.before = ""
         if starts:

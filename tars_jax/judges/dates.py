@@ -138,14 +138,15 @@ def _forms() -> tuple[re.Pattern[str], ...]:
         rf"\b(?P<day>{_ORDINAL}) {of}(?P<month>{month})\b\.?,?(?: of| de| del)? (?P<year>{_YEAR})\b",
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL}),? (?P<year>{_YEAR})\b",
         rf"\b(?P<year>{_YEAR})[ ,]+(?P<month>{month})\b\.? (?P<day>{_ORDINAL})\b",
+        rf"(?<![\d/.-])(?P<month>0?[1-9]|1[0-2])/(?P<year>{_YEAR})\b(?!/)",
+        rf"(?<![\w.,-])(?P<year>{_YEAR})-(?P<short>1[3-9]|[2-9]\d)(?![\w-])",
         rf"(?P<year>{_YEAR})年(?:(?P<month>\d{{1,2}})月(?:(?P<day>\d{{1,2}})日)?)?",
         rf"\b(?P<month>{month})\b\.?,?(?: of| de| del)? (?P<year>{_YEAR})\b",
         rf"\b(?P<day>{_ORDINAL}) {of}(?P<month>{month})\b",
-        rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\b(?! ?(?:{_YEAR}|[%\w]))",
+        rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\b(?! ?%|[.,]?\d)",
         r"\b(?:the )?(?P<decade>[12]\d{2}0)'?s\b",
         r"\b(?:the )?(?P<century>\d{1,2}(?:st|nd|rd|th)|[a-z]+(?:st|nd|rd|th)) century\b",
-        rf"(?<![\w.,/-])(?P<year>{_YEAR})(?![\w/]|[.,:]\d)",
-        rf"(?<=[-/])(?<=\d[-/])(?P<year>{_YEAR})(?![\w/]|[.,:]\d)",
+        rf"(?<![\w.,])(?P<year>{_YEAR})(?![\w]|[.,:]\d)",
     )
     return tuple(re.compile(form, re.IGNORECASE) for form in forms)
 
@@ -171,6 +172,8 @@ def _when(match: re.Match[str]) -> When | None:
         number = _number(century)
         return When(100 * (number - 1), years=100) if number else None
     year = int(found["year"]) if found.get("year") else None
+    if year and (short := found.get("short")):
+        return When(year, to=When(year // 100 * 100 + int(short))) if int(short) > year % 100 else None
     other = None
     if "first" in found:
         first, second = int(found["first"]), int(found["second"])
@@ -193,3 +196,36 @@ def _when(match: re.Match[str]) -> When | None:
 def _number(text: str) -> int:
     digits = re.match(r"\d+", text)
     return int(digits[0]) if digits else int(number_parser.parse_ordinal(text.casefold()) or 0)
+
+
+_TIME = re.compile(
+    r"(?<![\w:.,])(?P<hour>[01]?\d|2[0-4])(?:(?:[:.h](?P<minute>[0-5]\d))\s?(?P<half>[ap]\.?m\b\.?)?|\s?(?P<alone>[ap]\.?m\b\.?))(?![\w:])",
+    re.IGNORECASE,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clock:
+    minutes: int  # since midnight
+    is_whole: bool  # of 24 hours, or with its half of the day
+
+
+def compare_times(said: Clock, wanted: Clock) -> Same:
+    if said.minutes == wanted.minutes:
+        return Same.YES if said.is_whole or not wanted.is_whole or wanted.minutes < 12 * 60 else Same.UNSURE
+    unsure = not (said.is_whole and wanted.is_whole) and (said.minutes - wanted.minutes) % (12 * 60) == 0
+    return Same.UNSURE if unsure else Same.NO
+
+
+def read_time(text: str) -> Clock | None:
+    found = list(times_in(text.strip()))
+    return found[0][2] if len(found) == 1 and found[0][:2] == (0, len(text.strip())) and ":" in text else None
+
+
+def times_in(text: str) -> Iterator[tuple[int, int, Clock]]:
+    """(start, end, which) of each time of day."""
+    for match in _TIME.finditer(text):
+        hour, half = int(match["hour"]), (match["half"] or match["alone"] or "").casefold()[:1]
+        if half and hour <= 12:
+            hour = hour % 12 + 12 * (half == "p")
+        yield match.start(), match.end(), Clock(60 * hour + int(match["minute"] or 0), bool(half) or hour > 12 or hour == 0)

@@ -1,6 +1,6 @@
 """Whether an answer has a name: its words in other spellings, its initials, and what CLDR knows of names.
 
-CLDR (by Babel) has the names of countries, languages, currencies and months in many languages: of two that it knows the
+CLDR (by Babel) has the names of countries, cities, languages, currencies and months in many languages: of two that it knows the
 judge can tell whether they are one. Of others it can tell that they are written alike, and nothing more.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from babel import Locale
@@ -29,7 +30,9 @@ def words_of(text: str) -> tuple[Word, ...]:
 def is_code(text: str) -> bool:
     """Whether a reference is one that has no other names: it has figures or signs, or is a short word of capitals."""
     return bool(
-        re.search(r"\d|[_/\\@#+=]|\w\.\w|(?:^|\s)-", text) or re.fullmatch(r"[A-Z]{1,5}", text) or re.fullmatch(r"\w", text)
+        re.search(r"\d|[_/\\@#+=]|\w\.\w|(?:^|\s)-", text)
+        or re.fullmatch(r"[A-Z]{1,5}|\w|[^\W\d_]{1,2}[-+]+", text)
+        or any(form.isdigit() for word in words_of(text) for form in word.forms)
     )
 
 
@@ -39,6 +42,8 @@ def match(said: Sequence[Word], place: int, wanted: Sequence[Word]) -> int:
     for number, target in enumerate(wanted):
         while number and taken < len(said) and said[taken].text in ARTICLES and target.text not in ARTICLES:
             taken += 1
+        figures = number and target.text.isdigit() and wanted[number - 1].text.isdigit()
+        taken += bool(figures and taken < len(said) and said[taken].text == "to")  # 3 to 2 for 3:2
         if taken < len(said) and _is_word(said[taken], target, is_last=number == len(wanted) - 1):
             taken += 1
         elif number and target.text in ARTICLES:
@@ -54,8 +59,8 @@ def _is_word(said: Word, wanted: Word, *, is_last: bool) -> bool:
     own, other = said.text, wanted.text
     return (
         bool(said.forms & wanted.forms)
-        or (len(other) > 3 and other.isalpha() and own == f"{other}s")
-        or (len(own) > 3 and own.isalpha() and other == f"{own}s")
+        or (len(other) > 3 and not said.raw.isupper() and own == f"{other}s")
+        or (len(own) > 3 and not wanted.raw.isupper() and other == f"{own}s")
         or _SHORT.get(own) == other
         or _SHORT.get(other) == own
     )
@@ -115,9 +120,14 @@ def _named() -> dict[str, frozenset[str]]:
             "territory": locale.territories, "language": locale.languages, "currency": locale.currencies,
             "month": locale.months["stand-alone"]["wide"], "weekday": locale.days["stand-alone"]["wide"],
         }  # fmt: skip
+        for zone, shown in locale.time_zones.items():
+            for name in (shown.get("city", ""), zone.rpartition("/")[2].replace("_", " ")):
+                found.setdefault(" ".join(re.findall(r"\w+", folded(name))), set()).add(f"city {zone}")
         for kind, names in tables.items():
             for code, name in names.items():
                 if kind == "territory" and str(code).isdigit() and code not in ("001", "150"):
+                    continue
+                if not isinstance(name, str):
                     continue
                 for each in {name, *re.split(r"\s*[()]\s*", name)} - {""}:
                     words = " ".join(re.findall(r"\w+", folded(each)))
@@ -139,20 +149,24 @@ def knows_better(said: str, wanted: str) -> bool | None:
 
 
 def is_of_other_script(said: str, wanted: str) -> bool:
-    return bool(_scripts(said) - _scripts(wanted))
+    return bool(_scripts(said) - (_scripts(wanted) or {"LATIN"}))
 
 
 @functools.lru_cache(maxsize=1024)
 def _scripts(text: str) -> frozenset[str]:
-    import unicodedata
-
     return frozenset(unicodedata.name(each, " ").split()[0] for each in text if each.isalpha())
 
 
 def akin(one: str, other: str) -> bool:
-    """Forms of one word: complete and completed, licence and licensed, play and player."""
+    """Forms of one word: complete and completed, play and player; of strong verbs, which change their vowels, wrote and
+    written."""
     if one == other:
         return True
+    bones = [re.sub(r"(?<=.)[aeiouy]+", "", each) for each in (one, other)]
+    if bones[0] and len(min(bones, key=len)) > 1 and bones[0][0] in "bcdfghjklmnpqrstvwxz":
+        short, long = sorted(bones, key=len)
+        if long.startswith(short) and re.fullmatch(r"|n|s|d|tn|ng|nng|tng", long[len(short) :]):
+            return True
     shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     longest = max(len(one), len(other)) - shared
     return (shared >= 4 and longest <= 4) or (shared >= 3 and longest <= 1)

@@ -39,7 +39,7 @@ _BOUND = re.compile(
 )
 _BOUND_AFTER = re.compile(r"\s*(?:\+(?![\w+])|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
-_FRACTION = re.compile(r"(?:(?P<whole>\d+)[ -]?)?(?P<part>\d{1,2})[⁄](?P<of>\d{1,2})")
+_FRACTION = re.compile(r"(?<![\d/.,])(?:(?P<whole>\d+)[ -])?(?P<part>\d{1,2})[⁄/](?P<of>\d{1,2})(?![\d/]|[.,]\d)")
 _SMALL_WORDS = frozenset("a an and as at am are is in per to of us he be do it pm by no so or on we the for".split())
 _TEMPERATURE = re.compile(r"(?:°|degrees?|deg)? ?(?P<of>celsius|centigrade|fahrenheit|kelvin|[CFK])\b", re.IGNORECASE)
 _ONE = frozenset(("one", "a", "an", "and"))
@@ -74,11 +74,14 @@ class Quantity:
     tolerance: float = 0.0  # of a reference, in its own unit
     is_year: bool = False
     rounds: bool = False  # whether as a reference it is told by a rounded number, too
+    is_glued: bool = False  # letters follow at once that are no unit
     end: int = dataclasses.field(default=0, compare=False)  # in its text
 
 
 def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     """`shares`: the question asks for a share, so that 0.81 is 81 %."""
+    if _converted(said, wanted) is None:
+        return Same.OTHER
     if (said.high is None) != (wanted.high is None):
         return Same.NO
     if said.high is not None and wanted.high is not None:
@@ -87,10 +90,11 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
         both = {compare(*low), compare(*ends)}
         return both.pop() if len(both) == 1 else Same.NO
     converted = _converted(said, wanted)
-    if converted is None:
-        return Same.OTHER
+    assert converted is not None
+    if said.is_glued and not wanted.is_glued and _is_close(converted, wanted.value):
+        return Same.UNSURE
     if said.is_bound != wanted.is_bound:
-        return Same.UNSURE if _is_close(converted, wanted.value) else Same.NO
+        return Same.OTHER
     if abs(converted - wanted.value) <= max(wanted.tolerance, 1e-9 * abs(wanted.value)):
         return Same.YES
     if said.unit is None and _is_share(wanted.unit) and _is_close(100 * converted, wanted.value):
@@ -125,13 +129,17 @@ def _converted(said: Quantity, wanted: Quantity) -> float | None:
         return said.value if same else None
     if not isinstance(wanted.unit, pint.Unit) or _is_share(said.unit) != _is_share(wanted.unit):
         return None
+    if {str(said.unit), str(wanted.unit)} == {"point", "percentage_point"}:
+        return said.value
+    if "percentage_point" in (str(said.unit), str(wanted.unit)):
+        return None
     if said.unit.dimensionality != wanted.unit.dimensionality or _counts_bits(said.unit) != _counts_bits(wanted.unit):
         return None
     return float(registry().Quantity(said.value, said.unit).to(wanted.unit).magnitude)
 
 
 def _is_share(unit: object) -> bool:
-    return isinstance(unit, pint.Unit) and unit.dimensionless and "per" in str(unit)
+    return str(unit) in ("percent", "permille")
 
 
 def _counts_bits(unit: pint.Unit) -> bool:
@@ -180,7 +188,7 @@ def unit_asked(question: str) -> pint.Unit | None:
     for match in re.finditer(r"\b(?:how many|in|number of)\s+", question, re.IGNORECASE):
         if (found := _unit_at(question, match.end())) and isinstance(found[0], pint.Unit):
             unit, end = found
-            if end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "") or _is_share(unit):
+            if match[0][0] in "hH" or end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", ""):
                 return unit
     return registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
 
@@ -271,7 +279,10 @@ def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
         while end > place and words[end - 1][0] == "and":
             end -= 1
         said = run[words[place].start() : words[end - 1].end()] if end > place else ""
-        if said and said.lower() not in _ONE and (value := _in_words(said.replace("-", " "))) is not None:
+        if words[place][0].casefold() in ("a", "dozen") and run[words[place].start() :].casefold().startswith(("a dozen", "dozen")):
+            end = place + len(run[words[place].start() :].casefold().partition("dozen")[0].split()) + 1
+            yield words[place].start(), words[end - 1].end(), 12
+        elif said and said.lower() not in _ONE and (value := _in_words(said.replace("-", " "))) is not None:
             yield words[place].start(), words[end - 1].end(), value
         place = max(end, place + 1)
 
@@ -332,7 +343,7 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     negative = sign in ("minus", "negative") or bool(match["minus"])
     if sign == "-":
         negative = not re.search(r"[\w)]\s*$", text[: match.start()])
-    below = re.match(r"\s*(?:degrees )?below zero\b", text[end:])
+    below = re.match(r"\s*(?:degrees )?below (?:zero|0)\b", text[end:])
     if below:
         negative, end = True, end + below.end()
     after = _BOUND_AFTER.match(text, end)
@@ -341,7 +352,10 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if not math.isfinite(value):
         return None
     other = readings[1] * factor if len(readings) > 1 else None
-    return Quantity(value, unit, None, digits, decimals, other, is_bound, end=after.end() if after else end)
+    return Quantity(
+        value, unit, None, digits, decimals, other, is_bound, end=after.end() if after else end,
+        is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
+    )  # fmt: skip
 
 
 def _quantity_without(text: str, match: re.Match[str]) -> Quantity | None:
@@ -446,25 +460,26 @@ def _unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | 
     ends = [match.end() for match in re.finditer(r"(?:[^\W_]|[\^°'\"])+\.?", piece)][:6]
     for end in reversed(ends):
         phrase = piece[:end]
-        if (unit := _unit(phrase)) is not None:
+        if (unit := unit_of(phrase)) is not None:
             return unit, start + end
-        if phrase.endswith(".") and (unit := _unit(phrase[:-1])) is not None:
+        if phrase.endswith(".") and (unit := unit_of(phrase[:-1])) is not None:
             return unit, start + end
     return None
 
 
 @functools.lru_cache(maxsize=4096)
-def _unit(phrase: str) -> pint.Unit | frozenset[str] | None:
+def unit_of(phrase: str) -> pint.Unit | frozenset[str] | None:
     if money := _currency(phrase):
         return money
     if not re.fullmatch(r"[^\W\d_°'\"]*[°'\"]?[^\W_]*(?:[ ./*·^-]+[^\W_]+)*\.?", phrase) or phrase in _SMALL_WORDS:
         return None
-    plain = re.sub(r"\bsq\.? ?", "square ", phrase)
-    plain = re.sub(r"\bcu\.? ?", "cubic ", plain)
+    plain = re.sub(r"\bsq\b\.? ?", "square ", phrase)
+    plain = re.sub(r"\bcu\b\.? ?", "cubic ", plain)
     plain = re.sub(r"(?<=[a-zµμ])\^?([23])\b", r"**\1", plain)
     plain = plain.replace("yrs", "years").strip(" .")
     plain = re.sub(r"[-·]", " ", plain)
-    for candidate in dict.fromkeys((plain, plain.replace(" ", "_"), plain.casefold(), plain.casefold().replace(" ", "_"))):
+    small = plain.casefold() if len(plain) > 3 else plain  # Mb is no mb
+    for candidate in dict.fromkeys((plain, plain.replace(" ", "_"), small, small.replace(" ", "_"))):
         if not re.fullmatch(r"[^\W\d]\w*|.*[ /*^].*|°", candidate) or candidate in _SMALL_WORDS:
             continue
         try:
@@ -478,7 +493,7 @@ def _unit(phrase: str) -> pint.Unit | frozenset[str] | None:
 
 def _is_written(unit: pint.Unit, phrase: str) -> bool:
     """Not a word that Pint takes apart, as "kilos" into kilo and seconds, nor a pure number such as "count"."""
-    if unit.dimensionless and not (_is_share(unit) or _counts_bits(unit) or "degree" in str(unit)):
+    if unit.dimensionless and not (_is_share(unit) or _counts_bits(unit) or str(unit) in ("degree", "point")):
         return False
     for word in re.findall(r"[^\W\d]+", phrase):
         if len(word) < 4 or not word.islower() or word in ("per", "square", "cubic"):

@@ -15,10 +15,13 @@ FRAMES = frozenset(
     according based source sources page article entry text table encyclopedia website document infobox says said states
     stated shows show shown lists listed gives given found find reads read mentions mentioned reports reported indicates
     indicate evidence points conclude conclusion means mean stands stand called calls named known name names refers
-    identified described
+    identified described ie namely
+    live lives lived living hang hangs stood lie lies located situated based kept ended ends pay pays use uses used counts
+    count click press choose select goes come comes here there under through via among onto along
     approximately around roughly circa ca c approx exactly precisely total overall altogether just simply also too full
     now currently today correct right answer result final finally therefore thus hence so then yes okay ok sure well such
     most some both
+    le la el il der die das den am
     people inhabitants residents persons person item items number value amount
     old long high tall wide deep large big
     city town village country state island river mountain place man woman thing""".split()
@@ -46,8 +49,15 @@ REFUSALS = re.compile(
     re.IGNORECASE,
 )
 VAGUE = re.compile(
-    r"\b(?:one of|some (?!\w+ (?:say|sources))|any|anyone|anything|whatever|whichever|such as|e\.g\.|for example|either|both)\b",
+    r"\b(?:one of|some (?!\w+ (?:say|sources))|any|anyone|anything|whatever|whichever|such as|e\.g\.|for example|either)\b",
     re.IGNORECASE,
+)
+OPEN = re.compile(r"\b(?:any|anyone|anything|whatever|whichever|such as|e\.?g|for example)\b", re.IGNORECASE)
+BARRED = re.compile(r"\b(?:any(?:one|thing)?|every(?:one|thing)?|all)(?: \w+)? (?:but|except)\b", re.IGNORECASE)
+# What speaks to whoever judges is no answer.
+TO_THE_JUDGE = frozenset(
+    """verdict grader grade graded judge judged evaluator evaluation evaluate reference instructions instruction system score
+    scored status correct accepted accept lenient prompt""".split()
 )
 MARKERS = re.compile(
     r"(?<![\w-])(?:(?:my|the|so|best|short|your)\s+){0,2}(?:final[ _]?|correct[ _])?(?:answer|final|result|output|submission|response)"
@@ -59,3 +69,5 @@ CORRECTIONS = re.compile(
     r"in fact|rather)\b[\s,:;.-]*(?:it (?:is|was)\b)?|(?:\.{2,}|[?;,-]|(?<=\w)\.)\s*(?:wait,?\s*|hmm,?\s*)?no\b\s*(?=[,.:;-])[\s,.:;-]*",
     re.IGNORECASE,
 )
+ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
+BOUNDS = frozenset("before after until till by prior past".split())  # of days

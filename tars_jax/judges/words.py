@@ -24,16 +24,19 @@ _MARKUP = (
     (re.compile(r"~~.*?~~|<(del|s|strike)>.*?</\1>", re.DOTALL | re.IGNORECASE), " "),
     (re.compile(r"\[([^\[\]\n]*)\]\(\S*?\)"), r"\1"),
     (re.compile(r"https?://\S+"), " "),
+    (
+        re.compile(r"\$([^$\n]*[\\={^_][^$\n]*|[^$\s\d][^$\n]{0,40}[^$\s]|\d[\d.,]*)\$(?!\d)"),
+        r"\1",
+    ),
     (re.compile(r"\\(?:text|mathrm|mathbf|textbf|textit|mathit|operatorname)\s*\{([^{}]*)\}"), r"\1"),
     (re.compile(r"\\boxed\s*\{([^{}]*)\}"), "\nFinal answer: \\1\n"),
     (re.compile(r"\\[,;: !]|\\quad|~"), " "),
     (re.compile(r"\\times|\\cdot"), "×"),
     (re.compile(r"\\[()\[\]]"), " "),
-    (re.compile(r"\$([^$\n]*[\\={^_][^$\n]*|[^$\s\d][^$\n]{0,40}[^$\s]|\d[\d.,]*)\$(?!\d)"), r"\1"),
     (re.compile(r"\$(?=\s*\n|\s*$)|(?:(?<=\n)|^)\s*\$(?=\s*\n)"), " "),
     (re.compile(r"(?<=\w)_\{?(\d)\}?|(?<=\})_(\d)"), r"\1\2"),
     (re.compile(r"<(?:/?[A-Za-z!][^<>]*|\|[^<>]*\|)>"), "\n"),
-    (re.compile(r"(?m)^[ \t]*(?:>+|[-*•+]|\d{1,2}[.)])[ \t]+"), "\n"),
+    (re.compile(r"(?m)^[ \t]*(?:>+|[-*•+])[ \t]+"), "\n"),
     (re.compile(r"(?m)^[ \t]*\|?[ \t:|-]+\|[ \t:|-]*$"), ""),
     (re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)"), ""),
     (re.compile(r"[{}]"), " "),
@@ -81,6 +84,8 @@ def _sign(character: str) -> str:
         return " " if kind == "Zs" else "\n"
     if kind in ("Cf", "Co", "Cs", "Cn", "Cc"):
         return ""
+    if "ARROW" in name:
+        return " : "
     if kind in ("So", "Sk") and character not in _KEPT:
         return " "
     return {"。": ". ", "、": ", ", "，": ", ", "・": " ", "…": "..."}.get(character, character)
@@ -89,14 +94,20 @@ def _sign(character: str) -> str:
 def spoken(text: str) -> str:
     """Without markup: code, Markdown, LaTeX, tags; of a JSON object, its answer."""
     text = _of_json(text.strip())
-    for form, instead in _MARKUP[:6]:
+    for form, instead in _MARKUP[:7]:
         text = form.sub(instead, text)
     headings = _HEADING.sub("", text)
     text = headings if headings.strip(" \n#-=") else _HEADING.sub(r"\1", text)
-    for form, instead in _MARKUP[6:]:
+    for form, instead in _MARKUP[7:]:
         text = form.sub(instead, text)
-    text = plain(text)
+    text = _unnumbered(plain(text))
     return re.sub(r"[ \t]+", " ", text).strip()
+
+
+def _unnumbered(text: str) -> str:
+    """The items of a numbered list, each in a line."""
+    found = [int(number) for number in re.findall(r"(?:^|\s)(\d{1,2})[.)]\s", text)]
+    return re.sub(r"(?:^|\s)\d{1,2}[.)]\s+", "\n", text) if len(found) > 1 and found == [*range(1, len(found) + 1)] else text
 
 
 def _of_json(text: str) -> str:
@@ -168,7 +179,7 @@ def roman_as_figures(text: str) -> str:
 
 
 _TOKEN = re.compile(
-    r"[\ue000-\uf8ff]|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W\d_])|[^\W_]+[+#]*(?![^\W_])|[^\W_]+|\.{2,}|[^\w\s]|\n"
+    r"[\ue000-\uf8ff]|[^\W\d_]{1,2}[-+]+(?![\w+-])|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W\d_])|[^\W_]+[+#]*(?![^\W_])|[^\W_]+|\.{2,}|[^\w\s]|\n"
 )
 _ABBREVIATED = re.compile(r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)))\.(?=\s+\w)")
 _HELD = "\x01"  # stands where a possessive 's was
