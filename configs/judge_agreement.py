@@ -10,10 +10,12 @@ A reward model on recorded episodes whose verifier's verdicts are known: --confi
 What a published judge said, in place of asking one (AgentRewardBench's files BENCHMARK/AGENT/JUDGE/TASK.json):
 --config.source=FOLDER --config.judge=JUDGE --config.judgments=FOLDER.
 
-Judges of answers, by 291 answers labelled by hand, half of them held out (tars_jax/judges/labels/answers.py):
---config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each half is a row.
+Judges of answers, by answers that somebody labelled who had not seen the rules (tars_jax/judges/labels/answers.py):
+--config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each split and each kind of
+answer is a row.
 
-Expected result: agreement.md and result.json with precision, recall, F1 and false positive rate, by site and by length.
+Expected result: agreement.md and result.json with precision, recall, F1 and false positive rate, by site and by length,
+and the share that the judge cannot say.
 """
 
 from ml_collections import ConfigDict

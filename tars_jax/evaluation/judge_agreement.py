@@ -18,7 +18,7 @@ from tars_jax.evaluation.judge_metrics import (
     in_groups,
 )
 from tars_jax.evaluation.tables import markdown
-from tars_jax.judges import Judge, JudgeFailure
+from tars_jax.judges import CannotSay, Judge, JudgeFailure
 from tars_jax.judges.labels import Labelled
 
 
@@ -28,9 +28,10 @@ class JudgedLabel:
 
     labelled: Labelled
     solved: bool  # by the label
-    verdict: bool | None  # None: the judge failed
+    verdict: bool | None  # None: the judge failed, or cannot say
     reward: float | None
     failure: str = ""
+    cannot_say: bool = False
 
 
 async def ask_judge(
@@ -40,7 +41,7 @@ async def ask_judge(
     parallel: int = 8,
     on_answer: Callable[[int], None] = lambda done: None,
 ) -> list[JudgedLabel]:
-    """The judge on each labelled trajectory, in their order; a failure of the judge is kept as one."""
+    """The judge on each labelled trajectory, in their order; that it fails, or cannot say, is kept as such."""
     places, done = asyncio.Semaphore(parallel), 0
 
     async def ask(each: Labelled, solved: bool) -> JudgedLabel:
@@ -50,6 +51,8 @@ async def ask_judge(
             try:
                 reward, verdict = await judge.judgement(each.trajectory, each.task)
                 found = JudgedLabel(each, solved, verdict, reward)
+            except CannotSay as verdict:
+                found = JudgedLabel(each, solved, None, None, f"CannotSay: {verdict}", cannot_say=True)
             except JudgeFailure as failure:
                 found = JudgedLabel(each, solved, None, None, f"{type(failure).__name__}: {failure}")
         done += 1
@@ -70,9 +73,10 @@ class JudgeAgreement:
     by_length: dict[str, Confusion]
     by_agent: dict[str, Confusion]
     calibrated: Calibrated | None  # None where the judge gives no scores between 0 and 1
+    cannot_say: dict[str, float]  # the share of what it cannot tell, which is no success to it: of all (""), by site
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"judge": self.judge.to_json(), "f1": self.f1}
+        found: dict[str, Any] = {"judge": self.judge.to_json(), "f1": self.f1, "cannot_say": self.cannot_say}
         for name in ("baselines", "by_site", "by_length", "by_agent"):
             found[name] = {key: counts.to_json() for key, counts in getattr(self, name).items()}
         if self.calibrated is not None:
@@ -85,23 +89,30 @@ class JudgeAgreement:
 
     def table(self, name: str) -> str:
         """In Markdown: the judge and its baselines, then the judge by agent, by site and by length."""
-        head = ("", "n", "precision", "recall", "F1", "95%", "false positives", "unreadable")
+        head = (
+            "", "n", "precision", "recall", "F1", "95%", "false positives", "unreadable", "precision, 95%",
+            "recall, 95%", "cannot say",
+        )  # fmt: skip
         rows = [
-            _row(who, counts, shown_f1(self.f1[who])) for who, counts in {name: self.judge, **self.baselines}.items()
+            (*_row(who, counts, shown_f1(self.f1[who])), _share(self.cannot_say[""] if who == name else 0.0))
+            for who, counts in {name: self.judge, **self.baselines}.items()
         ]
         groups = [
-            _row(f"{name}: {group}", counts, "")
+            (*_row(f"{name}: {group}", counts, ""), _share(self.cannot_say.get(group)))
             for found in (self.by_agent, self.by_site, self.by_length)
             for group, counts in found.items()
         ]
         if self.calibrated is not None:
             said = f"{name}, threshold {self.calibrated.threshold:.3g} (other half)"
-            groups.append(_row(said, self.calibrated.reported_on, ""))
+            groups.append((*_row(said, self.calibrated.reported_on, ""), "-"))
         return markdown(head, [*rows, *groups])
 
 
-def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> JudgeAgreement:
-    """What the verdicts of the judge `name` come to; the rules' are there where every trajectory has one."""
+def judge_agreement(
+    judged: Sequence[JudgedLabel], name: str, seed: int = 0, *, has_steps: bool = True
+) -> JudgeAgreement:
+    """What the verdicts of the judge `name` come to; the rules' are there where every trajectory has one. Without
+    steps, as of answers, nothing is grouped by their number."""
     verdicts: dict[str, Verdicts] = {name: [(each.verdict, each.solved) for each in judged]}
     if judged and all(each.labelled.rule_verdict is not None for each in judged):
         verdicts["rules"] = [(each.labelled.rule_verdict, each.solved) for each in judged]
@@ -115,9 +126,24 @@ def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> 
         baselines=counts,
         by_site=in_groups((each.verdict, each.solved, each.labelled.site) for each in judged),
         by_agent=in_groups((each.verdict, each.solved, each.labelled.agent) for each in judged if each.labelled.agent),
-        by_length=in_groups((each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged),
+        by_length=in_groups(
+            (each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged if has_steps
+        ),
         calibrated=calibrated(*zip(*read, strict=True), seed=seed) if graded else None,
+        cannot_say=_cannot_say(judged),
     )
+
+
+def _cannot_say(judged: Sequence[JudgedLabel]) -> dict[str, float]:
+    groups: dict[str, list[bool]] = {"": [each.cannot_say for each in judged]}
+    for each in judged:
+        for group in {each.labelled.site, each.labelled.agent}:
+            groups.setdefault(group, []).append(each.cannot_say)
+    return {name: sum(said) / max(len(said), 1) for name, said in groups.items()}
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}%"
 
 
 def shown_f1(estimate: dict[str, float]) -> str:
@@ -129,4 +155,6 @@ def _row(name: str, counts: Confusion, interval: str) -> tuple[str, ...]:
     shares = (found[each] for each in ("precision", "recall", "f1"))
     precision, recall, f1 = (f"{100 * share:.1f}" for share in shares)
     false = f"{100 * found['false_positive_rate']:.1f}%"
-    return (name, str(counts.total), precision, recall, f1, interval or "-", false, str(counts.unreadable))
+    bounds = (found[f"{each}_interval"] for each in ("precision", "recall"))
+    intervals = (f"{100 * low:.1f} to {100 * high:.1f}" for low, high in bounds)
+    return (name, str(counts.total), precision, recall, f1, interval or "-", false, str(counts.unreadable), *intervals)

@@ -23,7 +23,7 @@ from tars_jax.judges.dates import compare_dates, compare_times, dates_in, read_d
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.quantities import Quantity, Same, compare, quantities_in, read_quantity, unit_of
 from tars_jax.judges.speech import (
-    ASKS_WHEN, BARRED, BOUNDS, CONTRAST, CORRECTIONS, FRAMES, JOINS, KINDS, MARKERS, NEGATIONS, OPEN, PREPOSITIONS, REFUSALS, RELATIONS,
+    ASKS_WHEN, BARRED, BOUNDS, COPULAS, DESCRIBES, CONTRAST, CORRECTIONS, FRAMES, JOINS, KINDS, MARKERS, NEGATIONS, OPEN, PREPOSITIONS, REFUSALS, RELATIONS,
     STARTS, TITLES, TO_THE_JUDGE, VAGUE, WRONG,
 )  # fmt: skip
 from tars_jax.judges.words import Word, folded, plain, roman_as_figures, spoken, tokens
@@ -38,9 +38,8 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     """Raises CannotSay where that needs knowledge, or a reader that understands more than clauses."""
     if len(answer) > LONGEST or not answer.strip():
         return False
-    references = [plain(each).strip() for each in reference.split(ALTERNATIVES.strip())]
-    is_closed = len(references) > 1 and not references[-1]
-    wanted = [each for each in references if each]
+    wanted = [plain(each) for each in alternatives(reference)]
+    is_closed = reference.rstrip().endswith(ALTERNATIVES.rstrip())
     if not wanted:
         return False
     asked = plain(question)
@@ -59,6 +58,11 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     if unsure:
         raise CannotSay(unsure[0])
     return True
+
+
+def alternatives(reference: str) -> list[str]:
+    """The ways to say a reference."""
+    return [each.strip() for each in reference.split(ALTERNATIVES.strip()) if each.strip()]
 
 
 def _committed(said: str, judge: _Judge) -> list[str]:
@@ -116,6 +120,7 @@ class _Judge:
         if self._is_choice:
             self._offered |= _lower_choices(question)
         self._shouts = False
+        self._is_described = bool(DESCRIBES.search(question))
         self._has_days = any(read_date(each) is not None for each in references)
         self._kinds = [_kind(each, question) for each in references]
         self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
@@ -282,6 +287,8 @@ class _Judge:
         leader = clause.words[start - 1] if start else None
         if any(clause.words[stop - 1].is_possessive for _, stop in clause.right) and follower is not None:
             return "something of it is meant"
+        if follower is not None and len(follower.text) == 1 and end + 1 == len(clause.words) and not self._is_marked(clause):
+            return False  # vitamin A is not vitamin
         if follower is not None and follower.capital and not self._is_marked(clause) and not self._is_asked(follower):
             if follower.text not in FRAMES or follower.text in KINDS:
                 return False  # Mexico City is not Mexico
@@ -306,6 +313,8 @@ class _Judge:
                 continue
             if self._is_marked(clause) and word.text == "between":
                 continue
+            if self._is_described and word.capital and place < start and set(texts[place + 1 : start]) & COPULAS:
+                continue  # the question describes what the answer names
             if verbs and place < start and word.raw.islower() and place and unit_of(word.raw) is None:
                 verbs -= 1
                 continue
@@ -377,7 +386,7 @@ class _Judge:
             return False
         if any(self._is_shortened(word, clauses) for word in content):
             return False
-        listed = clause.before in JOINS or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
+        listed = clause.before in JOINS or (clause.before == "\n" and not self._is_lower) or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
         is_offered = all(word.text in self._offered for word in content)
         if is_offered:
             return True
@@ -406,7 +415,7 @@ class _Judge:
     def _is_shortened(self, word: Word, clauses: Sequence[_Clause]) -> bool:
         """Goethestr. beside Goethestraße."""
         targets = {each.text for clause in clauses for a, b in clause.right for each in clause.words[a:b]}
-        return len(word.text) > 3 and any(target.startswith(word.text) and target != word.text for target in targets)
+        return len(word.text) > 3 and word.text.isalpha() and any(target.startswith(word.text) and target != word.text for target in targets)
 
     def _is_one_run(self, clause: _Clause, content: Sequence[Word]) -> bool:
         """A name is one run of words; a sentence about it has more."""

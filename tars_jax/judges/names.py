@@ -162,6 +162,8 @@ def akin(one: str, other: str) -> bool:
     written."""
     if one == other:
         return True
+    if not (one.isalpha() and other.isalpha()):
+        return False
     bones = [re.sub(r"(?<=.)[aeiouy]+", "", each) for each in (one, other)]
     if bones[0] and len(min(bones, key=len)) > 1 and bones[0][0] in "bcdfghjklmnpqrstvwxz":
         short, long = sorted(bones, key=len)

@@ -23,7 +23,7 @@ from babel import Locale
 from babel.numbers import NumberFormatError, get_currency_name, get_currency_symbol, list_currencies, parse_decimal
 
 LEAST_DIGITS = 3  # that a rounded number must have
-CUSTOMS = ("en", "en_IN", "de", "fr", "de_CH")  # how figures are grouped; the first that reads them counts
+CUSTOMS = ("en", "en_IN", "de", "fr")  # how figures are grouped; the first that reads them counts
 _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
 _FIGURES = r"(?:\d{1,3}(?: \d{3})+(?![\d.,]?\d)|\d+(?:[.,']\d+)*|\.\d+)"
 _WORD = r"[^\W\d_]+"
@@ -111,8 +111,8 @@ def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
     if in_said is not None and wanted.rounds and said.digits >= LEAST_DIGITS and said.value:
         if _is_close(float(f"{in_said:.{said.digits}g}"), said.value):
             return Same.YES
-    exact = _is_close(round(converted, wanted.decimals), wanted.value) and wanted.rounds
-    return Same.UNSURE if exact else Same.NO
+    is_exact = wanted.decimals and wanted.rounds and _is_close(round(converted, wanted.decimals), wanted.value)
+    return Same.UNSURE if is_exact else Same.NO
 
 
 def _is_offset(said: Quantity, wanted: Quantity) -> bool:
@@ -165,6 +165,8 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
         return None
     _, end, quantity = found
     rest = bare[end:].strip()
+    if rest in ("in", "in."):
+        quantity, rest = dataclasses.replace(quantity, unit=registry().Unit("inch")), ""
     if rest and not re.fullmatch(rf"{_WORD}(?:[ -]{_WORD}){{0,3}}", rest):
         return None
     if rest and (not bare[0].isdigit() and quantity.unit is None):
@@ -342,7 +344,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     sign = (match["sign"] or "").strip().lower()
     negative = sign in ("minus", "negative") or bool(match["minus"])
     if sign == "-":
-        negative = not re.search(r"[\w)]\s*$", text[: match.start()])
+        apart = r"[\w)]$" if match["sign"] == "-" else r"[\w)]\s*$"  # 5 -3 and 5 - 3
+        negative = not re.search(apart, text[: match.start()])
     below = re.match(r"\s*(?:degrees )?below (?:zero|0)\b", text[end:])
     if below:
         negative, end = True, end + below.end()
@@ -366,8 +369,8 @@ def _quantity_without(text: str, match: re.Match[str]) -> Quantity | None:
 
 def _readings(figures: str) -> list[float]:
     """What the figures say by the customs that can read them, the likeliest first."""
-    if re.fullmatch(r"\d{1,3}(?: \d{3})+", figures):
-        return [float(figures.replace(" ", ""))]
+    if re.fullmatch(r"\d{1,3}(?:([ '])\d{3})(?:\1\d{3})*(?:\.\d+)?", figures):
+        return [float(re.sub(r"[ ']", "", figures))]
     if len(figures) > 40:
         return []
     found: list[float] = []

@@ -71,3 +71,6 @@ CORRECTIONS = re.compile(
 )
 ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
 BOUNDS = frozenset("before after until till by prior past".split())  # of days
+COPULAS = frozenset("is was are were has have had".split())
+# "the country that ...": a question that does not name what it asks about.
+DESCRIBES = re.compile(r"\b(?:the|an?) (?:[a-z]+ ){1,4}(?:with|that|which|whose|where|who)\b")

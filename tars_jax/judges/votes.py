@@ -14,6 +14,7 @@ from tars_jax.judges.webjudge import TIME_LIMIT_S
 from tars_jax.trajectory import Trajectory
 
 RULES = ("unanimous", "majority")
+_GRAVEST_FIRST: tuple[type[Exception], ...] = (JudgeUnavailable, UnreadableVerdict, JudgeFailure, CannotSay)
 
 
 class Votes:
@@ -42,10 +43,9 @@ class Votes:
         if no > len(votes) - needed:  # whatever the others would have said
             return Judgement(0.0, False)
         absent = [vote for vote in votes if isinstance(vote, Exception)]
-        for kind, what in ((JudgeUnavailable, "failed"), (UnreadableVerdict, "failed"), (CannotSay, "cannot say")):
-            if of_kind := [vote for vote in absent if isinstance(vote, kind)]:
-                raise kind(f"{len(of_kind)} of {len(votes)} votes {what}, which decide: {of_kind[0]}")
-        raise UnreadableVerdict(f"{len(absent)} of {len(votes)} votes failed, which decide: {absent[0]}")
+        kind = next(kind for kind in _GRAVEST_FIRST if any(isinstance(vote, kind) for vote in absent))
+        first = next(vote for vote in absent if isinstance(vote, kind))
+        raise kind(f"{len(absent)} of {len(votes)} votes gave no verdict, which decide: {first}")
 
     def close(self) -> None:
         for judge in self._judges:

@@ -157,6 +157,7 @@ def forms_of(raw: str) -> frozenset[str]:
         found.add(match[1])
     elif re.fullmatch(r"\d[\d.,]*", raw):
         found.add(re.sub(r",(?=\d{3}\b)", "", raw))
+        found.add(re.sub(r"\.0+$", "", raw))
     elif plain_word.isascii() and plain_word.isalpha() and len(plain_word) > 2:
         value = number_parser.parse_number(plain_word, language="en") or number_parser.parse_ordinal(plain_word)
         if value is not None:
