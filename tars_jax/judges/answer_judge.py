@@ -14,7 +14,6 @@ from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.reference import answer_of
 from tars_jax.trajectory import Trajectory
 
-
 RULES = ("first", "none")
 
 

@@ -23,8 +23,27 @@ from tars_jax.judges.dates import compare_dates, compare_times, dates_in, read_d
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.quantities import Quantity, Same, compare, quantities_in, read_quantity, unit_of
 from tars_jax.judges.speech import (
-    ASKS_WHEN, BARRED, BOUNDS, COPULAS, DESCRIBES, CONTRAST, CORRECTIONS, FRAMES, JOINS, KINDS, MARKERS, NEGATIONS, OPEN, PREPOSITIONS, REFUSALS, RELATIONS,
-    STARTS, TITLES, TO_THE_JUDGE, VAGUE, WRONG,
+    ASKS_WHEN,
+    BARRED,
+    BOUNDS,
+    CONTRAST,
+    COPULAS,
+    CORRECTIONS,
+    DESCRIBES,
+    FRAMES,
+    JOINS,
+    KINDS,
+    MARKERS,
+    NEGATIONS,
+    OPEN,
+    PREPOSITIONS,
+    REFUSALS,
+    RELATIONS,
+    STARTS,
+    TITLES,
+    TO_THE_JUDGE,
+    VAGUE,
+    WRONG,
 )  # fmt: skip
 from tars_jax.judges.words import Word, folded, plain, roman_as_figures, spoken, tokens
 
@@ -79,7 +98,11 @@ def _committed(said: str, judge: _Judge) -> list[str]:
 
 
 def _corrected(said: str, judge: _Judge) -> str:
-    cues = [match for match in CORRECTIONS.finditer(said) if not (judge.is_yes_or_no and "no" in match[0].casefold().split())]
+    cues = [
+        match
+        for match in CORRECTIONS.finditer(said)
+        if not (judge.is_yes_or_no and "no" in match[0].casefold().split())
+    ]
     for cue in reversed(cues):
         after = said[cue.end() :]
         if judge.commits(after):
@@ -103,7 +126,9 @@ class _Clause:
     def is_negated(self) -> bool:
         found = self.texts
         for place, text in enumerate(found):
-            if text in NEGATIONS and not (text == "not" and found[place + 1 : place + 2] in (["sure"], ["certain"], ["only"])):
+            if text in NEGATIONS and not (
+                text == "not" and found[place + 1 : place + 2] in (["sure"], ["certain"], ["only"])
+            ):
                 if not (text == "not" and set(found[place + 1 : place + 3]) & {"sure", "certain"}):
                     return True
         return False
@@ -114,9 +139,15 @@ class _Judge:
         self._references, self._question = references, question
         asked = [each for each in tokens(question) if isinstance(each, Word)]
         self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
-        own = {word.text for each in references for word in names.words_of(each)} if any("," in each for each in references) else set()
+        own = (
+            {word.text for each in references for word in names.words_of(each)}
+            if any("," in each for each in references)
+            else set()
+        )
         self._asked = ({word.text for word in asked} | own) - names.SMALL
-        self._offered = {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
+        self._offered = (
+            {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
+        )
         if self._is_choice:
             self._offered |= _lower_choices(question)
         self._shouts = False
@@ -151,7 +182,9 @@ class _Judge:
         return next((each for each in found if isinstance(each, str)), False)
 
     def has_reference(self, said: str) -> bool:
-        targets = [names.words_of(each) for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"]
+        targets = [
+            names.words_of(each) for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"
+        ]
         marks = [kind for kind in self._kinds if callable(kind)]
         named = any(clause.right for clause in _clauses(said, targets)) if targets else False
         return named or any(_RIGHT in mark(said) for mark in marks) or not (targets or marks)
@@ -234,11 +267,15 @@ class _Judge:
 
     def _name_in(self, clause: _Clause) -> bool:
         words = [word for word in clause.words if not self._is_free(word)]
-        return any(word.capital for word in words) and not (len(clause.words) > 2 and words == [clause.words[0]] and len(words) == 1)
+        return any(word.capital for word in words) and not (
+            len(clause.words) > 2 and words == [clause.words[0]] and len(words) == 1
+        )
 
     # ---- clauses
 
-    def _weigh(self, clauses: Sequence[_Clause], is_rival: Callable[[_Clause, Sequence[_Clause]], bool | str]) -> bool | str:
+    def _weigh(
+        self, clauses: Sequence[_Clause], is_rival: Callable[[_Clause, Sequence[_Clause]], bool | str]
+    ) -> bool | str:
         own = [clause for clause in clauses if clause.right]
         first = clauses.index(own[0])
         is_open = any(OPEN.search(" ".join(clause.texts)) for clause in clauses[: first + 1])
@@ -255,7 +292,12 @@ class _Judge:
             return False
         for number, clause in enumerate(clauses):
             if clause in own:
-                if clause.before == "or" and number and not clauses[number - 1].right and self._content(clauses[number - 1]):
+                if (
+                    clause.before == "or"
+                    and number
+                    and not clauses[number - 1].right
+                    and self._content(clauses[number - 1])
+                ):
                     return False
                 continue
             rival = is_rival(clause, clauses)
@@ -287,17 +329,32 @@ class _Judge:
         leader = clause.words[start - 1] if start else None
         if any(clause.words[stop - 1].is_possessive for _, stop in clause.right) and follower is not None:
             return "something of it is meant"
-        if follower is not None and len(follower.text) == 1 and end + 1 == len(clause.words) and not self._is_marked(clause):
+        if (
+            follower is not None
+            and len(follower.text) == 1
+            and end + 1 == len(clause.words)
+            and not self._is_marked(clause)
+        ):
             return False  # vitamin A is not vitamin
         if follower is not None and follower.capital and not self._is_marked(clause) and not self._is_asked(follower):
             if follower.text not in FRAMES or follower.text in KINDS:
                 return False  # Mexico City is not Mexico
         is_titled = leader is not None and self._is_title(leader, start == 1)
-        if leader is not None and leader.capital and not self._is_free(leader) and not self._is_marked(clause) and not is_titled:
+        if (
+            leader is not None
+            and leader.capital
+            and not self._is_free(leader)
+            and not self._is_marked(clause)
+            and not is_titled
+        ):
             return f"whether {leader.raw!r:.40} makes it another has to be known"
         if any(word.raw in (_RIVAL, _UNSURE) for _, word in rest):
             return "another number stands beside it"
-        compared = self._offered | {"than", "over", "versus", "vs"} if self._offered & {word.text for _, word in rest} else set()
+        compared = (
+            self._offered | {"than", "over", "versus", "vs"}
+            if self._offered & {word.text for _, word in rest}
+            else set()
+        )
         if compared and not self._is_compared(clause, start):
             return False
         if self._is_marked(clause) and leader is not None and leader.text in BOUNDS:
@@ -318,7 +375,12 @@ class _Judge:
             if verbs and place < start and word.raw.islower() and place and unit_of(word.raw) is None:
                 verbs -= 1
                 continue
-            if place > end and self._has_verb(texts[:start]) and set(texts[end:place]) & PREPOSITIONS and "of" not in texts[end:place]:
+            if (
+                place > end
+                and self._has_verb(texts[:start])
+                and set(texts[end:place]) & PREPOSITIONS
+                and "of" not in texts[end:place]
+            ):
                 free_until = place
                 continue
             if leader is not None and leader.text == "of" and word.text in KINDS:
@@ -332,7 +394,11 @@ class _Judge:
         return any(word.raw in (_RIGHT, _RIVAL, _UNSURE) for word in clause.words)
 
     def _is_title(self, word: Word, is_first: bool) -> bool:
-        return word.text in TITLES or any(names.akin(word.text, each) for each in self._asked) or (is_first and word.text in KINDS)
+        return (
+            word.text in TITLES
+            or any(names.akin(word.text, each) for each in self._asked)
+            or (is_first and word.text in KINDS)
+        )
 
     def _is_part_of_subject(self, before: Sequence[str]) -> bool:
         """Of "the protagonist's best friend" the answer speaks of the protagonist."""
@@ -344,7 +410,11 @@ class _Judge:
     def _is_compared(self, clause: _Clause, start: int) -> bool:
         """As in "Paris is larger than Lyon", where the question asks which is larger."""
         texts = clause.texts
-        other = min(place for place, text in enumerate(texts) if text in self._offered and not any(a <= place < b for a, b in clause.right))
+        other = min(
+            place
+            for place, text in enumerate(texts)
+            if text in self._offered and not any(a <= place < b for a, b in clause.right)
+        )
         return other > start and bool(set(texts[start:other]) & {"than", "over", "not", "versus", "vs"})
 
     def _has_verb(self, before: Sequence[str]) -> bool:
@@ -354,7 +424,11 @@ class _Judge:
         """As "the capital of Paris is France", where the capital of France was asked for."""
         before = [text for text in clause.texts[:start] if text not in names.ARTICLES]
         after = clause.texts[end:]
-        if before and before[-1] in ("of", "in", "than") and (before[-1] == "than" or (after and after[0] in ("is", "was", "are", "were") and len(after) > 1)):
+        if (
+            before
+            and before[-1] in ("of", "in", "than")
+            and (before[-1] == "than" or (after and after[0] in ("is", "was", "are", "were") and len(after) > 1))
+        ):
             return True
         return False
 
@@ -364,13 +438,22 @@ class _Judge:
             return False
         if text in self._offered or (self._letters and len(text) == 1 and word.capital):
             return False
-        return text in FRAMES or (self._has_days and text in weekdays()) or any(names.akin(text, each) for each in self._asked) or text in ("\ue001",)
+        return (
+            text in FRAMES
+            or (self._has_days and text in weekdays())
+            or any(names.akin(text, each) for each in self._asked)
+            or text in ("\ue001",)
+        )
 
     def _is_asked(self, word: Word) -> bool:
         return word.text not in self._offered and any(names.akin(word.text, each) for each in self._asked)
 
     def _content(self, clause: _Clause) -> set[str]:
-        return {word.text for word in (*clause.label, *clause.words) if not self._is_free(word) and word.raw not in (_RIGHT, _RIVAL, _UNSURE)}
+        return {
+            word.text
+            for word in (*clause.label, *clause.words)
+            if not self._is_free(word) and word.raw not in (_RIGHT, _RIVAL, _UNSURE)
+        }
 
     def _is_named_rival(self, clause: _Clause, clauses: Sequence[_Clause]) -> bool | str:
         """Whether a clause without the reference is an answer, too."""
@@ -382,11 +465,15 @@ class _Judge:
             return False  # it is described
         if any(not self._is_free(word) for word in clause.label) or self._is_explained(clause, clauses):
             return False
-        if clause.after == ":" and not clause.texts[0] in ("either", "possibly"):
+        if clause.after == ":" and clause.texts[0] not in ("either", "possibly"):
             return False
         if any(self._is_shortened(word, clauses) for word in content):
             return False
-        listed = clause.before in JOINS or (clause.before == "\n" and not self._is_lower) or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
+        listed = (
+            clause.before in JOINS
+            or (clause.before == "\n" and not self._is_lower)
+            or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
+        )
         is_offered = all(word.text in self._offered for word in content)
         if is_offered:
             return True
@@ -395,13 +482,22 @@ class _Judge:
         if self._has_letters and not any(word.raw[0].isalpha() for word in content):
             return False
         if self._is_lower:
-            return listed and len(content) <= max(self._length, 2) and clause.before != "\n" and len(clause.words) <= len(content) + 4
+            return (
+                listed
+                and len(content) <= max(self._length, 2)
+                and clause.before != "\n"
+                and len(clause.words) <= len(content) + 4
+            )
         if not all(word.capital or word.raw[0].isdigit() for word in content):
             return clause.before in ("or", "/")
         if not listed and all(word.raw.isupper() and len(word.raw) > 1 for word in content):
             return False
         text = " ".join(word.raw for word in content)
-        own = any(names.is_territory(" ".join(word.raw for word in each.words[a:b])) for each in clauses for a, b in each.right)
+        own = any(
+            names.is_territory(" ".join(word.raw for word in each.words[a:b]))
+            for each in clauses
+            for a, b in each.right
+        )
         if clause.before in (",", "(") and names.is_territory(text) and not own:
             return f"whether it lies in {text!r:.40} has to be known"
         if not listed and len(clause.words) == 1 and clause.before not in ("", ";", "?"):
@@ -415,7 +511,11 @@ class _Judge:
     def _is_shortened(self, word: Word, clauses: Sequence[_Clause]) -> bool:
         """Goethestr. beside Goethestraße."""
         targets = {each.text for clause in clauses for a, b in clause.right for each in clause.words[a:b]}
-        return len(word.text) > 3 and word.text.isalpha() and any(target.startswith(word.text) and target != word.text for target in targets)
+        return (
+            len(word.text) > 3
+            and word.text.isalpha()
+            and any(target.startswith(word.text) and target != word.text for target in targets)
+        )
 
     def _is_one_run(self, clause: _Clause, content: Sequence[Word]) -> bool:
         """A name is one run of words; a sentence about it has more."""
@@ -436,9 +536,21 @@ class _Judge:
         told = []
         for number, clause in enumerate(clauses):
             texts = [_as_yes_or_no(text) or text for text in clause.texts]
-            spoken_out = [text for place, text in enumerate(texts) if text in ("yes", "no") and (place == 0 or texts[place - 1] in FRAMES | CONTRAST) and (text == "yes" or place == len(texts) - 1 or place == 0 and (number == 0 or clause.before == "or"))]
+            spoken_out = [
+                text
+                for place, text in enumerate(texts)
+                if text in ("yes", "no")
+                and (place == 0 or texts[place - 1] in FRAMES | CONTRAST)
+                and (text == "yes" or place == len(texts) - 1 or (place == 0 and (number == 0 or clause.before == "or")))
+            ]
             told += spoken_out
-            if not spoken_out and told and number and not self._content(clause) - {"not"} and clause.before in (",", "but", ";", ""):
+            if (
+                not spoken_out
+                and told
+                and number
+                and not self._content(clause) - {"not"}
+                and clause.before in (",", "but", ";", "")
+            ):
                 if told[0] == "yes" and clause.is_negated:
                     return "it takes something back"
         if not told:
@@ -455,7 +567,9 @@ class _Judge:
             share = sum(any(names.akin(text, each) for text in clause.texts) for each in self._asked - FRAMES)
             if not self._content(clause) - NEGATIONS and share and share * 2 >= len(self._asked - FRAMES):
                 return ("no" if clause.is_negated else "yes") == wanted
-        if not any(self._content(clause) for clause in clauses) or any(REFUSALS.search(" ".join(clause.texts)) for clause in clauses):
+        if not any(self._content(clause) for clause in clauses) or any(
+            REFUSALS.search(" ".join(clause.texts)) for clause in clauses
+        ):
             return False
         return "it says neither yes nor no"
 
@@ -469,7 +583,13 @@ class _Judge:
             else:
                 targets.append(names.words_of(part))
         clauses = _clauses(marked, targets)
-        found = {target for clause in clauses for a, b in clause.right for target in targets if _is_target(clause.words[a:b], target)}
+        found = {
+            target
+            for clause in clauses
+            for a, b in clause.right
+            for target in targets
+            if _is_target(clause.words[a:b], target)
+        }
         missing = [target for target in targets if target not in found]
         for part, kind in typed:
             if _RIGHT not in kind(said):
@@ -485,24 +605,39 @@ class _Judge:
             return True
         rivals = [clause for clause in clauses if not clause.right and self._is_named_rival(clause, clauses) is True]
         content = {text for clause in clauses if clause.right for text in self._uncovered(clause)}
-        if any(clause.is_negated and clause.right for clause in clauses) or any(clause.before == "or" for clause in clauses):
+        if any(clause.is_negated and clause.right for clause in clauses) or any(
+            clause.before == "or" for clause in clauses
+        ):
             return False
         if VAGUE.search(said) or re.search(r"\b(?:etc|others|more|among others)\b", said, re.IGNORECASE):
             return False
         if missing:
-            return "whether another name is one of the list has to be known" if len(rivals) >= len(missing) and not self.is_closed else False
+            return (
+                "whether another name is one of the list has to be known"
+                if len(rivals) >= len(missing) and not self.is_closed
+                else False
+            )
         if rivals:
             return False
         if content:
             return f"what {sorted(content)[0]!r:.40} says of it has to be understood"
         if re.search(r"\bin (?:\w+ )?order\b|\bchronological", self._question, re.IGNORECASE):
-            places = [next(n for n, clause in enumerate(clauses) if any(_is_target(clause.words[a:b], target) for a, b in clause.right)) for target in targets]
+            places = [
+                next(
+                    n
+                    for n, clause in enumerate(clauses)
+                    if any(_is_target(clause.words[a:b], target) for a, b in clause.right)
+                )
+                for target in targets
+            ]
             return places == sorted(places)
         return True
 
     def _uncovered(self, clause: _Clause) -> set[str]:
         covered = {place for start, end in clause.right for place in range(start, end)}
-        return {word.text for place, word in enumerate(clause.words) if place not in covered and not self._is_free(word)}
+        return {
+            word.text for place, word in enumerate(clause.words) if place not in covered and not self._is_free(word)
+        }
 
 
 def _is_target(words: Sequence[Word], target: Sequence[Word]) -> bool:
@@ -547,13 +682,20 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
     exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
     for start, end, each in found:
         same = compare(each, wanted, shares=shares)
-        if same is Same.YES and each.unit is None and isinstance(wanted.unit, pint.Unit) and _counts(said[end:], question):
+        if (
+            same is Same.YES
+            and each.unit is None
+            and isinstance(wanted.unit, pint.Unit)
+            and _counts(said[end:], question)
+        ):
             same = Same.UNSURE
         if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
             continue
         if same is Same.UNSURE and exact:
             continue  # more exact beside it
-        year = re.fullmatch(r"[12]\d{3}", said[start:end]) and re.search(r"\b(?:in|since|of|by|until|from|for|census|\() ?$", said[:start], re.IGNORECASE)
+        year = re.fullmatch(r"[12]\d{3}", said[start:end]) and re.search(
+            r"\b(?:in|since|of|by|until|from|for|census|\() ?$", said[:start], re.IGNORECASE
+        )
         if same is Same.NO and year:
             continue
         yield start, end, _SIGNS[same]
@@ -619,7 +761,14 @@ def _clauses(text: str, targets: Sequence[Sequence[Word]], *, marks: bool = Fals
     place = 0
     ordered = sorted(targets, key=len, reverse=True)
     while place < len(words):
-        length = next((found for target in ordered if (found := names.match(words, place, target)) and not _is_cut(gaps[place + 1 : place + found])), 0)
+        length = next(
+            (
+                found
+                for target in ordered
+                if (found := names.match(words, place, target)) and not _is_cut(gaps[place + 1 : place + found])
+            ),
+            0,
+        )
         if length:
             spans.append((place, place + length))
         place += length or 1
@@ -629,7 +778,11 @@ def _clauses(text: str, targets: Sequence[Sequence[Word]], *, marks: bool = Fals
     current = _Clause([], "")
     origin: list[int] = []
     for number, word in enumerate(words):
-        mark = next((each for each in gaps[number] if each in STARTS or set(each) == {"."}), "") if number not in inside else ""
+        mark = (
+            next((each for each in gaps[number] if each in STARTS or set(each) == {"."}), "")
+            if number not in inside
+            else ""
+        )
         starts = word.text in JOINS | CONTRAST and number not in covered
         if (mark or starts) and (current.words or mark):
             if current.words:

@@ -48,7 +48,10 @@ def compare_dates(said: When, wanted: When) -> Same:
     if (said.to is None) != (wanted.to is None):
         return Same.NO
     if said.to is not None and wanted.to is not None:
-        ends = {compare_dates(dataclasses.replace(said, to=None), dataclasses.replace(wanted, to=None)), compare_dates(said.to, wanted.to)}
+        ends = {
+            compare_dates(dataclasses.replace(said, to=None), dataclasses.replace(wanted, to=None)),
+            compare_dates(said.to, wanted.to),
+        }
         return ends.pop() if len(ends) == 1 else Same.NO
     if said.years != wanted.years:
         return Same.NO
@@ -101,7 +104,10 @@ def _single(text: str) -> Iterator[tuple[int, int, When]]:
                 when = dataclasses.replace(when, year=-when.year if era["bc"] else when.year, is_bare=False)
             done = end
             yield start, end, when
-    for match in re.finditer(r"(?<![\w.,])(?:(?P<ad>AD\s?)(?P<after>\d{1,4})|(?P<year>\d{1,3})(?=\s?(?:B\.?C|A\.?D|CE\b|BCE\b)))(?![\d.,]?\d)", text):
+    for match in re.finditer(
+        r"(?<![\w.,])(?:(?P<ad>AD\s?)(?P<after>\d{1,4})|(?P<year>\d{1,3})(?=\s?(?:B\.?C|A\.?D|CE\b|BCE\b)))(?![\d.,]?\d)",
+        text,
+    ):
         if match.start() >= done or not found:
             end = match.end()
             year = int(match["after"] or match["year"])
@@ -123,9 +129,7 @@ def _months() -> dict[str, int]:
 
 @functools.cache
 def weekdays() -> frozenset[str]:
-    return frozenset(
-        folded(name) for language in LANGUAGES for name in get_day_names("wide", locale=language).values()
-    )
+    return frozenset(folded(name) for language in LANGUAGES for name in get_day_names("wide", locale=language).values())
 
 
 @functools.cache
@@ -228,4 +232,8 @@ def times_in(text: str) -> Iterator[tuple[int, int, Clock]]:
         hour, half = int(match["hour"]), (match["half"] or match["alone"] or "").casefold()[:1]
         if half and hour <= 12:
             hour = hour % 12 + 12 * (half == "p")
-        yield match.start(), match.end(), Clock(60 * hour + int(match["minute"] or 0), bool(half) or hour > 12 or hour == 0)
+        yield (
+            match.start(),
+            match.end(),
+            Clock(60 * hour + int(match["minute"] or 0), bool(half) or hour > 12 or hour == 0),
+        )

@@ -174,4 +174,14 @@ def akin(one: str, other: str) -> bool:
     return (shared >= 4 and longest <= 4) or (shared >= 3 and longest <= 1)
 
 
-__all__ = ["akin", "forms_of", "is_code", "is_of_other_script", "is_territory", "kinds_of", "knows_better", "match", "words_of"]
+__all__ = [
+    "akin",
+    "forms_of",
+    "is_code",
+    "is_of_other_script",
+    "is_territory",
+    "kinds_of",
+    "knows_better",
+    "match",
+    "words_of",
+]

@@ -37,10 +37,12 @@ _BOUND = re.compile(
     r"|not quite|just short of|upwards of|exceeding|half(?: of)?|twice|double))\s*$",
     re.IGNORECASE,
 )
-_BOUND_AFTER = re.compile(r"\s*(?:\+(?![\w+])|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE)
+_BOUND_AFTER = re.compile(
+    r"\s*(?:\+(?![\w+])|or (?:more|less|fewer|so|over|under)\b|and (?:more|up|over)\b)", re.IGNORECASE
+)
 _TO = re.compile(r"\s*(?:-|to|and|through|until|till)\s*", re.IGNORECASE)
 _FRACTION = re.compile(r"(?<![\d/.,])(?:(?P<whole>\d+)[ -])?(?P<part>\d{1,2})[⁄/](?P<of>\d{1,2})(?![\d/]|[.,]\d)")
-_SMALL_WORDS = frozenset("a an and as at am are is in per to of us he be do it pm by no so or on we the for".split())
+_SMALL_WORDS = frozenset(["a", "an", "and", "as", "at", "am", "are", "is", "in", "per", "to", "of", "us", "he", "be", "do", "it", "pm", "by", "no", "so", "or", "on", "we", "the", "for"])
 _TEMPERATURE = re.compile(r"(?:°|degrees?|deg)? ?(?P<of>celsius|centigrade|fahrenheit|kelvin|[CFK])\b", re.IGNORECASE)
 _ONE = frozenset(("one", "a", "an", "and"))
 
@@ -85,7 +87,10 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
     if (said.high is None) != (wanted.high is None):
         return Same.NO
     if said.high is not None and wanted.high is not None:
-        ends = (dataclasses.replace(said, value=said.high, high=None), dataclasses.replace(wanted, value=wanted.high, high=None))
+        ends = (
+            dataclasses.replace(said, value=said.high, high=None),
+            dataclasses.replace(wanted, value=wanted.high, high=None),
+        )
         low = dataclasses.replace(said, high=None), dataclasses.replace(wanted, high=None)
         both = {compare(*low), compare(*ends)}
         return both.pop() if len(both) == 1 else Same.NO
@@ -117,7 +122,9 @@ def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
 
 def _is_offset(said: Quantity, wanted: Quantity) -> bool:
     """Degrees of temperature have another zero."""
-    return isinstance(said.unit, pint.Unit) and said.unit != wanted.unit and "temperature" in str(said.unit.dimensionality)
+    return (
+        isinstance(said.unit, pint.Unit) and said.unit != wanted.unit and "temperature" in str(said.unit.dimensionality)
+    )
 
 
 def _converted(said: Quantity, wanted: Quantity) -> float | None:
@@ -178,9 +185,20 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
         )
     if quantity.unit is None and not rest:
         quantity = dataclasses.replace(quantity, unit=unit_asked(question))
-    year = re.fullmatch(r"[12]\d{3}", bare) and not re.search(r"\bhow (?:many|much|long|far|high|tall|big|large|deep)\b", question, re.IGNORECASE)
-    counted = re.search(r"\bhow (?!do|is|was|are|were)\w+|\b(?:population|number of|total|amount|average)\b", question, re.IGNORECASE)
-    rounds = quantity.unit is not None or bool(rest or counted) or "," in bare or "." in bare or quantity.digits < 15 - 0 and " " in bare
+    year = re.fullmatch(r"[12]\d{3}", bare) and not re.search(
+        r"\bhow (?:many|much|long|far|high|tall|big|large|deep)\b", question, re.IGNORECASE
+    )
+    counted = re.search(
+        r"\bhow (?!do|is|was|are|were)\w+|\b(?:population|number of|total|amount|average)\b", question, re.IGNORECASE
+    )
+    rounds = (
+        quantity.unit is not None
+        or bool(rest or counted)
+        or "," in bare
+        or "." in bare
+        or (quantity.digits < 15 - 0
+        and " " in bare)
+    )
     return dataclasses.replace(quantity, is_year=bool(year), rounds=rounds and not year)
 
 
@@ -192,7 +210,9 @@ def unit_asked(question: str) -> pint.Unit | None:
             unit, end = found
             if match[0][0] in "hH" or end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", ""):
                 return unit
-    return registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
+    return (
+        registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
+    )
 
 
 def quantities_in(text: str) -> Iterator[tuple[int, int, Quantity]]:
@@ -226,8 +246,12 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
         if first.unit.dimensionality == smaller.dimensionality and first.unit != smaller:
             part = float(registry().Quantity(second.value, smaller).to(first.unit).magnitude)
             if 0 <= part < 1 and not first.unit.dimensionless:
-                return dataclasses.replace(first, value=first.value + math.copysign(part, first.value), digits=15, other=None)
-    is_range = _TO.fullmatch(between) and (between.strip().lower() != "and" or re.search(r"\bbetween\s*$", before, re.IGNORECASE))
+                return dataclasses.replace(
+                    first, value=first.value + math.copysign(part, first.value), digits=15, other=None
+                )
+    is_range = _TO.fullmatch(between) and (
+        between.strip().lower() != "and" or re.search(r"\bbetween\s*$", before, re.IGNORECASE)
+    )
     if is_range and (first.unit is None or first.unit == second.unit) and second.value >= 0:
         high = second.value
         if 1000 <= first.value < 3000 and high < 100 and first.unit is None:  # 1914-18
@@ -276,12 +300,16 @@ def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
     place = 0
     while place < len(words):
         end = place
-        while end < len(words) and (_in_words(words[end][0]) is not None or (end > place and words[end][0] in ("and",))):
+        while end < len(words) and (
+            _in_words(words[end][0]) is not None or (end > place and words[end][0] in ("and",))
+        ):
             end += 1
         while end > place and words[end - 1][0] == "and":
             end -= 1
         said = run[words[place].start() : words[end - 1].end()] if end > place else ""
-        if words[place][0].casefold() in ("a", "dozen") and run[words[place].start() :].casefold().startswith(("a dozen", "dozen")):
+        if words[place][0].casefold() in ("a", "dozen") and run[words[place].start() :].casefold().startswith(
+            ("a dozen", "dozen")
+        ):
             end = place + len(run[words[place].start() :].casefold().partition("dozen")[0].split()) + 1
             yield words[place].start(), words[end - 1].end(), 12
         elif said and said.lower() not in _ONE and (value := _in_words(said.replace("-", " "))) is not None:
@@ -502,6 +530,8 @@ def _is_written(unit: pint.Unit, phrase: str) -> bool:
         if len(word) < 4 or not word.islower() or word in ("per", "square", "cubic"):
             continue
         readings = registry().parse_unit_name(word)
-        if not any(not prefix or (word.startswith(prefix) and len(word) > len(prefix) + 2) for prefix, _, _ in readings):
+        if not any(
+            not prefix or (word.startswith(prefix) and len(word) > len(prefix) + 2) for prefix, _, _ in readings
+        ):
             return False
     return True

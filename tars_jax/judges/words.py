@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import number_parser
 
 # Whose names of months, countries, languages and currencies are known (CLDR, by Babel).
-LANGUAGES = tuple("en de fr es it pt nl sv da nb fi pl cs hu ro tr el ru uk ar he fa hi bn th vi id zh ja ko".split())
+LANGUAGES = tuple(["en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb", "fi", "pl", "cs", "hu", "ro", "tr", "el", "ru", "uk", "ar", "he", "fa", "hi", "bn", "th", "vi", "id", "zh", "ja", "ko"])
 _WIDE = {"̈": "e", "̊": "a"}  # what is written for ä and å without such keys: ae, aa
 _KEPT = frozenset("°№")  # symbols that say something
 _ANSWER_KEYS = ("final_answer", "answer", "final", "result", "output", "response", "value")
@@ -107,7 +107,11 @@ def spoken(text: str) -> str:
 def _unnumbered(text: str) -> str:
     """The items of a numbered list, each in a line."""
     found = [int(number) for number in re.findall(r"(?:^|\s)(\d{1,2})[.)]\s", text)]
-    return re.sub(r"(?:^|\s)\d{1,2}[.)]\s+", "\n", text) if len(found) > 1 and found == [*range(1, len(found) + 1)] else text
+    return (
+        re.sub(r"(?:^|\s)\d{1,2}[.)]\s+", "\n", text)
+        if len(found) > 1 and found == [*range(1, len(found) + 1)]
+        else text
+    )
 
 
 def _of_json(text: str) -> str:
@@ -182,7 +186,9 @@ def roman_as_figures(text: str) -> str:
 _TOKEN = re.compile(
     r"[\ue000-\uf8ff]|[^\W\d_]{1,2}[-+]+(?![\w+-])|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W\d_])|[^\W_]+[+#]*(?![^\W_])|[^\W_]+|\.{2,}|[^\w\s]|\n"
 )
-_ABBREVIATED = re.compile(r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)))\.(?=\s+\w)")
+_ABBREVIATED = re.compile(
+    r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)))\.(?=\s+\w)"
+)
 _HELD = "\x01"  # stands where a possessive 's was
 
 
@@ -191,7 +197,9 @@ def tokens(text: str) -> Iterator[Word | str]:
     text = re.sub(r"\b(ca|wo|sha)n't\b", r"\1n not", text, flags=re.IGNORECASE)
     text = re.sub(r"n't\b", " not", text)
     text = re.sub(r"\bcannot\b", "can not", text, flags=re.IGNORECASE)
-    text = re.sub(r"\b(?:[^\W\d_]\.){2,}(?:\s+(?=[a-z(])|)", lambda match: match[0].replace(".", "").strip() + " ", text)
+    text = re.sub(
+        r"\b(?:[^\W\d_]\.){2,}(?:\s+(?=[a-z(])|)", lambda match: match[0].replace(".", "").strip() + " ", text
+    )
     text = _ABBREVIATED.sub(r"\1 ", text)
     text = re.sub(r"(?<=\w)'(?:m|d|ve|re|ll)\b", " ", text).replace("&", " and ")
     text = re.sub(r"(?<=\w)'s\b|(?<=s)'(?=\s)", _HELD, text)

@@ -93,7 +93,20 @@ def test_sentences_about_the_question(answer: str, reference: str, question: str
 
 
 def test_odd_answers_are_wrong_or_nobody_can_say() -> None:
-    odd = ("1,111" * 400, "not " * 500, "(" * 2000, "9" * 400, "\x00", "\ue001", "½", "+++", "-", "x" * 5000, "\ud800", "{" * 90)
+    odd = (
+        "1,111" * 400,
+        "not " * 500,
+        "(" * 2000,
+        "9" * 400,
+        "\x00",
+        "\ue001",
+        "½",
+        "+++",
+        "-",
+        "x" * 5000,
+        "\ud800",
+        "{" * 90,
+    )
     for answer in odd:
         for reference in ("Paris", "7,737,002", "14 July 1789", "copper and zinc", "1963", "C++", "yes"):
             try:
@@ -114,5 +127,9 @@ def test_ten_forms_of_speech_for_every_synthesized_question() -> None:
             assert says_the_same(answer, question.reference, question.text), (answer, question.text, question.reference)
         for answer in wrong_answers(question, encyclopedia):
             wrong += 1
-            assert not says_the_same(answer, question.reference, question.text), (answer, question.text, question.reference)
+            assert not says_the_same(answer, question.reference, question.text), (
+                answer,
+                question.text,
+                question.reference,
+            )
     assert len({question.proof["asked"]["name"] for question in questions}) >= 4 and wrong > 300

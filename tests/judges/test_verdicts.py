@@ -64,10 +64,27 @@ def test_scores_and_facts_and_key_points() -> None:
     assert read_points("Requirements:\n1. a cart\n 2) two pens\nThat is all.") == ["a cart", "two pens"]
     assert read_points("Points:\n- a cart\n* two pens") == ["a cart", "two pens"]
     assert read_points("1. a cart\n - of pens") == ["a cart"]
-    for text in ("SCORE: 6", "SCORE: 0", "SCORE: 45", "4", "SCORE: 4/5", "Score: 2\nScore: 3\nBoth.", "Score: 2\nScore: 3", "Score: 2, score: 3"):
+    for text in (
+        "SCORE: 6",
+        "SCORE: 0",
+        "SCORE: 45",
+        "4",
+        "SCORE: 4/5",
+        "Score: 2\nScore: 3\nBoth.",
+        "Score: 2\nScore: 3",
+        "Score: 2, score: 3",
+    ):
         with pytest.raises(UnreadableVerdict):
             read_score(text)
-    for text in ("FACT: YES", "FACT: YES 4", "FACT: YES 0", "FACT: NOT", "FACT: no 2", "FACT: YES 1 and 2", "FACT: NO. FACT: YES 1"):
+    for text in (
+        "FACT: YES",
+        "FACT: YES 4",
+        "FACT: YES 0",
+        "FACT: NOT",
+        "FACT: no 2",
+        "FACT: YES 1 and 2",
+        "FACT: NO. FACT: YES 1",
+    ):
         with pytest.raises(UnreadableVerdict):
             read_fact(text, 3)
     with pytest.raises(UnreadableVerdict, match="one verdict; got answer: correct and answer: incorrect"):

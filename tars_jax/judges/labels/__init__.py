@@ -8,4 +8,12 @@ from tars_jax.judges.labels.answers import read_answers, shipped_answers
 from tars_jax.judges.labels.labelled import Labelled, agreement, settled
 from tars_jax.judges.labels.online_mind2web import read_online_mind2web
 
-__all__ = ["Labelled", "agreement", "read_agent_reward_bench", "read_answers", "read_online_mind2web", "settled", "shipped_answers"]
+__all__ = [
+    "Labelled",
+    "agreement",
+    "read_agent_reward_bench",
+    "read_answers",
+    "read_online_mind2web",
+    "settled",
+    "shipped_answers",
+]
