@@ -18,8 +18,8 @@ RULES = ("first", "none")
 
 
 class AnswerJudge:
-    """Asks once for an episode whose answer the rules cannot tell, or for every one. One that ended without an answer is
-    a failure, and nobody is asked."""
+    """Asks once for an episode whose answer the rules cannot tell, or for every one. One that ended without an answer
+    is a failure, and nobody is asked."""
 
     time_limit = 300.0
 

@@ -2,8 +2,8 @@
 
 Each form is the last line of the answer, or the last sentence on it, so that reasoning comes before it and cannot be
 mistaken for it. Around it may stand what models put there: headings, emphasis, quotation marks, a new line after the
-colon. A score may also come first, as it decides nothing alone. An answer that has the form twice, with different words,
-says neither, whatever stands between.
+colon. A score may also come first, as it decides nothing alone. An answer that has the form twice, with different
+words, says neither, whatever stands between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers to synthesized questions as people say them: right ones in ten forms of speech, and wrong ones beside them."""
+"""Answers to synthesized questions as people say them: right ones in ten forms of speech, and wrong ones."""
 
 from __future__ import annotations
 

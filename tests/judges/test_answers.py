@@ -19,9 +19,10 @@ SAME = [
     ("July 14, 1789", "14 July 1789"), ("1789-07-14", "14 July 1789"), ("14th of July 1789", "1789-07-14"),
     ("le 14 juillet 1789", "14 July 1789"), ("2:35 pm", "14:35"), ("1914-18", "1914 to 1918"), ("44 BCE", "44 BC"),
     ("France, Spain and Italy", "Italy; Spain; France"), ("Paris.", "the Paris"), ("Sao Paulo", "São Paulo"),
-    ("It is Paris", "Paris"), ("Guinea Bissau", "Guinea-Bissau"), ("Burma", "Myanmar || Burma"), ("Edward Ⅶ", "Edward VII"),
-    ("Ｐａｒｉｓ", "paris"), ("٤٨", "48"), ("5 ft 11 in", "71 in"), ("3h 15m", "195 minutes"), ("€80m", "80 million euros"),
-    ("1.5 × 10⁸ km", "150 million km"), ("Deutschland", "Germany"), ("東京", "Tokyo"), ("SMTP", "Simple Mail Transfer Protocol"),
+    ("It is Paris", "Paris"), ("Guinea Bissau", "Guinea-Bissau"), ("Burma", "Myanmar || Burma"),
+    ("Edward Ⅶ", "Edward VII"), ("Ｐａｒｉｓ", "paris"), ("٤٨", "48"), ("5 ft 11 in", "71 in"), ("3h 15m", "195 minutes"),
+    ("€80m", "80 million euros"), ("1.5 × 10⁸ km", "150 million km"), ("Deutschland", "Germany"), ("東京", "Tokyo"),
+    ("SMTP", "Simple Mail Transfer Protocol"),
     ("12.5 °C below zero", "-12.5 °C"), ("9.5 °F", "-12.5 °C"), ("2'750'547", "2,750,547"), ("twenty-one", "21"),
 ]  # fmt: skip
 OTHER = [

@@ -1,10 +1,11 @@
 """Answers to questions with references, and whether they are right, as somebody says who had not seen the rules.
 
-    answers_SPLIT.jsonl, beside this file    {"id", "kind", "question", "reference", "answer", "correct", "needs", "why"}
+    answers_SPLIT.jsonl, beside this file
+        {"id", "kind", "question", "reference", "answer", "correct", "needs", "why", and "split" where it is another}
 
-The author wrote questions, answers and labels without having seen the embedded judge, its rules or its earlier labels. The
-splits are of different kinds of answers: the rules were mended by the kinds of "development" alone. `needs` says what a
-reader has to have besides the text ("knowledge": an alias, another script); empty: nothing.
+The author wrote questions, answers and labels without having seen the embedded judge, its rules or its earlier labels.
+The splits are of different kinds of answers: the rules were mended by the kinds of "development" alone. `needs` says
+what a reader has to have besides the text ("knowledge": an alias, another script); empty: nothing.
 """
 
 from __future__ import annotations

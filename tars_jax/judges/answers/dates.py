@@ -2,8 +2,8 @@
 
     14 July 1789   July 14th, 1789   1789-07-14   14.07.1789   14. Juli 1789   July 1789   44 BC   1920s   1914-1918
 
-Names of months and weekdays are CLDR's, in the languages of `LANGUAGES`, by Babel. Of 4/7/1789 nobody knows which number
-is the month: such a day is unsure.
+Names of months and weekdays are CLDR's, in the languages of `LANGUAGES`, by Babel. Of 4/7/1789 nobody knows which
+number is the month: such a day is unsure.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Iterator
 import number_parser
 from babel.dates import get_day_names, get_month_names
 
-from tars_jax.judges.quantities import Same
-from tars_jax.judges.words import LANGUAGES, folded
+from tars_jax.judges.answers.quantities import Same
+from tars_jax.judges.answers.words import LANGUAGES, folded
 
 _ORDINAL = r"\d{1,2}(?:st|nd|rd|th|er|[.º])?|(?:twenty|thirty)[ -][a-z]+|[a-z]{3,9}(?:st|nd|rd|th)"
 _YEAR = r"[12]\d{3}"

@@ -1,7 +1,7 @@
 """Whether an answer has a name: its words in other spellings, its initials, and what CLDR knows of names.
 
-CLDR (by Babel) has the names of countries, cities, languages, currencies and months in many languages: of two that it knows the
-judge can tell whether they are one. Of others it can tell that they are written alike, and nothing more.
+CLDR (by Babel) has the names of countries, cities, languages, currencies and months in many languages: of two that it
+knows the judge can tell whether they are one. Of others it can tell that they are written alike, and nothing more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from babel import Locale
 from babel.core import get_global
 
-from tars_jax.judges.words import LANGUAGES, Word, folded, forms_of, tokens
+from tars_jax.judges.answers.words import LANGUAGES, Word, folded, forms_of, tokens
 
 ARTICLES = frozenset(("the", "a", "an"))
 SMALL = frozenset(("of", "the", "and", "for", "in", "on", "de", "la", "du", "des", "a", "an"))
