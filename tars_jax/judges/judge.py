@@ -71,7 +71,7 @@ class Judge:
         in `metadata["environment_success"]`: nothing that learns reads them. The judge's name and version are in
         `metadata["judge"]` and, where it has one, `metadata["judge_version"]`.
 
-        An episode of which the judge cannot say is whole, but FAILED: it has no reward, and `cannot_say` tells why.
+        An episode of which the judge cannot say is whole, but FAILED, without a reward; `cannot_say` tells why.
 
         Raises JudgeFailure and InputError as `judgement` does.
         """

@@ -225,7 +225,9 @@ class RunContext(RunSpec):
             played = self.rollouts.play(tasks, player, folder, samples=samples)
         self.rollouts.unjudged.require_admitted()
         if dropped := self.rollouts.unjudged.dropped:
-            print(f"{stage}: {len(dropped)} tasks are left out, which their judge cannot tell: {', '.join(dropped[:5])}")
+            print(
+                f"{stage}: {len(dropped)} tasks are left out, which their judge cannot tell: {', '.join(dropped[:5])}"
+            )
         if tasks and not played:
             raise InputError(f"All episodes of the stage {stage} were lost to sandbox or judge; see {folder}.")
         return played

@@ -37,7 +37,7 @@ class Clause:
         return False
 
 
-def clauses_of(text: str, targets: Sequence[Sequence[Word]], *, marks: bool = False) -> list[Clause]:
+def clauses_of(text: str, targets: Sequence[Sequence[Word]]) -> list[Clause]:
     """Cut at marks and at words that begin a clause, but not within a target."""
     items = list(tokens(text))
     words = [item for item in items if isinstance(item, Word)]
@@ -53,9 +53,9 @@ def clauses_of(text: str, targets: Sequence[Sequence[Word]], *, marks: bool = Fa
     while place < len(words):
         length = next(
             (
-                found
+                taken
                 for target in ordered
-                if (found := names.match(words, place, target)) and not _is_cut(gaps[place + 1 : place + found])
+                if (taken := names.match(words, place, target)) and not _is_cut(gaps[place + 1 : place + taken])
             ),
             0,
         )
@@ -83,11 +83,7 @@ def clauses_of(text: str, targets: Sequence[Sequence[Word]], *, marks: bool = Fa
             elif not found:
                 current.before = ""
         if starts:
-            current.before = word.text if word.text in ("or", "and") or not mark else mark[:1]
-            if word.text in JOINS:
-                if word.text == "or":
-                    current.before = "or"
-                continue
+            current.before = word.text
             continue
         current.words.append(word)
         origin.append(number)

@@ -179,6 +179,8 @@ def _when(match: re.Match[str]) -> When | None:
     if year and (short := found.get("short")):
         return When(year, to=When(year // 100 * 100 + int(short))) if int(short) > year % 100 else None
     other = None
+    month: int | None
+    day: int | None
     if "first" in found:
         first, second = int(found["first"]), int(found["second"])
         day, month = (first, second) if "." in match[0] or second <= 12 else (second, first)

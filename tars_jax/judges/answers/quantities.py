@@ -104,19 +104,12 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
 
 
 def _rounded_same(said: Quantity, wanted: Quantity, converted: float) -> Same:
-    in_said = wanted.value * (said.value / converted) if converted and not _is_offset(said, wanted) else None
-    is_rounded = in_said is not None and wanted.rounds and said.digits >= LEAST_DIGITS and said.value
-    if is_rounded and _is_close(float(f"{in_said:.{said.digits}g}"), said.value):
-        return Same.YES
+    if wanted.rounds and said.digits >= LEAST_DIGITS:
+        back = _converted(wanted, said)
+        if back is not None and _is_close(float(f"{back:.{said.digits}g}"), said.value):
+            return Same.YES
     is_exact = wanted.decimals and wanted.rounds and _is_close(round(converted, wanted.decimals), wanted.value)
     return Same.UNSURE if is_exact else Same.NO
-
-
-def _is_offset(said: Quantity, wanted: Quantity) -> bool:
-    """Degrees of temperature have another zero."""
-    return (
-        isinstance(said.unit, pint.Unit) and said.unit != wanted.unit and "temperature" in str(said.unit.dimensionality)
-    )
 
 
 def _converted(said: Quantity, wanted: Quantity) -> float | None:
@@ -188,17 +181,17 @@ def read_quantity(text: str, question: str = "") -> Quantity | None:
 def unit_asked(question: str) -> pint.Unit | None:
     """The one that a question names: "how many kilometers", "(in km)", "in square meters"."""
     for match in re.finditer(r"\b(?:how many|in|number of)\s+", question, re.IGNORECASE):
-        if (found := unit_at(question, match.end())) and isinstance(found[0], pint.Unit):
-            unit, end = found
-            if match[0][0] in "hH" or end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", ""):
-                return unit
+        unit, end = unit_at(question, match.end()) or (None, 0)
+        is_alone = end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "")
+        if isinstance(unit, pint.Unit) and (match[0][0] in "hH" or is_alone):
+            return unit
     return (
         registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
     )
 
 
 def quantities_in(text: str) -> Iterator[tuple[int, int, Quantity]]:
-    """(start, end, what) of each in a text that is `answer_text.plain`; neighbors that are one are one."""
+    """(start, end, what) of each in a text that is `words.plain`; neighbors that are one are one."""
     spelled = with_figures(text)
     waiting: tuple[int, int, Quantity] | None = None
     for start, end, found in _single(spelled.text):
@@ -276,8 +269,12 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
         factor, end = factor * size[0], size[1]
         decimals -= round(math.log10(size[0]))
     unit: pint.Unit | frozenset[str] | None = money
-    if (found := unit_at(text, end)) and (unit is None or isinstance(found[0], frozenset)):
-        unit, end = (unit and isinstance(found[0], frozenset) and unit & found[0]) or unit or found[0], found[1]
+    if found := unit_at(text, end):
+        named = found[0]
+        if money is None:
+            unit, end = named, found[1]
+        elif isinstance(named, frozenset):
+            unit, end = money & named or money, found[1]
     sign = (match["sign"] or "").strip().lower()
     negative = sign in ("minus", "negative") or bool(match["minus"])
     if sign == "-":

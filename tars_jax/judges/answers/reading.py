@@ -9,7 +9,7 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.dates import read_date, weekdays
 from tars_jax.judges.answers.kinds import kind_of, lower_choices
-from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, TO_THE_JUDGE
+from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, TO_THE_JUDGE
 from tars_jax.judges.answers.words import Word, tokens
 
 
@@ -19,13 +19,14 @@ class Reading:
     def __init__(self, references: Sequence[str], question: str, is_closed: bool) -> None:
         self._references, self._question = references, question
         asked = [each for each in tokens(question) if isinstance(each, Word)]
+        measures = {noun for word in asked for noun in MEASURES.get(word.text, "").split()}
         self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
         own = (
             {word.text for each in references for word in names.words_of(each)}
             if any("," in each for each in references)
             else set()
         )
-        self._asked = ({word.text for word in asked} | own) - names.SMALL
+        self._asked = ({word.text for word in asked} | own) - names.SMALL | measures
         self._offered = (
             {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
         )

@@ -20,7 +20,8 @@ FRAMES = _words(
     tell far remember recall according based source sources page article entry text table encyclopedia website
     document infobox says said states stated shows show shown lists listed gives given found find reads read
     mentions mentioned reports reported indicates indicate evidence points conclude conclusion means mean stands
-    stand called calls named known name names refers identified described ie namely live lives lived living hang
+    stand dates dating lasts lasted
+    called calls named known name names refers identified described ie namely live lives lived living hang
     hangs stood lie lies located situated based kept ended ends pay pays use uses used counts count click press
     choose select goes come comes here there under through via among onto along approximately around roughly
     circa ca c approx exactly precisely total overall altogether just simply also too full now currently today
@@ -38,6 +39,13 @@ PREPOSITIONS = _words("in at on by from with for during since after according as
 NEGATIONS = _words("not no never none neither nor without except unlike nobody nothing")
 WRONG = _words("wrong incorrect false untrue mistaken error")
 CONTRAST = _words("but however though although while whereas because since which who whose where so then if when")
+SUBORDINATE = _words("which who whose where because since whereas while")
+# What "how large" asks for.
+MEASURES = {
+    "large": "area size", "big": "area size", "long": "length duration", "high": "height elevation", "tall": "height",
+    "deep": "depth", "wide": "width", "heavy": "weight mass", "far": "distance", "old": "age", "fast": "speed",
+    "people": "population", "inhabitants": "population", "cost": "price", "costs": "price",
+}  # fmt: skip
 JOINS = frozenset(("or", "and", ",", "/", "|"))
 # What a clause with the reference says when it speaks of something else: the former one, one beside it, a part of it.
 RELATIONS = _words(
@@ -59,6 +67,8 @@ VAGUE = re.compile(
 )
 OPEN = re.compile(r"\b(?:any|anyone|anything|whatever|whichever|such as|e\.?g|for example)\b", re.IGNORECASE)
 BARRED = re.compile(r"\b(?:any(?:one|thing)?|every(?:one|thing)?|all)(?: \w+)? (?:but|except)\b", re.IGNORECASE)
+INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to)\b", re.IGNORECASE)
+PRONOUNS = _words("it they he she we i you there that this yes no the")
 # What speaks to whoever judges is no answer.
 TO_THE_JUDGE = _words(
     """verdict grader grade graded judge judged evaluator evaluation evaluate reference instructions instruction
@@ -71,12 +81,13 @@ MARKERS = re.compile(
 )
 CORRECTIONS = re.compile(
     r"\b(?:correction|on second thoughts?|scratch that|edit|i mean|i meant|wait|sorry|actually|hmm+|"
-    r"after checking(?: again)?|in fact|rather)\b[\s,:;.-]*(?:it (?:is|was)\b)?"
+    r"after checking(?: again)?|in fact|or rather)\b[\s,:;.-]*(?:it (?:is|was)\b)?"
     r"|(?:\.{2,}|[?;,-]|(?<=\w)\.)\s*(?:wait,?\s*|hmm,?\s*)?no\b\s*(?=[,.:;-])[\s,.:;-]*",
     re.IGNORECASE,
 )
 ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
 BOUNDS = _words("before after until till by prior past")  # of days
+AUXILIARIES = _words("is was are were has have had does do did will would can could should")
 COPULAS = _words("is was are were has have had")
 # "the country that ...": a question that does not name what it asks about.
 DESCRIBES = re.compile(r"\b(?:the|an?) (?:[a-z]+ ){1,4}(?:with|that|which|whose|where|who)\b")

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import functools
 import re
+import threading
 from typing import Any
 
 import pint
 from babel.numbers import get_currency_name, get_currency_symbol, list_currencies
 
+_MAKING = threading.Lock()
 _SMALL = "a an and as at am are is in per to of us he be do it pm by no so or on we the for"
 _SMALL_WORDS = frozenset(_SMALL.split())  # that Pint has as units, or takes apart
 _TEMPERATURE = re.compile(r"(?:°|degrees?|deg)? ?(?P<of>celsius|centigrade|fahrenheit|kelvin|[CFK])\b", re.IGNORECASE)
 
 
-@functools.cache
 def registry() -> pint.UnitRegistry[Any]:
+    """One for all threads: units of two registries cannot be compared."""
+    with _MAKING:
+        return _registry()
+
+
+@functools.cache
+def _registry() -> pint.UnitRegistry[Any]:
     found: pint.UnitRegistry[Any] = pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
-    for definition in ("bit_per_second = bit / second = bps", "percentage_point = 1 = _ = percentage_points"):
-        found.define(definition)
+    found.define("percentage_point = 1 = _ = percentage_points")
     return found
 
 
@@ -55,8 +62,8 @@ def unit_at(text: str, place: int) -> tuple[pint.Unit | frozenset[str], int] | N
         return registry().Unit("percentage_point"), start + match.end()
     match = _TEMPERATURE.match(piece)
     if match and (len(match["of"]) > 1 or match[0] != match["of"] or match["of"] == "K"):
-        unit = {"c": "degC", "f": "degF", "k": "kelvin"}[match["of"][0].casefold()]
-        return registry().Unit(unit), start + match.end()
+        name = {"c": "degC", "f": "degF", "k": "kelvin"}[match["of"][0].casefold()]
+        return registry().Unit(name), start + match.end()
     if match := re.match(r"[$€£¥₹₽₩₺₫₪円]", piece):
         return (currency(match[0].replace("円", "¥")) or frozenset((match[0],))), start + 1
     words = re.match(r"[^\W\d_'\"]+|[°'\"µμΩ](?:\s?[^\W\d_]+)?", piece)
@@ -117,4 +124,4 @@ def is_share(unit: object) -> bool:
 
 def counts_bits(unit: pint.Unit) -> bool:
     """Pint takes bits and bytes for pure numbers."""
-    return "bit" in str(unit) or "byte" in str(unit)
+    return any(each in str(unit) for each in ("bit", "byte", "baud"))

@@ -9,12 +9,15 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
 from tars_jax.judges.answers.kinds import as_yes_or_no, kind_of, without_country
 from tars_jax.judges.answers.speech import (
+    AUXILIARIES,
     BARRED,
     CONTRAST,
     CORRECTIONS,
     FRAMES,
+    INSTEAD,
     MARKERS,
     NEGATIONS,
+    PRONOUNS,
     REFUSALS,
     VAGUE,
 )  # fmt: skip
@@ -40,6 +43,7 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
         said = said[len(asked) :].strip()
     judge = _Judge(wanted, asked, is_closed)
     said = BARRED.sub(" not ", re.sub(r"\b(?:none|no one) other than\b", " ", said, flags=re.IGNORECASE))
+    said = INSTEAD.sub(", not", said)
     parts = _committed(said, judge)
     if any(part != said for part in parts) and judge.has_reference(said) and not all(map(judge.has_reference, parts)):
         return False  # it was taken back
@@ -122,7 +126,7 @@ class _Judge(Weighing):
         return any(self._content(clause) for clause in clauses_of(said, []))
 
     def _typed(self, said: str, reference: str, mark: Callable[[str], str]) -> bool | str:
-        clauses = clauses_of(mark(said), [], marks=True)
+        clauses = clauses_of(mark(said), [])
         for clause in clauses:
             clause.right = [(n, n + 1) for n, word in enumerate(clause.words) if word.raw == RIGHT]
         if not any(clause.right for clause in clauses):
@@ -213,6 +217,9 @@ class _Judge(Weighing):
     def _echoed(self, clauses: Sequence[Clause], wanted: str) -> bool | str:
         if len(clauses) == 1:
             clause = clauses[0]
+            rest = set(clause.texts) - PRONOUNS - NEGATIONS
+            if rest and rest <= AUXILIARIES and clause.texts[0] in PRONOUNS:  # it does; they did not
+                return ("no" if clause.is_negated else "yes") == wanted
             share = sum(any(names.akin(text, each) for text in clause.texts) for each in self._asked - FRAMES)
             if not self._content(clause) - NEGATIONS and share and share * 2 >= len(self._asked - FRAMES):
                 return ("no" if clause.is_negated else "yes") == wanted

@@ -17,10 +17,10 @@ from tars_jax.judges.answers.speech import (
     OPEN,
     PREPOSITIONS,
     RELATIONS,
+    SUBORDINATE,
     TITLES,
     WRONG,
 )  # fmt: skip
-from tars_jax.judges.answers.units import unit_of
 from tars_jax.judges.answers.words import Word, folded
 
 IsRival = Callable[[Clause, Sequence[Clause]], bool | str]  # True, False, or why nobody can say
@@ -120,7 +120,6 @@ class Weighing(Reading):
             return "what it says of it has to be understood"
         if self._is_turned_round(clause, start, end):
             return False
-        verbs = 1 if self._is_marked(clause) else 0  # an amount is one whatever is done with it
         for place, word in [*rest, *((0, word) for word in clause.label)]:
             if self._is_free(word) or (is_titled and place == start - 1) or word.text in compared:
                 continue
@@ -128,12 +127,9 @@ class Weighing(Reading):
                 continue
             if self._is_described and word.capital and place < start and set(texts[place + 1 : start]) & COPULAS:
                 continue  # the question describes what the answer names
-            if verbs and place < start and word.raw.islower() and place and unit_of(word.raw) is None:
-                verbs -= 1
-                continue
             if (
                 place > end
-                and self._has_verb(texts[:start])
+                and (self._has_verb(texts[:start]) or self._is_followed_by_verb(texts[end:place]))
                 and set(texts[end:place]) & PREPOSITIONS
                 and "of" not in texts[end:place]
             ):
@@ -172,6 +168,11 @@ class Weighing(Reading):
     def _has_verb(self, before: Sequence[str]) -> bool:
         return len(before) > 1 or bool(set(before) & {"is", "was", "are", "were", "in", "by"})
 
+    def _is_followed_by_verb(self, after: Sequence[str]) -> bool:
+        """As in "Ada wrote it in 1843", but not in "Paris in Texas"."""
+        first = next((place for place, text in enumerate(after) if text in PREPOSITIONS), len(after))
+        return any(text in COPULAS or any(names.akin(text, each) for each in self._asked) for text in after[:first])
+
     def _is_turned_round(self, clause: Clause, start: int, end: int) -> bool:
         """As "the capital of Paris is France", where the capital of France was asked for."""
         before = [text for text in clause.texts[:start] if text not in names.ARTICLES]
@@ -181,6 +182,8 @@ class Weighing(Reading):
 
     def _is_typed_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
         if not any(word.raw in (RIVAL, UNSURE) for word in clause.words) or clause.is_negated:
+            return False
+        if clause.before in SUBORDINATE:
             return False
         if self._content(clause) and clause.before not in ("or", "/"):
             return False
