@@ -102,8 +102,8 @@ class Judge:
         )
 
     async def judgement(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """What the judge says. Raises CannotSay where that is its verdict, at once; JudgeFailure where it raised another
-        exception, or took too long, `attempts` times; InputError for what is no judgement."""
+        """What the judge says. Raises CannotSay where that is its verdict, at once; JudgeFailure where it raised
+        another exception, or took too long, `attempts` times; InputError for what is no judgement."""
         kind: type[JudgeFailure] = JudgeUnavailable
         failure = ""
         for attempt in range(self.attempts):
