@@ -21,13 +21,9 @@ the length:
         --config.decode.mesh.expert=16 --config.decode.mesh.tensor=1 --config.decode.slots=512
         --config.batch.row_length=16384 --config.decode.cache_length=16384
 
-A small one (half a minute of one core for its programs):
+A small one, nano on four chips of v5e (half a minute of one core): the sizes above fit large slices alone.
 
-    ./launch/local.sh pod_plan --config.preset=nano --config.topology=v5e:2x2
-        --config.mesh.fsdp=4 --config.mesh.expert=1 --config.execution.attention=dense --config.execution.experts=ragged
-        --config.batch.row_length=128 --config.batch.images_per_row=1 --config.batch.image_height=96
-        --config.batch.image_width=96 --config.decode.mesh.expert=1 --config.decode.mesh.tensor=1
-        --config.decode.cache_length=128 --config.depth=1 --config.execution.remat=none
+    ./launch/local.sh pod_plan --config=pod_plan_small
 """
 
 import ml_collections

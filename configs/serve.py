@@ -25,20 +25,20 @@ def get_config() -> ConfigDict:
             "constraints": ("text", "tool"),  # grammars that a request may name as its `constraint`
             "mesh": {"data": 1, "fsdp": 1, "expert": 1, "tensor": 1},
             "engine": {
-                "slots": 16,
-                "max_length": 256,
+                "slots": 8,
+                "max_length": 2048,  # tokens of messages, the tools that they list (350 and more each) and an answer
                 "max_new_tokens": 64,  # of an answer whose request does not say
                 "chunk": 8,
-                "row_buckets": (2, 16),
-                "length_buckets": (32, 256),
-                "image_buckets": (1, 16),
+                "row_buckets": (2, 8),
+                "length_buckets": (32, 256, 2048),
+                "image_buckets": (1, 8),
                 "max_sessions": 1024,
                 "max_queue": 1024,
                 "weights": "float",
                 "layers": "auto",
                 "penalties": True,  # a request may ask for `frequency_penalty` and `presence_penalty`
                 "biases": 300,  # the most tokens that a request may name in `logit_bias`
-                "alternatives": 20,  # the most that a request may ask for as `top_logprobs`
+                "top_logprobs": 20,  # the most alternatives that a request may ask to be told beside each token
             },
             "server": {
                 "max_requests": 256,  # under way at once; more are answered with 429

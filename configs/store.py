@@ -5,7 +5,8 @@ Command:  ./launch/local.sh store RUN/store [--config.action=list] [--config.whe
 Actions: summary; count; list, one line of JSON an episode; sample, `limit` of them drawn by `seed`; export, to output
 in a `format`; import, the episodes of `datasets`; judge, a `verdict` of an annotator on those of `where`; check;
 repair.
-What is exported has as its success the verdict that counts, whoever gave it.
+What is exported has as its success the verdict that counts, whoever gave it; episodes of evaluations and of held-out
+tasks are left out unless `where` asks for them by purpose or held_out.
 Conditions are joined by `and`: fields of the list, set=sft, held_out=0; * in a text is any text.
 """
 

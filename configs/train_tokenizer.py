@@ -1,4 +1,6 @@
-"""A tokenizer of the agent's own language: ./launch/local.sh train_tokenizer, a few seconds on a CPU.
+"""A tokenizer of the agent's own language, a few seconds on a CPU.
+
+Command:  ./launch/local.sh train_tokenizer
 
 Expected result: tokenizer.json in the run directory, 768 tokens, byte for byte the committed
 tars_jax/model/tokenizer.json. Every checkpoint depends on its ids.

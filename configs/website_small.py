@@ -1,6 +1,6 @@
 """A real website at nano size: four boxes of a page of Fossil at 160x112 pixels, demonstrations that err, then PPO.
 
-Command:  ./launch/local.sh train --config=website_small --config.seed=SEED     after ./launch/websites.sh fossil
+Command:  ./launch/local.sh train --config=website_small --config.seed=SEED      # after ./launch/websites.sh fossil
 
 For T1, T4 and T6 on tasks of a website: the report of the run draws reward, steps and think tokens over updates, and
 `compare` puts them beside those of a game and of Browsing. Chance: boxes and button drawn evenly solve 5% of the tasks.

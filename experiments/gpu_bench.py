@@ -95,7 +95,11 @@ class Bench:
     def run_worker(self, deadline: float) -> None:
         """One worker on all that remains, until it ends, hangs on an entry, or the time is over."""
         begun = self.remaining()
-        request = {"config": self._config, "entries": [vars(each) for each in begun], "rows": str(self._rows)}
+        request = {
+            "config": self._config,
+            "entries": [vars(each) for each in begun],
+            "rows": str(self._rows.absolute()),
+        }
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
         with self._log.open("a") as log:
             process = subprocess.Popen(

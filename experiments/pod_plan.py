@@ -21,6 +21,7 @@ from tars_jax.model.execution import Execution
 from tars_jax.model.policy import count_parameters, parameter_shapes
 from tars_jax.model.presets import PRESETS, preset
 from tars_jax.model.sharding import MESH_AXES, make_mesh
+from tars_jax.pipelines.checkout import LAUNCHER
 from tars_jax.pipelines.config import flatten
 from tars_jax.rules import Rule, at_least, between, one_of
 from tars_jax.training.optimizers import ALGORITHMS, OptimizerConfig, make_optimizer
@@ -80,8 +81,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 
 def make_plan(config: Any, slice_: Slice) -> PodPlan:
     model = planned_model(config)
-    training = mesh_on(slice_, config.mesh, "mesh")
-    decoding = mesh_on(slice_, config.decode.mesh, "decode.mesh")
+    training = mesh_on(slice_, config.mesh.to_dict(), "mesh")
+    decoding = mesh_on(slice_, config.decode.mesh.to_dict(), "decode.mesh")
     batch = BatchShape(
         config.batch.rows or data_ways(training),
         config.batch.row_length,
@@ -174,7 +175,7 @@ def command(config: Any) -> str:
         f"--config.{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in ((name, values[name]) for name in (*ALWAYS, *others))
     )
-    return shlex.join(["./launch/local.sh", "pod_plan", *flags])
+    return shlex.join([LAUNCHER, "pod_plan", *flags])
 
 
 def _sizes(name: str, state: TrainState) -> dict[str, float]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tars_jax.pipelines.checkout import ROOT
+from tars_jax.pipelines.checkout import LAUNCHER, ROOT
 from tars_jax.rules import at_least, each, more_than, one_of
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tars_jax.sandbox.browser.service import Pages
@@ -102,7 +102,7 @@ def announce(address: str, key: str, run: Path) -> None:
     print(
         f"sandbox_service: {address}/v1/sessions, key in {run / 'operator.key'}\n"
         f"Live page:  {address}/#key={key}\n"
-        f"After a kill:  ./launch/local.sh sandbox_service --config.run={run}\n"
+        f"After a kill:  {LAUNCHER} sandbox_service --config.run={run}\n"
         "Ctrl-C ends it: requests under way may finish.",
         flush=True,
     )

@@ -16,6 +16,7 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.evaluation.figures import save_figure
 from tars_jax.evaluation.trend_figures import draw_trend
+from tars_jax.pipelines.checkout import LAUNCHER
 from tars_jax.pipelines.config import flatten
 from tars_jax.pipelines.trends import TRENDS
 from tars_jax.pipelines.trends.bench import Bench, Measured, Trend
@@ -78,7 +79,7 @@ def as_json(trend: Trend, measured: Measured, bench: Bench, minutes: float) -> d
         "trend": trend.name,
         "claim": trend.claim,
         "source": trend.source,
-        "command": f"./launch/local.sh scoreboard --config.trends={trend.name}",
+        "command": f"{LAUNCHER} scoreboard --config.trends={trend.name}",
         "seeds": list(bench.seeds),
         "tuning_seeds": list(bench.tuning_seeds),
         "verdict": overall(measured.judgements).value,

@@ -13,6 +13,7 @@ from tars_jax.data.exporters import STYLES, write_jsonl, write_parquet
 from tars_jax.data.store import Origin, Store, Verdict
 from tars_jax.data.store.checking import DAMAGED, check, repair, summary
 from tars_jax.data.store.feeding import write_array_record
+from tars_jax.data.store.query import for_training
 from tars_jax.rules import at_least, one_of
 from tars_jax.training.run_directory import RunDirectory
 from tars_jax.trajectory import Trajectory
@@ -63,13 +64,15 @@ def _check(path: Path, action: str) -> int:
     found = repair(path) if action == "repair" else check(path)
     for problem in found:
         print(problem)
-    lost = len({problem.episode for problem in found if problem.episode})
+    lost = f"{len({problem.episode for problem in found if problem.episode})} episodes are lost"
+    if more := sum(len(problem.lost) for problem in found):
+        lost += f", and {more} other things, as named above"
     if not found:
         print(f"{path}: whole")
     elif action == "repair":
-        print(f"{path}: {len(found)} mended; {lost} episodes are lost, what is left of them lies in {path / DAMAGED}")
+        print(f"{path}: {len(found)} mended; {lost}; what is left of them lies in {path / DAMAGED}")
     else:
-        print(f"{path}: {len(found)} found, {lost} episodes are lost; --config.action=repair mends it")
+        print(f"{path}: {len(found)} found; {lost}; --config.action=repair mends it")
     return int(bool(found) and action == "check")
 
 
@@ -79,7 +82,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 
 def _export(store: Store, config: Any, folder: Path) -> None:
-    ids, found = store.ids(config.where), store.load_judged(config.where)
+    where = for_training(config.where)
+    ids, found = store.ids(where), store.load_judged(where)
     if config.format == "parquet":
         written, count = folder / "trajectories.parquet", write_parquet(folder / "trajectories.parquet", found)
     elif config.format == "array_record":
@@ -94,6 +98,8 @@ def _export(store: Store, config: Any, folder: Path) -> None:
     else:
         written, count = folder / "messages.jsonl", write_jsonl(folder, found, config.style)
     print(f"{written}: {count} of {store.count()} episodes")
+    if left_out := store.count(config.where) - len(ids):
+        print(f"{left_out} of evaluations or held-out tasks are left out: config.where may ask for purpose or held_out")
 
 
 def _import(store: Store, config: Any) -> None:

@@ -7,11 +7,12 @@ import time
 from collections import Counter
 from typing import Any
 
-from tars_jax.data.question_synthesis.chains import are_proved
 from tars_jax.data.question_synthesis.conditions import Statistics
 from tars_jax.data.question_synthesis.endpoint import REVEALING, EndpointDistinctiveness, EndpointSolver
 from tars_jax.data.question_synthesis.filters import ClosedBookSolver, EitherSolver, FrequentAnswers
-from tars_jax.data.question_synthesis.obfuscation import Limits, Reveals, is_proved
+from tars_jax.data.question_synthesis.obfuscation import Limits, Reveals
+from tars_jax.data.question_synthesis.proof import is_proved
+from tars_jax.data.question_synthesis.rewriting import EndpointWriter
 from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, synthesize
 from tars_jax.files import write_atomic
 from tars_jax.judges.endpoint import EndpointModel
@@ -56,16 +57,13 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     wanted = SynthesisConfig(
         config.questions, config.most_hops, config.chains, config.tries, Limits(**config.limits.to_dict())
     )
-    solver, reveals = helpers(config, FrequentAnswers(encyclopedia, known, config.solver_tries))
-    made = synthesize(encyclopedia, config.source, names_seed, solver, wanted, config.seed, told, reveals)
+    statistics = Statistics(encyclopedia)
+    solver, reveals, writer = helpers(config, FrequentAnswers(encyclopedia, known, config.solver_tries), statistics)
+    made = synthesize(encyclopedia, config.source, names_seed, solver, wanted, config.seed, told, reveals, writer)
     seconds = time.monotonic() - began
     # Everything once more from the source, by what was written down alone.
     statistics = Statistics(encyclopedia)
-    proved = sum(
-        is_proved(each.proof, statistics)
-        and are_proved(encyclopedia.articles[each.proof["entity"]], each.proof["hops"], statistics)
-        for each in made.questions
-    )
+    proved = sum(is_proved(json.loads(json.dumps(each.proof)), statistics) for each in made.questions)
     lines = (json.dumps(each.to_json(), ensure_ascii=False, sort_keys=True) + "\n" for each in made.questions)
     write_atomic(run_directory.path / "questions.jsonl", "".join(lines).encode())
     hops = Counter(len(each.proof["hops"]) for each in made.questions)
@@ -75,6 +73,8 @@ def run(config: Any, run_directory: RunDirectory) -> None:
         "by_hops": {str(count): hops[count] for count in sorted(hops)},
         "articles": len(encyclopedia.articles), "seed": config.seed,
     }  # fmt: skip
+    if writer is not None:
+        result["wording"] = writer.counts
     if names_seed is not None:
         told_by = leaks(list(load_encyclopedia(config.source).articles.values()), list(encyclopedia.articles.values()))
         result["articles_that_leak"] = len(told_by)
@@ -86,13 +86,20 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     print(json.dumps(result))
 
 
-def helpers(config: Any, embedded: ClosedBookSolver) -> tuple[ClosedBookSolver, Reveals]:
-    """Who tries to answer by heart, and who says which conditions reveal an entity: statistics have the first word."""
+def helpers(
+    config: Any, embedded: ClosedBookSolver, statistics: Statistics
+) -> tuple[ClosedBookSolver, Reveals, EndpointWriter | None]:
+    """Who tries to answer by heart, who says which conditions reveal an entity (statistics have the first word), and
+    who words the questions, where that is a model."""
     if config.helper == "embedded":
-        return embedded, lambda kind, words: False
+        return embedded, lambda kind, words: False, None
     read_key(config.api_key_file)
     model = EndpointModel(
         config.helper, config.model, config.api_key_file, patience=config.answer_seconds, max_tokens=config.max_tokens
     )
     asked, scored = EndpointSolver(model, config.solver_tries), EndpointDistinctiveness(model)
-    return EitherSolver((embedded, asked)), lambda kind, words: scored.score(kind, words) >= REVEALING
+    return (
+        EitherSolver((embedded, asked)),
+        lambda kind, words: scored.score(kind, words) >= REVEALING,
+        EndpointWriter(model, statistics),
+    )

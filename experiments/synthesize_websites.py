@@ -25,13 +25,13 @@ from tars_jax.data.website_synthesis.models import ModelHelper
 from tars_jax.data.website_synthesis.report import markdown, page
 from tars_jax.data.website_synthesis.site import LiveSite
 from tars_jax.data.website_synthesis.synthesis import SiteReport, SynthesisConfig, shuffled, synthesize
-from tars_jax.data.website_synthesis.task import SPLITS
 from tars_jax.data.website_synthesis.url_lists import Verdict, curate, read_url_list
 from tars_jax.files import write_atomic
 from tars_jax.json_fields import read_json
 from tars_jax.pipelines.serving import read_key
 from tars_jax.rules import Rule, at_least
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, PageError, SandboxFailure
+from tars_jax.tasks.splits import SPLITS
 from tars_jax.tasks.websites.catalog import installed_websites, load_website, website_names
 from tars_jax.tasks.websites.websites import Websites
 from tars_jax.training.run_directory import RunDirectory, write_json

@@ -1,30 +1,44 @@
 # shellcheck shell=bash
-# Runs tests side by side, and what failed once more alone. Sourced by test.sh and .ci/run, which set $python.
+# Runs tests side by side, and what failed once more alone. Sourced by test.sh and .ci/run, which set $python
+# and pipefail.
 
 # run_pytest ARGUMENTS: pytest's exit status. Tests that start browsers and services share two cores with others, so up to
-# three that failed run once more, alone; $unsteady has the names of those that pass then, since somebody should find out
-# what they waited for.
+# three that failed run once more, alone. What passes then is a defect of that test, or of what it tests: $unsteady has its
+# name and what it waited for. $skipped has what did not run, as "COUNT REASON".
 run_pytest() {
-    local cache status=0
-    cache=$(mktemp -d)
+    local folder status=0
+    folder=$(mktemp -d)
     unsteady=()
     # One more process than CI has cores: a third of the time they wait.
-    "$python" -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 -o cache_dir="$cache" "$@" \
-        </dev/null || status=$?
-    if [ "$status" = 1 ] && pytest_alone "$cache" "$@"; then status=0; fi
-    rm -rf "$cache"
+    COLUMNS=200 "$python" -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 \
+        -o cache_dir="$folder/cache" "$@" </dev/null 2>&1 | tee "$folder/log" || status=$?
+    mapfile -t skipped < <(skip_reasons "$folder/log")
+    if [ "$status" = 1 ] && pytest_alone "$folder" "$@"; then status=0; fi
+    rm -rf "$folder"
     return "$status"
 }
 
+# Of the lines "SKIPPED [3] FILE:LINE: REASON", by reason.
+skip_reasons() {
+    sed -nE 's/^SKIPPED \[([0-9]+)\] .*\.py(:[0-9]+)?: (Skipped: )?/\1\t/p' "$1" |
+        awk -F'\t' '{count[$2] += $1} END {for (reason in count) printf "%d %s\n", count[reason], reason}' | sort -rn
+}
+
 pytest_alone() {
-    local cache=$1 names
+    local folder=$1 names
     shift
-    names=$("$python" -c 'import json, sys; print(*json.load(open(sys.argv[1])), sep="\n")' "$cache/v/cache/lastfailed") || return
+    names=$("$python" -c 'import json, sys; print(*json.load(open(sys.argv[1])), sep="\n")' \
+        "$folder/cache/v/cache/lastfailed") || return
     [ "$(wc -l <<<"$names")" -le 3 ] || return
     printf 'test: once more, alone:\n%s\n' "$names"
-    "$python" -m pytest -o cache_dir="$cache" --last-failed "$@" </dev/null && mapfile -t unsteady <<<"$names"
+    "$python" -m pytest -o cache_dir="$folder/cache" --last-failed "$@" </dev/null &&
+        mapfile -t unsteady < <(sed -nE 's/^(FAILED|ERROR) //p' "$folder/log")
 }
 
 say_unsteady() {
-    [ ${#unsteady[@]} = 0 ] || printf 'test: failed beside other tests, and passed alone: %s\n' "${unsteady[@]}"
+    [ ${#unsteady[@]} = 0 ] || printf 'test: a defect, as it failed beside other tests and passed alone: %s\n' "${unsteady[@]}"
+}
+
+say_skipped() {
+    [ ${#skipped[@]} = 0 ] || printf 'test: skipped %s\n' "${skipped[@]}"
 }

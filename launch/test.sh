@@ -31,6 +31,7 @@ wait "$types" || failed+=("mypy")
 cat "$log"
 
 say_unsteady
+say_skipped
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'test: failed:%s\n' "$(printf ' %s,' "${failed[@]}" | sed 's/,$//')" >&2
     exit 1

@@ -19,6 +19,7 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.json_fields import Fields
+from tars_jax.pictures import pixels_of
 
 PLATFORMS = ("computer", "phone", "browser", "game", "tools")
 VERIFIERS = ("environment", "judge", "none")
@@ -47,8 +48,7 @@ class Observation:
         """[height, width, 3] uint8; None without a screenshot."""
         if not self.screenshot:
             return None
-        with Image.open(io.BytesIO(self.screenshot)) as picture:
-            return np.asarray(picture.convert("RGB"))
+        return pixels_of(self.screenshot, "screenshot")
 
     @classmethod
     def decoded(

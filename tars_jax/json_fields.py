@@ -7,7 +7,7 @@ import math
 import os
 import pathlib
 import reprlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
@@ -93,6 +93,13 @@ class Fields:
         return value
 
 
+def without_nulls(value: Any) -> Any:
+    """The same, at any depth without the fields of objects that are null."""
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
 def shown(value: Any) -> str:
     """A value in an error message, cut to a readable length."""
     return reprlib.repr(value)
@@ -137,3 +144,41 @@ def read_object(path: str | os.PathLike[str], *fields: str) -> dict[str, Any]:
         if field not in value:
             raise InputError(f"{path} must have the fields {', '.join(fields)}; got none named {field}")
     return value
+
+
+def read_json_lines(
+    path: str | os.PathLike[str], what: str = "an object of JSON"
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The object of each line of a file, and where it stands, as "FILE:NUMBER"; lines of blanks are passed over.
+
+    Lines end with a line feed alone: texts may hold any other character that ends lines elsewhere (U+2028, U+0085). A
+    byte order mark at the beginning belongs to no line. `what`: what a line must be, for errors.
+
+    Raises InputError that names the file, or the file and the line: also for a name that an object has twice, as of
+    two values nobody knows which one counts.
+    """
+    try:
+        with open(path, "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                where = f"{path}:{number}"
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                    if not text.strip():
+                        continue
+                    value = json.loads(text, object_pairs_hook=_each_once)
+                except (ValueError, RecursionError) as error:  # of UTF-8, too
+                    raise InputError(f"{where} must be {what}; {error}") from error
+                if not isinstance(value, dict):
+                    raise InputError(f"{where} must be {what}; got {shown(value)}")
+                yield where, value
+    except OSError as error:
+        raise InputError(f"{path} must be a file of lines, each {what}; got {error.strerror}") from error
+
+
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{shown(twice)} stands in it twice")
+    return values

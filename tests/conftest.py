@@ -1,6 +1,7 @@
 """Models that are small enough for every test, and a compiler that does not take longer than they."""
 
 import atexit
+import collections
 import contextlib
 import dataclasses
 import glob
@@ -44,17 +45,38 @@ hypothesis.settings.load_profile("any machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="the marked `full`, too, and every task of MiniWoB++")
+    parser.addoption("--once-each", action="store_true", help="each test with the first of its parameters alone")
     parser.addoption("--chaos-seeds", type=int, default=1, help="histories of kills that test_chaos.py goes through")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is marked `full` is long, or the same again for another size or kind: it waits for --all."""
     if not config.getoption("--all"):
-        waiting = [item for item in items if item.get_closest_marker("full")]
-        config.hook.pytest_deselected(items=waiting)
-        items[:] = [item for item in items if not item.get_closest_marker("full")]
+        leave_out(config, items, [item for item in items if item.get_closest_marker("full")])
+        leave_out(config, items, further(items))
+    if config.getoption("--once-each"):
+        first = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
+        leave_out(config, items, [item for item in items if first[item.nodeid.partition("[")[0]] is not item])
     if hasattr(config, "workerinput"):
         items[:] = mixed(items)
+
+
+def further(items: list[pytest.Item]) -> list[pytest.Item]:
+    """What is marked `first(n)`, beyond the first n of its parameters."""
+    seen: collections.Counter[str] = collections.Counter()
+    found = []
+    for item in items:
+        if mark := item.get_closest_marker("first"):
+            name = item.nodeid.partition("[")[0]
+            seen[name] += 1
+            found += [item] if seen[name] > mark.args[0] else []
+    return found
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item], waiting: list[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=waiting)
+    out = set(waiting)
+    items[:] = [item for item in items if item not in out]
 
 
 def mixed(items: list[pytest.Item]) -> list[pytest.Item]:

@@ -7,6 +7,7 @@ A step's thought is `thought`, or where there is none what `action` says in word
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from tars_jax.agent.grammar import format_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import Response
 from tars_jax.data.conversations import task_of
-from tars_jax.data.pyautogui_calls import actions_of_code
+from tars_jax.data.pyautogui_calls import NoSuchAction, actions_of_code
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 
@@ -25,22 +26,36 @@ def is_agentnet(record: Mapping[str, Any]) -> bool:
 
 
 def trajectory_of_agentnet(
-    record: Mapping[str, Any], where: str, name: str, read_image: Callable[[Any, str], bytes]
+    record: Mapping[str, Any],
+    where: str,
+    name: str,
+    read_image: Callable[[Any, str], bytes],
+    left_out: collections.Counter[str],
 ) -> Trajectory:
-    """One record. Raises InputError that begins with `where` and names the field; NoSuchAction for what our actions
-    cannot say."""
-    steps, mouse = [], None
+    """One record. A step that our actions cannot say is left out, and counted in `left_out` by what it does.
+
+    Raises InputError that begins with `where` and names the field; NoSuchAction where no step is left.
+    """
+    steps: list[Step] = []
+    mouse: Point | None = None
     entries = record.get("traj")
     if not isinstance(entries, list) or not entries:
         raise InputError(f"{where}: field traj must be a list of steps; got {entries!r:.80}")
     for number, entry in enumerate(entries):
-        step, mouse = _step(entry, f"{where}: field traj[{number}]", mouse, read_image)
-        steps.append(step)
+        try:
+            step, mouse = _step(entry, f"{where}: field traj[{number}]", mouse, read_image)
+        except NoSuchAction as action:
+            left_out[str(action)] += 1
+            mouse = None  # it may have gone anywhere
+        else:
+            steps.append(step)
     instruction, completed = record.get("instruction"), record.get("task_completed")
     if not isinstance(instruction, str) or not instruction:
         raise InputError(f"{where}: field instruction must be a text; got {instruction!r:.80}")
     if type(completed) not in (bool, type(None)):
         raise InputError(f"{where}: field task_completed must be true or false; got {completed!r:.80}")
+    if not steps:
+        raise NoSuchAction("any of its steps")
     id, reward = str(record.get("task_id") or name), float(bool(completed))
     return Trajectory(
         id=id,

@@ -26,6 +26,7 @@ from tars_jax.agent.grammar import format_response, parse_response
 from tars_jax.agent.grammar_text import format_call
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.environment import Task
+from tars_jax.json_fields import without_nulls
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 ReadImage = Callable[[Any, str], bytes]  # what a record says of an image, and where, to its PNG
@@ -40,7 +41,7 @@ def trajectory_of_messages(record: Mapping[str, Any], where: str, name: str, rea
     messages = _of(record, "messages", list, where)
     listed = record.get("images") if record.get("images") is not None else record.get("image")
     images = iter(listed if isinstance(listed, list) else [] if listed is None else [listed])
-    turns = _Turns(where, read_image, images)
+    turns = _Turns(where, read_image, images, may_be_silent=record.get("actions") is not None)
     for number, message in enumerate(messages):
         turns.add(f"{where}: field messages[{number}]", message)
     if not turns.answers:
@@ -100,8 +101,9 @@ class _Seen:
 class _Turns:
     """Reads one message after the other."""
 
-    def __init__(self, where: str, read_image: ReadImage, images: Iterator[Any]) -> None:
+    def __init__(self, where: str, read_image: ReadImage, images: Iterator[Any], *, may_be_silent: bool) -> None:
         self._where, self._read_image, self._images = where, read_image, images
+        self._may_be_silent = may_be_silent  # an export of ours says so of a policy that wrote nothing
         self.instruction: str | None = None
         self.seen = _Seen()
         self.answers: list[tuple[_Seen, str]] = []
@@ -111,7 +113,7 @@ class _Turns:
         if role == "assistant":
             if self.instruction is None:
                 raise InputError(f"{where} must follow a user's message with the instruction; got an assistant's")
-            self.answers.append((self.seen, _answer(message, where)))
+            self.answers.append((self.seen, _answer(message, where, self._may_be_silent)))
             self.seen = _Seen()
         elif role in ("user", "tool"):
             self._observe(where, message)
@@ -172,14 +174,14 @@ def _parts(content: Any, where: str) -> Iterator[str | Mapping[str, Any]]:
             raise InputError(f"{where}.content[{place}] must be a text or an image; got {part!r:.80}")
 
 
-def _answer(message: Mapping[str, Any], where: str) -> str:
+def _answer(message: Mapping[str, Any], where: str, may_be_silent: bool) -> str:
     content = message.get("content")
     parts = list(_parts(content, where)) if content is not None else []
     if not all(isinstance(part, str) for part in parts):
         raise InputError(f"{where}.content must be text; got an image")
     text = "\n".join(map(str, parts))
     if not message.get("tool_calls"):
-        if not text:
+        if not text and not may_be_silent:
             raise InputError(f"{where}.content must be what the assistant wrote; got nothing")
         return text
     try:
@@ -196,8 +198,9 @@ def _answer(message: Mapping[str, Any], where: str) -> str:
 
 
 def _called(call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    arguments = call["function"]["arguments"]
-    return call["function"]["name"], json.loads(arguments) if isinstance(arguments, str) else arguments
+    """Arguments are JSON, in which null is what was written; or an object, in which tables fill up with null."""
+    arguments = call["function"].get("arguments") or {}
+    return call["function"]["name"], json.loads(arguments) if isinstance(arguments, str) else without_nulls(arguments)
 
 
 def _step(seen: _Seen, answer: str, action: str | None) -> Step:

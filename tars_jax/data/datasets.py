@@ -2,7 +2,7 @@
 
     RUN/trajectories/ppo        a folder of our trajectories
     RUN/store?verdict=1         a store of trajectories; after the question mark, which ones (store/query.py): those of
-                                evaluations and of held-out tasks only where `purpose` or `held_out` is named
+                                evaluations and of held-out tasks only where `purpose` or `held_out` asks for them
     mine.array_record           the same as one file, which `store` exports (the extra grain)
     mine/messages.jsonl         a chat with images a line (conversations.py), or a task of AgentNet (agentnet.py);
                                 the folder of an export, too
@@ -15,7 +15,6 @@ Episodes of others hold no tokens: `retokenized.py` writes them for the policy t
 from __future__ import annotations
 
 import collections
-import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -29,8 +28,9 @@ from tars_jax.data.pyautogui_calls import NoSuchAction
 from tars_jax.data.recorded import recorded_trajectories
 from tars_jax.data.store import Store, is_store
 from tars_jax.data.store.feeding import ArrayRecordEpisodes
-from tars_jax.data.store.query import parse
+from tars_jax.data.store.query import for_training
 from tars_jax.data.tables import rows_of, table_files
+from tars_jax.json_fields import read_json_lines
 from tars_jax.plugins import Plugins
 from tars_jax.trajectory import Trajectory
 
@@ -43,13 +43,13 @@ log = logging.getLogger(__name__)
 def read_dataset(name: str) -> Iterator[Trajectory]:
     """The episodes of that name that carry a reward, one at a time.
 
-    Records that do what none of our actions can say are left out, and counted in the log. Raises InputError where there
-    is no such dataset, and for a malformed record, by file, line (or row) and field.
+    Recorded steps that do what none of our actions can say are left out, and counted in the log, as are records of
+    which no step is left. Raises InputError where there is no such dataset, and for a malformed record, by file, line
+    (or row) and field.
     """
     path = Path(name)
-    folder, asked, where = name.partition("?")
-    if is_store(Path(folder)):
-        yield from _stored(Path(folder), where if asked else "")
+    if found := _store_of(name):
+        yield from _stored(*found)
     elif path.is_dir() and next(path.glob("*.trajectory"), None) is not None:
         yield from recorded_trajectories([name])
     elif path.is_dir() and (files := table_files(path)):
@@ -70,51 +70,45 @@ def read_dataset(name: str) -> Iterator[Trajectory]:
         )
 
 
+def _store_of(name: str) -> tuple[Path, str] | None:
+    """A store, and what is asked of it: a folder's name may have question marks, too."""
+    for end in (*(place for place, letter in enumerate(name) if letter == "?"), len(name)):
+        if is_store(folder := Path(name[:end])):
+            return folder, name[end + 1 :]
+    return None
+
+
 def _stored(folder: Path, where: str) -> Iterator[Trajectory]:
-    if not parse(where).fields & {"purpose", "held_out"}:
-        where = " and ".join(filter(None, [where.strip(), "purpose=training and held_out=0"]))
     with Store(folder) as store:
-        yield from (each for each in store.load_judged(where) if each.outcome.carries_reward)
+        yield from (each for each in store.load_judged(for_training(where)) if each.outcome.carries_reward)
 
 
 def _trajectories(files: Iterable[Path]) -> Iterator[Trajectory]:
-    left_out: collections.Counter[str] = collections.Counter()
+    left_out, steps_left_out = collections.Counter[str](), collections.Counter[str]()
     kept = 0
     for file in files:
-        records = rows_of(file) if file.suffix in _TABLES else _lines(file)
         find = _image_finder(file.parent)
-        for number, record in enumerate(records, 1):
-            if record is None:
-                continue
-            where, id = f"{file}:{number}", f"{file.stem}-{number}"
+        for where, record in _records(file):
+            id = f"{file.stem}-{where.rpartition(':')[2]}"
             try:
                 if is_agentnet(record):
-                    yield trajectory_of_agentnet(record, where, id, find)
+                    yield trajectory_of_agentnet(record, where, id, find, steps_left_out)
                 else:
                     yield trajectory_of_messages(record, where, id, find)
                 kept += 1
             except NoSuchAction as action:
                 left_out[str(action)] += 1
-    if left_out:
-        reasons = ", ".join(f"{action} ({count})" for action, count in left_out.most_common())
-        log.warning("%d of %d records are left out, as no action of ours says: %s", left_out.total(),
-                    kept + left_out.total(), reasons)  # fmt: skip
+    for what, counts in ((f"of {kept + left_out.total()} records", left_out), ("steps", steps_left_out)):
+        if counts:
+            reasons = ", ".join(f"{action} ({count})" for action, count in counts.most_common())
+            log.warning("%d %s are left out, as no action of ours says: %s", counts.total(), what, reasons)
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any] | None]:
-    """The object of each line; None for an empty line."""
-    with open(file, "rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                yield None
-                continue
-            try:
-                record = json.loads(line)
-            except ValueError as error:  # of UTF-8, too
-                raise InputError(f"{file}:{number} must be an object of JSON; {error}") from error
-            if not isinstance(record, dict):
-                raise InputError(f"{file}:{number} must be an object of JSON; got {type(record).__name__}")
-            yield record
+def _records(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each with its line, or its row."""
+    if file.suffix in _TABLES:
+        return ((f"{file}:{number}", row) for number, row in enumerate(rows_of(file), 1))
+    return read_json_lines(file)
 
 
 def _image_finder(folder: Path) -> Callable[[Any, str], bytes]:

@@ -2,14 +2,17 @@
 
 An episode becomes one conversation: the instruction and what was seen in the user's turns, what the policy wrote in the
 assistant's. It is the text of the steps that is written, not their tokens: what a learner of ours needs, to the last
-token, are the trajectory files themselves.
+token, are the trajectory files themselves. What is no conversation is left out, and counted in the log: an episode that
+failed or has no step, and one of which nobody knows what was asked.
 """
 
 from __future__ import annotations
 
 import base64
+import collections
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -18,12 +21,13 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.recorded import instruction_of, with_verdict
-from tars_jax.files import write_atomic
+from tars_jax.data.store.records import flush
 from tars_jax.trajectory import Step, Trajectory
 from tars_jax.trajectory.files import load_trajectory
 
 STYLES = ("qwen", "openai")
 FORMATS = ("jsonl", "parquet")
+log = logging.getLogger(__name__)
 ROWS = 64  # episodes of a row group of Parquet; their images are in memory together
 
 Content = list[dict[str, Any]]
@@ -53,6 +57,28 @@ def recorded(files: Iterable[Path], verdict: str) -> Iterator[Trajectory]:
             yield from with_verdict([trajectory], verdict)
 
 
+def conversations(
+    trajectories: Iterable[Trajectory], show_image: ShowImage
+) -> Iterator[tuple[Trajectory, list[dict[str, Any]]]]:
+    """Each episode that is one, with its messages."""
+    left_out: collections.Counter[str] = collections.Counter()
+    for trajectory in trajectories:
+        if not trajectory.outcome.carries_reward:
+            left_out["it failed"] += 1
+        elif not trajectory.steps:
+            left_out["it has no step"] += 1
+        else:
+            try:
+                messages = conversation(trajectory, show_image)
+            except InputError:
+                left_out["nobody says what was asked"] += 1
+            else:
+                yield trajectory, messages
+    if left_out:
+        reasons = "; ".join(f"{reason} ({count})" for reason, count in left_out.most_common())
+        log.warning("%d episodes are left out, as they are no conversations: %s", left_out.total(), reasons)
+
+
 def conversation(trajectory: Trajectory, show_image: ShowImage) -> list[dict[str, Any]]:
     """The episode as chat messages: {"role", "content"}, a content being parts of text and images.
 
@@ -60,7 +86,7 @@ def conversation(trajectory: Trajectory, show_image: ShowImage) -> list[dict[str
     """
     messages: list[dict[str, Any]] = []
     for number, step in enumerate(trajectory.steps):
-        told: Content = [] if number else [{"type": "text", "text": instruction_of(trajectory)}]
+        told: Content = [] if number else [{"type": "text", "text": _writable(instruction_of(trajectory))}]
         messages.append({"role": "user", "content": [*told, *_observation(step, show_image)]})
         messages.append({"role": "assistant", "content": [{"type": "text", "text": _writable(step.response)}]})
     return messages
@@ -73,13 +99,17 @@ def _observation(step: Step, show_image: ShowImage) -> Content:
 
 def _writable(text: str) -> str:
     """A policy may write half a surrogate pair, which is no UTF-8."""
-    return text.encode("utf-8", "replace").decode()
+    return _bytes(text).decode()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def about(trajectory: Trajectory) -> dict[str, Any]:
     """What stands beside the messages."""
     return {
-        "id": trajectory.id,
+        "id": _writable(trajectory.id),
         "task": trajectory.task,
         "outcome": trajectory.outcome.value,
         "reward": trajectory.reward,
@@ -99,21 +129,25 @@ def write_jsonl(folder: Path, trajectories: Iterable[Trajectory], style: str = "
     if style == "qwen":
         images.mkdir(exist_ok=True)
 
+    new: list[Path] = []
+
     def as_file(png: bytes) -> dict[str, Any]:
         file = images / f"{hashlib.sha256(png).hexdigest()[:32]}.png"
         if not file.exists():
-            write_atomic(file, png)
+            beside = file.with_name(f".{file.name}.partial")
+            beside.write_bytes(png)
+            os.replace(beside, file)
+            new.append(file)
         return {"type": "image", "image": f"images/{file.name}"}
 
     count = 0
     partial = folder / ".messages.jsonl.partial"
-    with open(partial, "w", encoding="utf-8") as lines:
-        for trajectory in trajectories:
-            messages = conversation(trajectory, as_file if style == "qwen" else _as_url)
-            lines.write(json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False) + "\n")
+    with open(partial, "wb") as lines:
+        for trajectory, messages in conversations(trajectories, as_file if style == "qwen" else _as_url):
+            line = json.dumps({"messages": messages, **about(trajectory)}, ensure_ascii=False)
+            lines.write(_bytes(line) + b"\n")
             count += 1
-        lines.flush()
-        os.fsync(lines.fileno())
+    flush([*new, partial])  # together: one by one a disk takes as long for each
     os.replace(partial, folder / "messages.jsonl")
     return count
 
@@ -152,21 +186,22 @@ def write_parquet(file: Path, trajectories: Iterable[Trajectory]) -> int:
     partial = file.with_name(f".{file.name}.partial")
     count = 0
     with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
-        rest = iter(trajectories)
-        while rows := [_row(trajectory) for trajectory in islice(rest, ROWS)]:
+        rest = _rows(trajectories)
+        while rows := list(islice(rest, ROWS)):
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
             count += len(rows)
     os.replace(partial, file)
     return count
 
 
-def _row(trajectory: Trajectory) -> dict[str, Any]:
+def _rows(trajectories: Iterable[Trajectory]) -> Iterator[dict[str, Any]]:
     images: list[dict[str, Any]] = []
 
     def counted(png: bytes) -> dict[str, Any]:
         images.append({"bytes": png, "path": None})
         return {"type": "image", "text": None}
 
-    messages = conversation(trajectory, counted)
-    row = about(trajectory)
-    return {**row, "messages": messages, "images": images, "task": json.dumps(row["task"])}
+    for trajectory, messages in conversations(trajectories, counted):
+        row = about(trajectory)
+        yield {**row, "messages": messages, "images": images[:], "task": json.dumps(row["task"])}
+        images.clear()

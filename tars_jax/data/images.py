@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from tars_jax import InputError
-from tars_jax.model.preprocessing import opaque, upright
+from tars_jax.pictures import plain_png
 
 
 def read_image(given: Any, folder: Path, where: str) -> bytes:
@@ -22,32 +19,18 @@ def read_image(given: Any, folder: Path, where: str) -> bytes:
     if isinstance(given, dict) and ("bytes" in given or "path" in given):
         given = given.get("bytes") or given.get("path")
     if isinstance(given, bytes):
-        return as_png(given, where)
+        return plain_png(given, where)
     if not isinstance(given, str) or not given:
         raise InputError(f"{where} must be a file of an image, a data URL or bytes; got {given!r:.80}")
     if given.startswith("data:"):
-        return as_png(_of_data_url(given, where), where)
+        return plain_png(_of_data_url(given, where), where)
     if given.startswith(("http://", "https://")):
         raise InputError(f"{where} must be a file of an image or a data URL, as nothing is fetched; got {given:.80}")
     try:
         data = (folder / given.removeprefix("file://")).read_bytes()
     except (OSError, ValueError) as error:
         raise InputError(f"{where} must be a file of an image; got {given:.200}: {error}") from error
-    return as_png(data, where)
-
-
-def as_png(data: bytes, where: str) -> bytes:
-    """An image of any common form; one that is a PNG stays as it is."""
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            image.load()
-            if image.format == "PNG":
-                return data
-            png = io.BytesIO()
-            opaque(upright(image)).save(png, "PNG", compress_level=1)
-            return png.getvalue()
-    except Exception as error:  # Pillow's decoders raise what they like
-        raise InputError(f"{where} must be an image; got {len(data)} bytes: {error}") from error
+    return plain_png(data, where)
 
 
 def _of_data_url(url: str, where: str) -> bytes:

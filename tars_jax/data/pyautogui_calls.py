@@ -8,12 +8,13 @@ Places are shares of the screen, 0 to 1. A drag begins where the mouse was last.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tars_jax import InputError
-from tars_jax.agent.actions import GRID, Action, Drag, Point
+from tars_jax.agent.actions import GRID, Action, ActionError, Drag, Point
 from tars_jax.agent.calls import action_from_call
+from tars_jax.agent.keys import canonical_key, join_combination
 
 MOST_PRESSES = 32  # of one key in a call; more are as many
 _OWNERS = ("pyautogui", "computer")
@@ -23,11 +24,18 @@ _POSITIONAL = {  # parameters that code also gives without a name
     "terminate": ("status",), "mouseDown": ("x", "y", "button"), "mouseUp": ("x", "y", "button"),
     "click": ("x", "y", "clicks", "interval", "button"),
 }  # fmt: skip
+_KEYS = {  # of PyAutoGUI's names those that are not ours
+    " ": "space", "\t": "tab", "\n": "enter", "\r": "enter", "add": "+", "subtract": "-", "multiply": "*",
+    "divide": "/", "decimal": ".", **{f"num{digit}": str(digit) for digit in range(10)},
+    **{f"{key}{side}": ours for side in ("left", "right")
+       for key, ours in {"ctrl": "ctrl", "alt": "alt", "option": "alt", "shift": "shift", "win": "meta"}.items()},
+}  # fmt: skip
 _CLICKS = {"doubleClick": ("left_double",), "rightClick": ("right_single",), "tripleClick": ("left_double", "click")}
 
 
 class NoSuchAction(Exception):
-    """The code is whole, and does what none of our actions does: a click of the middle button, for one."""
+    """The code is whole, and does what none of our actions does: a click of the middle button, a key that is none of
+    ours."""
 
 
 def actions_of_code(code: str, mouse: Point | None) -> tuple[tuple[Action, ...], Point | None]:
@@ -44,6 +52,8 @@ def actions_of_code(code: str, mouse: Point | None) -> tuple[tuple[Action, ...],
         name, arguments = _call(statement, code)
         try:
             done = _actions(name, arguments, mouse)
+        except ActionError as error:  # a time, for one, that none of ours may last
+            raise NoSuchAction(f"{name}: {error}") from error
         except InputError:
             raise
         except (TypeError, ValueError, KeyError) as error:  # of arguments of other types
@@ -53,8 +63,10 @@ def actions_of_code(code: str, mouse: Point | None) -> tuple[tuple[Action, ...],
         ]
         mouse = places[-1] if places else mouse
         actions += [] if name == "moveTo" and len(statements) > 1 else done  # a move says where the next one begins
-    if not actions:
+    if not statements:
         raise InputError(f"code must hold a call; got {code!r:.80}")
+    if not actions:
+        raise NoSuchAction(f"{name} of nothing")
     return tuple(actions), mouse
 
 
@@ -105,15 +117,17 @@ def _actions(name: str, arguments: Mapping[str, Any], mouse: Point | None) -> li
             return [action_from_call("scroll", {**where, "direction": _direction(name, arguments)})]
         case "write" | "typewrite":
             text = arguments.get("message", arguments.get("text", ""))
-            return [action_from_call("type", {"content": text if isinstance(text, str) else "".join(map(str, text))})]
+            if isinstance(text, str):
+                return [action_from_call("type", {"content": text})] if text else []
+            return [_pressed(key) for key in text]
         case "press":
             keys = arguments.get("keys", arguments.get("key", ()))
             each = [keys] if isinstance(keys, str) else list(keys)
-            return [_keys([key]) for key in each * min(int(arguments.get("presses", 1)), MOST_PRESSES)]
+            return [_pressed(key) for key in each * min(int(arguments.get("presses", 1)), MOST_PRESSES)]
         case "hotkey":
             return [_keys(arguments["keys"])]
         case "keyDown" | "keyUp":
-            return [action_from_call("press" if name == "keyDown" else "release", {"key": arguments.get("key", "")})]
+            return [action_from_call("press" if name == "keyDown" else "release", {"key": _key(arguments["key"])})]
         case "mouseDown" | "mouseUp":
             button = arguments.get("button", "left")
             where = {} if point is None else {"point": point}
@@ -145,14 +159,31 @@ def _clicks(name: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _direction(name: str, arguments: Mapping[str, Any]) -> str:
     clicks = arguments.get("clicks")
-    if not isinstance(clicks, int | float) or not clicks:
-        raise InputError(f"{name} must have a number of clicks other than 0; got {clicks!r:.80}")
+    if not isinstance(clicks, int | float):
+        raise InputError(f"{name} must have a number of clicks; got {clicks!r:.80}")
+    if not clicks:
+        raise NoSuchAction(f"{name} by nothing")
     forward, back = ("up", "down") if name == "scroll" else ("right", "left")
     return forward if clicks > 0 else back
 
 
-def _keys(keys: Any) -> Action:
-    return action_from_call("hotkey", {"key": " ".join("plus" if key == "+" else str(key) for key in keys)})
+def _keys(keys: Sequence[Any]) -> Action:
+    """Held down together."""
+    return action_from_call("hotkey", {"key": join_combination([_key(key) for key in keys])})
+
+
+def _pressed(key: Any) -> Action:
+    """One key by itself: a capital is a character, as `press` holds Shift for it."""
+    if isinstance(key, str) and len(key) == 1 and key != key.lower():
+        return action_from_call("type", {"content": key})
+    return _keys([key])
+
+
+def _key(key: Any) -> str:
+    name = str(key)
+    if (ours := _KEYS.get(name.lower()) or canonical_key(name)) is None:
+        raise NoSuchAction(f"key {name!r:.20}")
+    return ours
 
 
 def _point(name: str, arguments: Mapping[str, Any]) -> Point | None:

@@ -47,8 +47,13 @@ def _trainable(file: Path, vocabulary: int | None) -> Trajectory:
 
 def instruction_of(trajectory: Trajectory) -> str:
     """What the agent was asked to do. Raises InputError where neither the episode nor a game of ours says it."""
-    told = trajectory.metadata.get("instruction") or trajectory.task.get("instruction")
-    return told or load_playable(trajectory.task["environment"]).instruction_for(trajectory.steps[0].info)
+    if told := trajectory.metadata.get("instruction") or trajectory.task.get("instruction"):
+        return str(told)
+    playable = load_playable(str(trajectory.task.get("environment")))
+    try:
+        return playable.instruction_for(trajectory.steps[0].info)
+    except (LookupError, TypeError) as error:  # of no step, or of one that lacks what the environment says
+        raise InputError(f"trajectory {trajectory.id!r} must say its instruction; got none: {error!r}") from error
 
 
 def labelled_episodes(folder: str) -> list[Labelled]:

@@ -25,6 +25,7 @@ from tars_jax.agent.prompts import PromptWriter
 from tars_jax.agent.response import ParseError, Response
 from tars_jax.environment import ActionSpace, Observation, Task, Transition
 from tars_jax.inference import Sampled
+from tars_jax.pictures import read_picture, size_of
 from tars_jax.trajectory import Step, Trajectory
 
 MARK = "retokenized"
@@ -45,7 +46,7 @@ class Reader:
 def is_foreign(trajectory: Trajectory, reader: Reader) -> bool:
     """Whether it has no windows, or these hold other tokens or screenshots than the learner's, or another number of
     them for each."""
-    sizes = {number: _size(step.screenshot) for number, step in enumerate(trajectory.steps) if step.screenshot}
+    sizes = {number: size_of(step.screenshot) for number, step in enumerate(trajectory.steps) if step.screenshot}
     if not trajectory.windows or any(reader.size(*size) != size for size in sizes.values()):
         return True
     begins = reader.writer.codec.encode(reader.writer.chat.user)[0]
@@ -122,19 +123,13 @@ def _seen(step: Step, reader: Reader) -> Step:
     return dataclasses.replace(step, screenshot=_resized(step.screenshot, reader), response=response)
 
 
-def _size(png: bytes) -> tuple[int, int]:
-    """Height and width."""
-    with Image.open(io.BytesIO(png)) as image:
-        return image.height, image.width
-
-
 def _resized(png: bytes, reader: Reader) -> bytes:
     if not png:
         return png
-    with Image.open(io.BytesIO(png)) as image:
-        height, width = reader.size(image.height, image.width)
-        if image.size == (width, height):
-            return png
-        smaller = io.BytesIO()
-        image.convert("RGB").resize((width, height), Image.Resampling.BICUBIC).save(smaller, "PNG")
-        return smaller.getvalue()
+    image = read_picture(png)
+    height, width = reader.size(image.height, image.width)
+    if image.size == (width, height):
+        return png
+    smaller = io.BytesIO()
+    image.resize((width, height), Image.Resampling.BICUBIC).save(smaller, "PNG")
+    return smaller.getvalue()

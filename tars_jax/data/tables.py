@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.json_fields import without_nulls
 
 ROWS = 64  # in memory together, with their images
 _SPLITS, _STATE = "dataset_dict.json", "state.json"
@@ -37,7 +38,9 @@ def table_files(folder: Path) -> list[Path]:
 
 
 def rows_of(file: Path) -> Iterator[dict[str, Any]]:
-    """Of a Parquet or an Arrow file. Raises InputError for a damaged one, and where pyarrow is not installed."""
+    """Of a Parquet or an Arrow file. A column has all fields that any row has, and says null in the others: such fields
+    are left out. Raises InputError for a damaged file, and where pyarrow is not installed.
+    """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -47,12 +50,12 @@ def rows_of(file: Path) -> Iterator[dict[str, Any]]:
         if file.suffix == ".parquet":
             with pq.ParquetFile(file) as table:
                 for batch in table.iter_batches(batch_size=ROWS):
-                    yield from batch.to_pylist()
+                    yield from map(without_nulls, batch.to_pylist())
         else:
             with pa.memory_map(str(file)) as source, pa.ipc.open_stream(source) as batches:
                 for batch in batches:
                     for start in range(0, batch.num_rows, ROWS):
-                        yield from batch.slice(start, ROWS).to_pylist()
+                        yield from map(without_nulls, batch.slice(start, ROWS).to_pylist())
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file} must be a file of Parquet, or of Arrow as datasets writes it; {error}") from error
 

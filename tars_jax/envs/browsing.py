@@ -45,7 +45,8 @@ class BrowsingEnvironment(Website):
     """An answer is compared with the question's reference by the task's judge; the environment itself says nothing.
 
     Args:
-      questions: a file of questions (`tars_jax.tasks.browsing.question`), or the questions themselves as JSON objects.
+      questions: a file of questions (`tars_jax.tasks.browsing.question`), or the questions themselves as JSON objects;
+        it has to be given.
       question: the id of one of them; empty: the seed draws one.
       tools: whether Search and LinkReader may be called beside the browser.
       size: (width, height) of the page in pixels.
@@ -56,7 +57,7 @@ class BrowsingEnvironment(Website):
     max_steps = 40
 
     def __init__(
-        self, resources: EnvironmentResources, questions: str | Sequence[Mapping[str, Any]], question: str = "",
+        self, resources: EnvironmentResources, questions: str | Sequence[Mapping[str, Any]] = "", question: str = "",
         tools: bool = False, size: Sequence[int] = SIZE,
     ) -> None:  # fmt: skip
         self._questions = chosen(questions, question)
@@ -74,7 +75,7 @@ class BrowsingEnvironment(Website):
 
     @staticmethod
     def verification(task: Task) -> Verification:
-        asked = drawn(chosen(task.options["questions"], task.options.get("question", "")), task)
+        asked = drawn(chosen(task.options.get("questions", ""), task.options.get("question", "")), task)
         return Verification("judge", asked.reference)
 
     @property
@@ -128,7 +129,12 @@ class BrowsingEnvironment(Website):
 
 
 def chosen(questions: str | Sequence[Mapping[str, Any]], question: str) -> tuple[Question, ...]:
-    """Those that may come. Raises InputError for an id that there is not."""
+    """Those that may come. Raises InputError where there are none, and for an id that there is not."""
+    if not questions:
+        raise InputError(
+            "browsing: option questions must be a file of questions, such as RUN/questions.jsonl of "
+            f"synthesize_questions, or the questions themselves; got {questions!r}"
+        )
     known = read_questions(questions) if isinstance(questions, str) else tuple(map(Question.from_json, questions))
     found = tuple(each for each in known if question in ("", each.id))
     if not found:

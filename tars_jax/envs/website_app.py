@@ -31,6 +31,7 @@ from tars_jax.envs.computer_screen import PageScreen
 from tars_jax.envs.website_players import CONTROLS, reference_move
 from tars_jax.plugins import Plugins
 from tars_jax.sandbox.failures import SandboxFailure
+from tars_jax.tasks.sampling import split_of_seed
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import installed
 from tars_jax.tasks.websites.samples import sample_tasks
@@ -52,7 +53,7 @@ class WebsiteAppEnvironment:
       tasks: a file of tasks (`tars_jax.tasks.websites.task`), or the tasks themselves as JSON objects; or
         package.module:attribute, a function that returns them; empty: the samples
         (`tars_jax.tasks.websites.samples`) of the sites that are installed.
-      task: the id of one of them; empty: the seed draws one.
+      task: the id of one of them; empty: the seed draws one, of those that are of its split where tasks say theirs.
       sites: only tasks of these sites; (): of all.
       size: (width, height) of the page in pixels.
       shown: (width, height) that screenshots are shrunk to, for small policies; (): as the page is.
@@ -101,7 +102,7 @@ class WebsiteAppEnvironment:
         if self._websites is None:
             self._websites = shared_websites.acquire(self._kind)
         websites = self._websites
-        self._task = asked = random.Random(f"website_app {task.seed}").choice(self._tasks)
+        self._task = asked = drawn(self._tasks, task.seed)
         site = self._sites[asked.site]
         try:
             self._session = session = await websites.take(site, asked.seed)
@@ -199,6 +200,13 @@ def chosen(
         of_sites = f" of {', '.join(sites)}" if sites else ""
         raise InputError(f"task must be the id of one of {len(known)} tasks{of_sites}; got {task!r}")
     return found
+
+
+def drawn(tasks: Sequence[WebsiteTask], seed: int) -> WebsiteTask:
+    """The one of a seed: none that is held out where a seed to train on draws, and none to train on where tasks are
+    evaluated, unless all that may come are of the other side."""
+    side = [each for each in tasks if each.split in ("", split_of_seed(seed))]
+    return random.Random(f"website_app {seed}").choice(side or tasks)
 
 
 def solution_of(task: WebsiteTask) -> list[Action]:

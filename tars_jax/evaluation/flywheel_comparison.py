@@ -84,8 +84,11 @@ def estimate(group: Sequence[FlywheelRun], measure: str, cycle: int) -> Estimate
 
 
 def rises(groups: Mapping[str, Sequence[FlywheelRun]], measure: str) -> dict[str, Estimate]:
-    """Of each setting: the last cycle minus the first one that has the measure, by seed."""
-    first, *_, last = groups[next(iter(groups))][0].counts[measure]
+    """Of each setting: the last cycle minus the first one that has the measure, by seed; none where both are one."""
+    cycles = list(next(iter(groups.values()))[0].counts[measure])
+    first, last = cycles[0], cycles[-1]
+    if first == last:
+        return {}
     return {
         control: over_seeds([run.rate(measure, last) - run.rate(measure, first) for run in group])
         for control, group in groups.items()
@@ -117,7 +120,7 @@ def table(groups: Mapping[str, Sequence[FlywheelRun]]) -> str:
                 NAMES[control],
                 str(len(group)),
                 *(_percent(estimate(group, measure, cycle)) for cycle in cycles),
-                _percent(risen[control], "+"),
+                _percent(risen[control], "+") if control in risen else "",
                 _percent(ahead[control], "+") if control in ahead else "",
             )
             for control, group in groups.items()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from PIL import Image
 
+from tars_jax.pictures import as_seen
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
 MAX_STEPS = 24  # of one strip; of a longer episode the middle is left out
@@ -141,7 +142,7 @@ def _data_uri(screenshot: bytes) -> tuple[str, bool]:
         buffer = io.BytesIO()
         scale = min(1, _LARGE_WIDTH / picture.width, _LARGE_HEIGHT / picture.height)
         size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))
-        picture.convert("RGB").resize(size, Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
+        as_seen(picture).resize(size, Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}", False
 
 

@@ -14,9 +14,8 @@ import numpy as np
 from PIL import Image
 
 from tars_jax import InputError
-from tars_jax.inference.png_chunks import without_texts
 from tars_jax.json_fields import shown
-from tars_jax.model.preprocessing import opaque, upright
+from tars_jax.pictures import as_seen, opened
 from tars_jax.web.protocol import RequestError
 
 TYPES = ("image/png", "image/jpeg", "image/jpg", "image/webp", "image/gif")
@@ -45,7 +44,7 @@ class ImageUrl:
 
 def exact(image: Image.Image) -> np.ndarray:
     """The image's own pixels; what is transparent stands on white."""
-    return np.asarray(opaque(image))
+    return np.asarray(as_seen(image))
 
 
 async def decode_images(urls: Sequence[ImageUrl], max_pixels: int, fit: Fit = exact) -> list[np.ndarray]:
@@ -55,15 +54,15 @@ async def decode_images(urls: Sequence[ImageUrl], max_pixels: int, fit: Fit = ex
     than `max_pixels`, which is seen before anything is unpacked.
     """
 
-    def opened() -> list[Image.Image]:
+    def all_opened() -> list[Image.Image]:
         return [_opened(each, max_pixels) for each in urls]
 
     def unpacked(images: Sequence[Image.Image]) -> list[np.ndarray]:
         return [_unpacked(image, each.param, fit) for image, each in zip(images, urls, strict=True)]
 
     if sum(len(each.url) for each in urls) > INLINE_BYTES:
-        return await asyncio.to_thread(lambda: unpacked(opened()))
-    images = opened()
+        return await asyncio.to_thread(lambda: unpacked(all_opened()))
+    images = all_opened()
     if sum(image.width * image.height for image in images) > INLINE_PIXELS:
         return await asyncio.to_thread(unpacked, images)
     return unpacked(images)
@@ -89,7 +88,7 @@ def _opened(image_url: ImageUrl, max_pixels: int) -> Image.Image:
     except (binascii.Error, ValueError) as error:  # of characters beyond ASCII
         raise RequestError(f"{param} must be base64; got {error}", param) from error
     try:
-        image = Image.open(io.BytesIO(without_texts(content)), formats=FORMATS)
+        image = opened(content, FORMATS)
     except Image.DecompressionBombError as error:
         raise RequestError(f"{param} must have at most {max_pixels} pixels; got more: {error}", param) from error
     except Image.UnidentifiedImageError as error:
@@ -114,20 +113,9 @@ def _unpacked(image: Image.Image, param: str, fit: Fit) -> np.ndarray:
         except Exception as error:  # as above
             raise RequestError(f"{param} is a damaged {image.format}: {error}", param) from error
         try:
-            turned = upright(image)
-            return fit(_of_bytes(turned) if turned.mode.startswith("I") else turned)
+            return fit(as_seen(image))
         except InputError as error:  # of a shape that the policy does not read
             raise RequestError(f"{param}: {error}", param) from error
-
-
-def _of_bytes(image: Image.Image) -> Image.Image:
-    """A grayscale image of 16 bits with the upper 8 of each, as Pillow reads all others of 16 bits; this one it would
-    cut off at 255, which is white."""
-    wide = np.asarray(image)
-    gray = Image.fromarray((wide >> 8).astype(np.uint8))
-    if (clear := image.info.get("transparency")) is not None:  # the one value that is
-        gray.putalpha(Image.fromarray(np.where(wide == clear, 0, 255).astype(np.uint8)))
-    return gray
 
 
 def encode_image(pixels: np.ndarray) -> str:

@@ -68,6 +68,7 @@ class ServerPolicy:
         self._address, self._form, self._api_key, self._patience = address, form, api_key, patience
         self._options: dict[str, Any] = {"stop": stop, "max_new_tokens": max_new_tokens, "model": served_model}
         self._options |= {"api_key": api_key, "patience": patience, "processed": processed}
+        self._options["forbidden"] = () if model.image_token is None else (model.image_token,)
         self._model, self._folder, self._extra_files = model, folder.absolute(), extra_files
         self._written: list[Path] = []
         self._open: set[TokenServer] = set()

@@ -29,11 +29,12 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.inference.http_client import encoded_images
 from tars_jax.inference.http_connection import Connection, bearer, check_address, open_connection
-from tars_jax.inference.policy_client import PolicyUnavailable
+from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Refused, Sampled, Sampling, seed_of
 
 FORMS = ("vllm", "sglang")
 ENDS = ("stop", "length")  # others, such as abort, are failures of the server
+FORBIDDING = -100.0  # as a bias of logits: the least that either server takes
 UNKNOWN = ("frequency_penalty", "presence_penalty", "logit_bias", "constraint", "until", "top_logprobs")
 
 
@@ -59,6 +60,7 @@ async def open_token_server(
     api_key: str = "",
     patience: float = 120.0,
     processed: bool = False,
+    forbidden: Sequence[int] = (),
 ) -> AsyncIterator[TokenServer]:
     """The server at the address `target`, without its /v1.
 
@@ -70,6 +72,8 @@ async def open_token_server(
         patience: seconds for one answer, and for a busy server to take a request.
         processed: log-probabilities are those of the distribution that is drawn from, whatever temperature and
             truncation; else these are refused.
+        forbidden: tokens that no answer may hold, such as that of a screenshot: the server is told so, and an answer
+            that holds one all the same is Declined.
 
     Raises InputError for another form, an address that is none, or a model that is missing.
     """
@@ -80,7 +84,7 @@ async def open_token_server(
     base = target.rstrip("/").removesuffix("/v1")
     check_address(base)
     async with open_connection(base, bearer(api_key), patience) as connection:
-        yield TokenServer(connection, form, model, stop, max_new_tokens, processed)
+        yield TokenServer(connection, form, model, stop, max_new_tokens, processed, forbidden)
 
 
 class TokenServer:
@@ -90,11 +94,19 @@ class TokenServer:
     exact = True
 
     def __init__(
-        self, connection: Connection, form: str, model: str, stop: int, max_new_tokens: int, processed: bool
+        self,
+        connection: Connection,
+        form: str,
+        model: str,
+        stop: int,
+        max_new_tokens: int,
+        processed: bool,
+        forbidden: Sequence[int],
     ) -> None:
         self.version = 0
         self._connection, self._form, self._model = connection, form, model
         self._stop, self._longest, self._processed = stop, max_new_tokens, processed
+        self._forbidden = frozenset(forbidden)
 
     @contextlib.asynccontextmanager
     async def session(self, seed: int) -> AsyncIterator[TokenSession]:
@@ -182,6 +194,7 @@ class TokenServer:
 
     def _common(self, sampling: Sampling) -> dict[str, Any]:
         """All that a model's own defaults would decide otherwise, said."""
+        forbidding = {str(token): FORBIDDING for token in sorted(self._forbidden)}
         return {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -190,10 +203,12 @@ class TokenServer:
             "repetition_penalty": 1.0,
             "stop_token_ids": [self._stop],
             "skip_special_tokens": False,
+            **({"logit_bias": forbidding} if forbidding else {}),
         }
 
     def _check(self, answer: Answer, prompt: int) -> None:
-        """Raises PolicyUnavailable for an answer that was broken off, InputError for one that is not exact."""
+        """Raises PolicyUnavailable for an answer that was broken off, InputError for one that is not exact, Declined
+        for one that no learner could read."""
         if answer.finish not in ENDS:
             raise PolicyUnavailable(f"the server ended an answer with {answer.finish!r}")
         if answer.prompt_tokens not in (None, prompt):
@@ -208,6 +223,11 @@ class TokenServer:
             )
         if not all(map(math.isfinite, answer.log_probs)):
             raise PolicyUnavailable("the server gave a log-probability that is no number")
+        if held := self._forbidden.intersection(answer.tokens):
+            raise Declined(
+                f"client.target must not sample {sorted(held)}, which stand for what an answer cannot hold; it did",
+                "content_filter",
+            )
         if answer.finish == "stop" and answer.tokens[-1] != self._stop:
             raise InputError(
                 f"client.target must give the stop token {self._stop} with the answer that it ends; the last one is "

@@ -5,7 +5,6 @@ Axes: I images, P patches. On the host: `fit`. On the device, from then on: `pat
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from typing import TypeVar
 
@@ -13,31 +12,13 @@ import einops
 import jax
 import jax.numpy as jnp
 import numpy as np
-from PIL import ExifTags, Image, ImageOps
+from PIL import Image
 
 from tars_jax.model.config import VisionConfig
 from tars_jax.model.image_size import smart_resize
+from tars_jax.pictures import opaque
 
 Pixels = TypeVar("Pixels", np.ndarray, jax.Array)
-
-
-def upright(image: Image.Image) -> Image.Image:
-    """An image as it is to be looked at: turned and mirrored as its EXIF orientation says (also a PNG's and a WebP's).
-
-    One whose EXIF is damaged stands as it is; the picture is not.
-    """
-    with contextlib.suppress(Exception):  # of Pillow's readers of EXIF and XMP, which raise what they like
-        if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:  # else it would be copied
-            return ImageOps.exif_transpose(image)
-    return image
-
-
-def opaque(image: Image.Image) -> Image.Image:
-    """An image of any mode in RGB; what is transparent stands on white."""
-    if "A" in image.getbands() or "transparency" in image.info:
-        image = image.convert("RGBA")
-        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
-    return image.convert("RGB")
 
 
 def fit(image: Image.Image, config: VisionConfig) -> np.ndarray:

@@ -231,7 +231,9 @@ def _flat(error: BaseException) -> Iterator[BaseException]:
 
 
 def command() -> NoReturn:
-    """What `tars-jax` and `python -m experiments` run."""
+    """What `tars-jax` and `python -m experiments` run. What a user brings by name (`mine:judge`) may lie where the user
+    stands, as with `python mine.py`; what is installed goes before it."""
+    sys.path.append(str(pathlib.Path.cwd()))
     if os.environ.get(POD):
         from tars_jax.pipelines.pod import end_with
 

@@ -11,8 +11,9 @@ from tars_jax import InputError
 from tars_jax.inference.chat_template import RoleFormat, Template, TurnFormat
 from tars_jax.inference.data_urls import Fit
 from tars_jax.model.config import ModelConfig
-from tars_jax.model.preprocessing import fit, opaque
+from tars_jax.model.preprocessing import fit
 from tars_jax.model.tokenizer import Tokenizer
+from tars_jax.pictures import opaque
 from tars_jax.pipelines.starts import run_config
 from tars_jax.web.certificate import Certificate
 

@@ -91,7 +91,8 @@ def supervise(
     if context.run.finished(stage):
         return
     seed, parent, output = context.config.seed, parent or context.parent, output or context.path / stage
-    rows = context.packer.pack(demonstrations, config.batch_rows).rows
+    readable, _ = context.packer.sort_out(demonstrations)
+    rows = context.packer.pack_read(readable, config.batch_rows).rows
     num_rows = rows.action_mask.shape[0]
     updates = config.updates if epochs is None else epochs * num_rows // config.batch_rows
     optimizer = make_optimizer(decaying(config, updates))

@@ -22,13 +22,16 @@ import numpy as np
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.envs.registry import environments_in, load_environment
+from tars_jax.json_fields import read_json_lines
 from tars_jax.pipelines.environments import MOST_PROBES, EnvironmentTasks, options_of
 from tars_jax.pipelines.task_provider import DEMONSTRATIONS, HELD_OUT, PRACTICE, TRAINING, VALUE, TaskProvider
 from tars_jax.plugins import Plugins
+from tars_jax.tasks.splits import EVAL, SPLITS, TRAIN, split_of, without_split
 from tars_jax.trajectory import Step, Trajectory
 
 SOURCES = Plugins("tasks", "tars_jax.task_sources")
 SEED_BYTES = 6  # exact as a JavaScript number
+UNSAID = 5  # of a file that says of no task on which side it stands, every fifth is held out
 # Environments that draw from a list among their options, and what a line of such a list has.
 LISTS = {"browsing": ("questions", "answers", "text"), "website_app": ("tasks", "site", "instruction")}
 
@@ -58,7 +61,7 @@ def with_listed(config: Any) -> Any:
     if not listed:
         return config
     longest = sorted(listed, key=lambda record: -len(str(record.get(words))))[:MOST_PROBES]
-    options = [{**kind, option: [_without_split(record) for record in longest]} for kind in options_of(config)]
+    options = [{**kind, option: [without_split(record) for record in longest]} for kind in options_of(config)]
     config = config.copy_and_resolve_references()
     config.environment_options = json.dumps(options[0] if len(options) == 1 else options)
     return config
@@ -71,54 +74,66 @@ def _form(record: Mapping[str, Any]) -> str:
     return next((name for name, (_, mark, words) in LISTS.items() if mark in record and words in record), "")
 
 
-def _without_split(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name != "split"}
-
-
 def _lines(file: Path) -> list[tuple[str, dict[str, Any]]]:
     """Where each object stands, and the object."""
     try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"config.tasks must be a file that can be read; got {str(file)!r}: {error}") from error
-    found = []
-    for number, line in enumerate(filter(str.strip, lines), 1):
-        where = f"{file}:{number}"
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{where} must be a task of JSON, of split train or eval; {error}") from error
-        if not isinstance(record, dict):
-            raise InputError(f"{where} must be a task of JSON, of split train or eval; got {line[:80]!r}")
-        found.append((where, record))
-    return found
+        return list(read_json_lines(file, "a task of JSON"))
+    except InputError as error:
+        raise InputError(f"config.tasks: {error}") from error
 
 
-def _key(task: Task) -> str:
-    return json.dumps([task.environment, task.seed, dict(task.options)], sort_keys=True)
+def _sides(lines: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """On which side each line stands: as all of them say, or, where none does, every fifth is held out."""
+    said = [split_of(record, f"config.tasks: {where}: ") for where, record in lines]
+    if not any(said):
+        return [EVAL if number % UNSAID == UNSAID - 1 else TRAIN for number in range(len(lines))]
+    if not all(said):
+        raise InputError(
+            f"config.tasks: {lines[said.index('')][0]}: split must be {' or '.join(SPLITS)}, as other lines of the "
+            "file say it; got nothing"
+        )
+    return said
+
+
+def _asked(task: Task, record: Mapping[str, Any]) -> str:
+    """The same for lines that ask for the same, whatever they are called."""
+    if not _form(record):
+        return json.dumps([task.environment, task.seed, dict(task.options)], sort_keys=True)
+    beside = ("id", "about", "max_steps")
+    return json.dumps({name: value for name, value in record.items() if name not in beside}, sort_keys=True)
 
 
 class TasksOfFile:
     """A fixed number of tasks: a share of them is held out, the rest is gone through in turns.
 
-    A line may say `split`, "train" or "eval", beside the task's fields; without, every fifth task is held out. Which
-    ones a stage gets begins at another place for each stage, and goes round.
+    Lines say `split`, "train" or "eval", beside the task's fields (`tars_jax.tasks.splits`): all of them, or none; then
+    every fifth is held out. Which ones a stage gets begins at another place for each stage, and goes round.
+
+    Raises InputError that names the line for what is no task, and for one that stands on both sides, by its id or by
+    what it asks.
     """
 
     def __init__(self, file: Path, config: Any) -> None:
         self._config, self._environment = config, EnvironmentTasks(config)
-        self._sets: dict[str, list[Task]] = {"train": [], "eval": []}
-        for number, (where, record) in enumerate(_lines(file)):
+        self._sets: dict[str, list[Task]] = {side: [] for side in SPLITS}
+        lines = _lines(file)
+        seen: dict[str, tuple[str, str]] = {}  # where a task was met first, and on which side
+        for (where, record), side in zip(lines, _sides(lines), strict=True):
+            record = without_split(record)
             try:
-                split = record.get("split", "eval" if number % 5 == 4 else "train")
-                self._sets[split].append(self._task(_without_split(record)))
+                task = self._task(record)
             except (ValueError, AttributeError, KeyError, TypeError, InputError) as error:
-                raise InputError(f"{where} must be a task of JSON, of split train or eval; {error}") from error
+                raise InputError(f"config.tasks: {where} must be a task of JSON; {error}") from error
+            for name in (f"id {task.id}", _asked(task, record)):
+                first, other = seen.setdefault(name, (where, side))
+                if other != side:
+                    raise InputError(
+                        f"config.tasks: {where} must be of one split; got {side} for a task that is {other} at {first}"
+                    )
+            self._sets[side].append(task)
         if not all(self._sets.values()):
-            counts = {name: len(tasks) for name, tasks in self._sets.items()}
+            counts = {side: len(tasks) for side, tasks in self._sets.items()}
             raise InputError(f"{file} must hold tasks to train on and tasks to hold out; got {counts}")
-        if both := set(map(_key, self._sets["train"])) & set(map(_key, self._sets["eval"])):
-            raise InputError(f"{file} must hold out no task that is trained on; got {len(both)} in both splits")
         for name, tasks in self._sets.items():
             np.random.default_rng((config.seed, len(name))).shuffle(tasks)
 
@@ -150,21 +165,21 @@ class TasksOfFile:
         return self._turns(PRACTICE, count)
 
     def held_out(self, count: int) -> list[Task]:
-        if count > len(self._sets["eval"]):
+        if count > len(self._sets[EVAL]):
             raise InputError(
                 f"tasks to hold out must be {count} or more, for evaluation and validation; "
                 f"got {len(self._sets['eval'])}"
             )
-        return self._sets["eval"][:count]
+        return self._sets[EVAL][:count]
 
     def training(self, state: Mapping[str, Any] | None) -> _InTurns:
-        return _InTurns(self._turns(TRAINING, len(self._sets["train"])))
+        return _InTurns(self._turns(TRAINING, len(self._sets[TRAIN])))
 
     def known(self, task: Mapping[str, Any], step: Step) -> Hashable:
         return self._environment.known(task, step)
 
     def _turns(self, stream: int, count: int) -> list[Task]:
-        tasks = self._sets["train"]
+        tasks = self._sets[TRAIN]
         assert stream != HELD_OUT
         start = stream * len(tasks) // 5
         return [tasks[(start + number) % len(tasks)] for number in range(count)]

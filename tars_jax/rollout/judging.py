@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import io
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image
 
 from tars_jax.agent.judging import Question, judged_episode
 from tars_jax.agent.prompts import PromptWriter
 from tars_jax.inference import Engine, Sampling
-from tars_jax.model.preprocessing import upright
+from tars_jax.pictures import pixels_of
 from tars_jax.trajectory import Trajectory
 
 
@@ -47,4 +45,4 @@ def judge(
 
 def _pixels(screenshot: bytes) -> np.ndarray:
     """[H, W, 3] uint8."""
-    return np.asarray(upright(Image.open(io.BytesIO(screenshot))).convert("RGB"))
+    return pixels_of(screenshot)

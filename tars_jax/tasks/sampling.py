@@ -10,14 +10,18 @@ from typing import Any
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.tasks.library import load_playable
-
-SPLITS = ("train", "eval")
+from tars_jax.tasks.splits import SPLITS
 
 
 def level_seed(game: str, split: str, index: int, seed: int) -> int:
     """The seed of level `index`: 51 bits of a hash, then one bit that says the split (exact as a JavaScript number)."""
     digest = hashlib.sha256(f"{game}:{seed}:{index}".encode()).digest()
     return (int.from_bytes(digest[:8], "big") >> 13) * 2 + SPLITS.index(split)
+
+
+def split_of_seed(seed: int) -> str:
+    """The split that a level's seed was drawn for."""
+    return SPLITS[seed % len(SPLITS)]
 
 
 def sample_task(

@@ -81,14 +81,17 @@ class PPOLearner:
 
         `value` is a TrainState. With a shared trunk (`model.scalar_head`) the policy's parameters hold the value head,
         and `value` comes back as it was; so it does, None or not, where advantages come from groups. `watch` is entered
-        around each part, by its name: `log_probs`, `values`, `minibatches`. Raises InputError if the update diverges,
-        and for episodes that no policy sampled.
+        around each part, by its name: `log_probs`, `values`, `minibatches`. An episode that cannot be packed is left
+        out, and counted in the metric `unpackable`. Raises InputError if the update diverges, for episodes that no
+        policy sampled, and where none can be packed.
         """
         for trajectory in trajectories:
             check_sampled(trajectory, f"trajectory {trajectory.id}")
         config = self._config
         separate = config.uses_values and not self._model.scalar_head
-        packed = self._packer.pack(trajectories, config.minibatch_rows, routes=config.replay_routes)
+        readable, unpackable = self._packer.sort_out(trajectories, routes=config.replay_routes)
+        trajectories = [each.trajectory for each in readable]
+        packed = self._packer.pack_read(readable, config.minibatch_rows, routes=config.replay_routes)
         images = packed.rows.inputs.images
         encoded_once = config.freeze_vision and bool(images)  # a batch may be all text
         with watch("log_probs"):
@@ -127,7 +130,8 @@ class PPOLearner:
             fetched = jax.device_get(collected)
             means = {name: float(np.mean([each[name] for each in fetched])) for name in fetched[0]}
         require_finite("ppo", version + 1, means)
-        return policy, value, {**describe(trajectories, version, self._rewards, config), **prepared, **means}
+        described = {**describe(trajectories, version, self._rewards, config), "unpackable": float(len(unpackable))}
+        return policy, value, {**described, **prepared, **means}
 
 
 def describe(

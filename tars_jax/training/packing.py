@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import flax.struct
 import jax
@@ -28,6 +29,8 @@ from tars_jax.training.processes import all_gathered
 from tars_jax.training.screenshots import decode_screenshots, row_images
 from tars_jax.trajectory import ContextWindow, Trajectory
 from tars_jax.trajectory.checks import check_windows
+
+log = logging.getLogger(__name__)
 
 
 @flax.struct.dataclass
@@ -50,6 +53,14 @@ class PackedBatch:
     action_step: np.ndarray  # [N, A] int32: the step of each action token
 
 
+class Readable(NamedTuple):
+    """A trajectory that can be packed, with what was read of it."""
+
+    trajectory: Trajectory
+    shown: tuple[list[np.ndarray], ...]  # of each window, the pixels of its screenshots
+    positions: tuple[np.ndarray, ...]  # of each window, [3, T]
+
+
 @dataclasses.dataclass(frozen=True)
 class PackingConfig:
     row_length: int = 256
@@ -62,30 +73,88 @@ class Packer:
     def __init__(self, model: ModelConfig, config: PackingConfig, *, image: int) -> None:
         self._model, self._config, self._image = model, config, image
 
-    def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int, *, routes: bool = False) -> PackedBatch:
-        """First-fit decreasing over (tokens, images), with no more windows in a row than the model's attention takes.
+    def sort_out(
+        self, trajectories: Sequence[Trajectory], *, routes: bool = False
+    ) -> tuple[list[Readable], list[InputError]]:
+        """Those that can be packed, in their order, and what is wrong with the others, which the log counts.
 
-        The number of rows is a multiple of `rows_multiple`.
+        Raises InputError where none can be.
+        """
+        kept: list[Readable] = []
+        errors: list[InputError] = []
+        for trajectory in trajectories:
+            try:
+                kept.append(self.read(trajectory, routes=routes))
+            except InputError as error:
+                errors.append(error)
+        if errors and not kept:
+            raise errors[0]
+        if errors:
+            log.warning("%d of %d trajectories cannot be packed and are left out; the first: %s", len(errors),
+                        len(trajectories), errors[0])  # fmt: skip
+        return kept, errors
 
-        `routes`: tokens go to the experts that were recorded while they were sampled.
+    def read(self, trajectory: Trajectory, *, routes: bool = False) -> Readable:
+        """All that packing takes of one trajectory.
 
         Raises InputError for a window that is longer than a row, for one whose image tokens are not those of its
         screenshots, for one without the routes that are asked for or with those of another model, and for one that
         begins with a sampled token: so nothing is ever read from the window that is packed before.
         """
+        config, vision = self._config, self._model.vision
+        source = f"trajectory {trajectory.id}"
+        check_windows(trajectory, source)
+        for window in trajectory.windows:
+            tokens, images = window.tokens.size, len(window.images)
+            if tokens > config.row_length or images > config.images_per_row:
+                raise InputError(
+                    f"packing.row_length: a window of {tokens} tokens and {images} images does not fit a row of "
+                    f"{config.row_length} tokens and {config.images_per_row} images"
+                )
+            if routes:
+                self._routes(trajectory, window)
+        pictures = decode_screenshots([trajectory], vision)
+        shown, positions = [], []
+        for index, window in enumerate(trajectory.windows):
+            where = f"{source}: field windows[{index}].tokens"
+            own = [pictures[0, step] for step in window.images]
+            grids = [vision.token_grid(*pixels.shape[:2]) for pixels in own]
+            is_image = window.tokens == self._image
+            if is_image.sum() != (wanted := sum(rows * columns for rows, columns in grids)):
+                sizes = collections.Counter("{}x{}".format(*pixels.shape) for pixels in own)
+                listed = ", ".join(f"{many} of {size}" for size, many in sizes.items()) or "none"
+                raise InputError(
+                    f"{where} must hold {wanted} image tokens for its screenshots ({listed}); got {is_image.sum()}"
+                )
+            try:
+                positions.append(rope_positions(is_image, grids)[0])
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+            shown.append(own)
+        return Readable(trajectory, tuple(shown), tuple(positions))
+
+    def pack(self, trajectories: Sequence[Trajectory], rows_multiple: int, *, routes: bool = False) -> PackedBatch:
+        """`pack_read` of all of them. Raises InputError as `read` does."""
+        read = [self.read(trajectory, routes=routes) for trajectory in trajectories]
+        return self.pack_read(read, rows_multiple, routes=routes)
+
+    def pack_read(self, trajectories: Sequence[Readable], rows_multiple: int, *, routes: bool = False) -> PackedBatch:
+        """First-fit decreasing over (tokens, images), with no more windows in a row than the model's attention takes.
+
+        The number of rows is a multiple of `rows_multiple`.
+
+        `routes`: tokens go to the experts that were recorded while they were sampled; `read` was told so, too.
+        """
         config = self._config
-        for trajectory in trajectories:
-            check_windows(trajectory, f"trajectory {trajectory.id}")
         windows = [
-            (number, trajectory, index, window)
-            for number, trajectory in enumerate(trajectories)
-            for index, window in enumerate(trajectory.windows)
+            (number, read, index, window)
+            for number, read in enumerate(trajectories)
+            for index, window in enumerate(read.trajectory.windows)
         ]
         placed = self._place([(window.tokens.size, len(window.images)) for *_, window in windows])
         num_rows = 1 + max((row for row, _ in placed), default=0)
         num_rows = -(-num_rows // rows_multiple) * rows_multiple
-        pictures = decode_screenshots(trajectories, self._model.vision)
-        shown = [[pictures[number, step] for step in window.images] for number, *_, window in windows]
+        shown = [read.shown[index] for _, read, index, _ in windows]
         images, own = row_images(shown, placed, num_rows, config.images_per_row, self._model.vision)
 
         shape = (num_rows, config.row_length)
@@ -101,30 +170,20 @@ class Packer:
         actions: list[list[np.ndarray]] = [[] for _ in trajectories]
         action_steps: list[list[np.ndarray]] = [[] for _ in trajectories]
         count = np.zeros(num_rows, np.int32)
-        for at, (number, trajectory, index, window) in enumerate(windows):
+        for at, (number, read, index, window) in enumerate(windows):
             row, start = placed[at]
             span = slice(start, start + window.tokens.size)
-            is_image = window.tokens == self._image
-            if is_image.sum() != own[at].image_tokens.size:
-                sizes = collections.Counter("{}x{}".format(*pixels.shape) for pixels in shown[at])
-                listed = ", ".join(f"{many} of {size}" for size, many in sizes.items()) or "none"
-                raise InputError(
-                    f"trajectory {trajectory.id}: field windows[{index}].tokens must hold {own[at].image_tokens.size} "
-                    f"image tokens for its screenshots ({listed}); got {is_image.sum()}"
-                )
             count[row] += 1
             tokens[row, span] = window.tokens
             segments[row, span] = count[row]
-            try:
-                positions[:, row, span] = rope_positions(is_image, own[at].grids)[0]
-            except InputError as error:
-                raise InputError(f"trajectory {trajectory.id}: field windows[{index}].tokens: {error}") from error
-            image_tokens[row, start + np.flatnonzero(is_image)] = own[at].image_tokens
+            positions[:, row, span] = read.positions[index]
+            image_tokens[row, start + np.flatnonzero(window.tokens == self._image)] = own[at].image_tokens
             action_mask[row, span] = window.action_mask
             log_probs[row, span] = window.log_probs
             versions[row, span] = window.versions
             if replayed is not None:
-                replayed[row, span] = self._routes(trajectory, window)
+                assert window.routes is not None, "read() was told of routes"
+                replayed[row, span] = window.routes
             acted = np.flatnonzero(window.action_mask)
             actions[number].append(row * config.row_length + start + acted)
             action_steps[number].append(window.steps[acted])
@@ -134,8 +193,8 @@ class Packer:
         inputs = Inputs(tokens, positions, segments, images, image_tokens, routes=replayed)
         return PackedBatch(Rows(inputs, action_mask, log_probs, versions), places, valid, steps)
 
-    def _routes(self, trajectory: Trajectory, window: ContextWindow) -> np.ndarray:
-        """[T, L, K] of this model."""
+    def _routes(self, trajectory: Trajectory, window: ContextWindow) -> None:
+        """Raises InputError unless the window's are [T, L, K] of this model."""
         model, found = self._model, window.routes
         shape = (window.tokens.size, model.routed_layers, model.experts_per_token)
         if found is None or found.shape != shape or found.max(initial=-1) >= model.experts:
@@ -143,7 +202,6 @@ class Packer:
                 f"trajectory {trajectory.id}: routes to replay must be {shape}, each below {model.experts} "
                 f"(engine.record_routes records them); got {None if found is None else found.shape}"
             )
-        return found
 
     def _place(self, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Row and first token of windows of so many tokens and images."""
@@ -153,11 +211,6 @@ class Packer:
         placed = [(0, 0)] * len(sizes)
         for number in sorted(range(len(sizes)), key=lambda number: -sizes[number][0]):
             tokens, images = sizes[number]
-            if tokens > config.row_length or images > config.images_per_row:
-                raise InputError(
-                    f"packing.row_length: a window of {tokens} tokens and {images} images does not fit a row of "
-                    f"{config.row_length} tokens and {config.images_per_row} images"
-                )
             fitting = (row for row, room in enumerate(free) if room[0] >= tokens and room[1] >= images and room[2])
             row = next(fitting, len(free))
             if row == len(free):

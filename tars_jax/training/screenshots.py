@@ -9,16 +9,14 @@ rounded up to a power of two: shapes are few, and padding is at most what occurs
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.model.config import VisionConfig
-from tars_jax.model.preprocessing import upright
+from tars_jax.pictures import pixels_of
 from tars_jax.trajectory import Trajectory
 
 
@@ -42,14 +40,11 @@ def decode_screenshots(trajectories: Sequence[Trajectory], vision: VisionConfig)
                 raise InputError(f"{where}, and there are {len(trajectory.steps)} steps")
             if not (screenshot := trajectory.steps[step].screenshot):
                 raise InputError(f"{where}, which has none")
+            pixels = pixels_of(screenshot, f"{where}, which")
             try:
-                with Image.open(io.BytesIO(screenshot)) as picture:
-                    pixels = np.asarray(upright(picture).convert("RGB"))
                 vision.token_grid(*pixels.shape[:2])
             except InputError as error:
                 raise InputError(f"{where}: {error}") from error
-            except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-                raise InputError(f"{where}, which cannot be read: {error}") from error
             pictures[number, step] = pixels
     return pictures
 

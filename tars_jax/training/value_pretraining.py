@@ -20,7 +20,7 @@ from tars_jax.model.policy import Parameters
 from tars_jax.rl import correlation, explained_variance, token_mean, value_loss
 from tars_jax.training.checkpoint import Checkpoints
 from tars_jax.training.metrics import require_finite
-from tars_jax.training.packing import PackedBatch, Packer, Rows, map_rows, rows_of_update
+from tars_jax.training.packing import PackedBatch, Packer, Readable, Rows, map_rows, rows_of_update
 from tars_jax.training.placement import take_rows
 from tars_jax.training.ppo import return_fn
 from tars_jax.training.ppo_config import PPOConfig
@@ -86,10 +86,12 @@ def pretrain_value(
     `ppo` says how returns are discounted. `on_evaluation(updates, metrics)` sees each evaluation that is made, `known`
     is the baseline's. Raises InputError if training diverges.
     """
-    num_held_out = max(1, round(config.held_out * len(trajectories)))
+    readable, _ = packer.sort_out(trajectories)
+    num_held_out = max(1, round(config.held_out * len(readable)))
+    batch, targets = _with_returns(readable[num_held_out:], packer, rewards, ppo, config.batch_rows)
+    check, check_targets = _with_returns(readable[:num_held_out], packer, rewards, ppo, config.batch_rows)
+    trajectories = [each.trajectory for each in readable]
     training, held_out = trajectories[num_held_out:], trajectories[:num_held_out]
-    batch, targets = _with_returns(training, packer, rewards, ppo, config.batch_rows)
-    check, check_targets = _with_returns(held_out, packer, rewards, ppo, config.batch_rows)
     target_rows = scatter_actions(batch, targets)
     baseline = StateBaseline(known, training, _at_steps(batch, targets, training))
     bound = baseline.explained_variance(held_out, _at_steps(check, check_targets, held_out))
@@ -157,10 +159,10 @@ def evaluate_values(updates: int, returns: np.ndarray, values: np.ndarray, valid
 
 
 def _with_returns(
-    trajectories: Sequence[Trajectory], packer: Packer, rewards: RewardConfig, ppo: PPOConfig, rows: int
+    readable: Sequence[Readable], packer: Packer, rewards: RewardConfig, ppo: PPOConfig, rows: int
 ) -> tuple[PackedBatch, np.ndarray]:
-    batch = packer.pack(trajectories, rows)
-    of_tokens = token_rewards(batch, trajectories, rewards)
+    batch = packer.pack_read(readable, rows)
+    of_tokens = token_rewards(batch, [each.trajectory for each in readable], rewards)
     return batch, np.asarray(return_fn(ppo)(of_tokens, batch.action_valid, batch.action_step))
 
 

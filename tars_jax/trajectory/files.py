@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import zipfile
 import zlib
 from typing import Any
@@ -24,6 +25,7 @@ from tars_jax.trajectory.checks import COLUMNS, check_trajectory
 
 FORMAT = "tars_jax trajectory 2"
 _FIRST_FORMAT = "tars_jax trajectory 1"  # without texts, and success was a reward above 0
+_OURS = re.compile(r"tars_jax trajectory ([0-9]+)")
 _HEADER = "header.json"
 _CHECKSUM = b"sha256:"
 _DIGEST_SIZE = 64
@@ -47,6 +49,10 @@ _STEP_FIELDS: dict[str, type] = {
 }
 
 
+class NewerFormat(InputError):
+    """Written by a newer version, in a form that this one does not know: whole, and not to be touched."""
+
+
 def save_trajectory(path: str | os.PathLike[str], trajectory: Trajectory) -> None:
     """Writes one trajectory to `path`, whole or not at all; equal trajectories give equal bytes.
 
@@ -66,7 +72,10 @@ def load_trajectory(path: str | os.PathLike[str]) -> Trajectory:
 
 
 def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> bytes:
-    """The content of a trajectory file. `source` stands in error messages."""
+    """The content of a trajectory file. `source` stands in error messages.
+
+    Raises InputError for what contradicts itself, and for an id, task, metadata or info that no JSON says.
+    """
     check_trajectory(trajectory, source)
     final = [trajectory.final_screenshot] if trajectory.final_screenshot else []
     shown = [step.screenshot for step in trajectory.steps if step.screenshot]
@@ -98,7 +107,7 @@ def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> byt
             member.external_attr = 0o644 << 16
             archive.writestr(member, data, compression)
 
-        add(_HEADER, json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), zipfile.ZIP_DEFLATED)
+        add(_HEADER, _json(header, source), zipfile.ZIP_DEFLATED)
         for name, dtype in COLUMNS.items():
             array = io.BytesIO()
             column = [getattr(window, name) for window in trajectory.windows]
@@ -114,6 +123,13 @@ def encode_trajectory(trajectory: Trajectory, source: str = "trajectory") -> byt
         archive.comment = _CHECKSUM + b"0" * _DIGEST_SIZE
     content = buffer.getvalue()[:-_DIGEST_SIZE]
     return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def _json(header: dict[str, Any], source: str) -> bytes:
+    try:
+        return json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{source}: task, metadata, infos and texts must be JSON; {error}") from error
 
 
 def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
@@ -132,6 +148,10 @@ def decode_trajectory(data: bytes, source: str = "trajectory") -> Trajectory:
         header = _from_first_format(header)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         got = header.get("format") if isinstance(header, dict) else header
+        if isinstance(got, str) and (ours := _OURS.fullmatch(got)) and int(ours[1]) > int(FORMAT.split()[-1]):
+            raise NewerFormat(
+                f"{source}: field format must be {FORMAT!r} or older; got {got!r}, of a newer version of tars_jax"
+            )
         raise InputError(f"{source}: field format must be {FORMAT!r} or {_FIRST_FORMAT!r}; got {got!r}.")
 
     steps = []

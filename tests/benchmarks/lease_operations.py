@@ -36,7 +36,8 @@ from typing import Any
 
 from tars_jax.sandbox.service.leases import LeaseClient
 from tars_jax.sandbox.service.leases.connection import Connections
-from tests.sandbox.service.leases.managers import KEY, STORE, Manager, free_port
+from tests.ports import free_port
+from tests.sandbox.service.leases.managers import KEY, STORE, Manager
 
 Cycle = Callable[[int, str, Callable[[Awaitable[Any]], Awaitable[Any]]], Awaitable[None]]
 

@@ -173,7 +173,7 @@ AGENT = {"role": "assistant", "content": "wait()"}
     ("record", "words"),
     [
         ("{", "theirs.jsonl:2 must be an object of JSON"),
-        ("[]", "theirs.jsonl:2 must be an object of JSON; got list"),
+        ("[]", "theirs.jsonl:2 must be an object of JSON; got \\[\\]"),
         ({}, ":2: field messages must be of type list; got None"),
         ({"messages": [AGENT]}, r":2: field messages\[0\] must follow a user's message"),
         ({"messages": [USER]}, ":2: field messages must hold an assistant's message"),
@@ -212,7 +212,7 @@ def agentnet(*codes: str, **fields: Any) -> dict[str, Any]:
 
 def test_agentnets_code_becomes_typed_actions(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "ubuntu_images").mkdir()
-    for index in range(12):
+    for index in range(16):
         (tmp_path / "ubuntu_images" / f"{index}.png").write_bytes(picture(index + 1))
     codes = {
         "pyautogui.click(x=0.25, y=0.5)": "click(point='<point>250 500</point>')",
@@ -225,16 +225,27 @@ def test_agentnets_code_becomes_typed_actions(tmp_path: Path, caplog: pytest.Log
         "pyautogui.scroll(-5)": "scroll(point='<point>300 100</point>', direction='down')",
         "computer.tripleClick(x=0.5, y=0.5)":
             "left_double(point='<point>500 500</point>')\n\nclick(point='<point>500 500</point>')",
+        "pyautogui.write(['left', 'enter', 'A', 'b'])":
+            "hotkey(key='left')\n\nhotkey(key='enter')\n\ntype(content='A')\n\nhotkey(key='b')",
+        "pyautogui.press([' ', 'num5', '+'])": "hotkey(key='space')\n\nhotkey(key='5')\n\nhotkey(key='+')",
+        "pyautogui.hotkey('ctrlleft', 'shift', '+')": "hotkey(key='ctrl shift +')",
         "computer.wait()": "wait()",
         "computer.terminate(status='success')": "finished()",
     }  # fmt: skip
-    file = write(tmp_path / "agentnet.jsonl", agentnet(*codes), agentnet("pyautogui.middleClick(x=0.1, y=0.1)"))
+    unsaid = ["pyautogui.press('browserback')", "pyautogui.scroll(0)", "pyautogui.write('')", "computer.wait(999)"]
+    file = write(
+        tmp_path / "agentnet.jsonl", agentnet(*codes, *unsaid[:2]), agentnet("pyautogui.middleClick(x=0.1, y=0.1)"),
+        agentnet(*unsaid[2:]),
+    )  # fmt: skip
     (episode,) = read(file)
     assert [each.action for each in episode.steps] == list(codes.values())
     assert [each.thought for each in episode.steps] == [f"t{index}" for index in range(len(codes))]
     assert episode.steps[1].screenshot == picture(2) and episode.steps[0].point == (250.0, 500.0)
     assert (episode.success, episode.reward, episode.metadata["instruction"]) == (True, 1.0, "Sort it.")
-    assert "1 of 2 records are left out" in caplog.text and "middleClick (1)" in caplog.text
+    assert "2 of 3 records are left out, as no action of ours says: any of its steps (2)" in caplog.text
+    said = caplog.messages[-1]
+    assert said.startswith("5 steps are left out") and "middleClick (1)" in said and "key 'browserback' (1)" in said
+    assert "scroll by nothing (1)" in said and "write of nothing (1)" in said and "wait: wait: time must be" in said
     assert len(retokenize(episode, "Sort it.", READER).steps) == len(codes)
 
 
@@ -245,7 +256,6 @@ def test_agentnets_code_becomes_typed_actions(tmp_path: Path, caplog: pytest.Log
         (agentnet("os.system('x')"), "code must be calls of pyautogui and computer; got"),
         (agentnet("pyautogui.click(x=a, y=0)"), "code must have values as arguments"),
         (agentnet("pyautogui.click(x=250, y=3)"), "click must point with x and y of 0 to 1; got 250 and 3"),
-        (agentnet("pyautogui.hotkey('nokey')"), "nokey"),
         (agentnet("pyautogui.click(x=0.1, y=0.1, clicks=[2])"), "code must have arguments that click takes"),
         (agentnet("pyautogui.press('a', presses='b')"), "code must have arguments that press takes"),
         (agentnet("pyautogui.click("), "code must be calls of pyautogui"),
@@ -260,6 +270,40 @@ def test_malformed_records_of_agentnet(record: Any, words: str, tmp_path: Path) 
     (tmp_path / "0.png").write_bytes(picture(1))
     with pytest.raises(InputError, match=words):
         read(write(tmp_path / "agentnet.jsonl", record))
+
+
+def test_a_step_that_is_left_out_leaves_the_others(tmp_path: Path) -> None:
+    for index in range(3):
+        (tmp_path / f"{index}.png").write_bytes(picture(index + 1))
+    codes = ("pyautogui.click(x=0.1, y=0.1)", "pyautogui.press('volumeup')", "pyautogui.dragTo(x=0.3, y=0.1)")
+    (episode,) = read(write(tmp_path / "agentnet.jsonl", agentnet(*codes)))
+    assert [each.thought for each in episode.steps] == ["t0"]  # where the drag begins, nobody knows any more
+
+
+def test_a_table_fills_up_with_nulls_that_nobody_wrote(tmp_path: Path) -> None:
+    """A column of structs has every field that any row has."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    def asked(name: str, **arguments: Any) -> dict[str, Any]:
+        call = {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
+        return {"messages": [USER, {"role": "assistant", "content": "so", "tool_calls": [call]}]}
+
+    records = [
+        asked("open", url="u"), asked("search", query="q", limit=3), asked("click", point="<point>5 6</point>"),
+        asked("open", url="v", options={"new": True, "size": None}), asked("search", options={"size": [1, 2]}),
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(records), tmp_path / "calls.parquet")
+    found = ["open(url='u')", "search(query='q', limit=3)", "click(point='<point>5 6</point>')"]
+    found += ["open(url='v', options={'new': true})", "search(options={'size': [1, 2]})"]
+    actions = [each.steps[0].action for each in read(tmp_path / "calls.parquet")]
+    assert actions[:3] == found[:3]
+    assert "null" not in "".join(actions) and "None" not in "".join(actions)
+    lines = write(tmp_path / "calls.jsonl", *pq.read_table(tmp_path / "calls.parquet").to_pylist())
+    assert [each.steps[0].action for each in read(lines)] == actions
+    told = asked("open", url="u")
+    told["messages"][1]["tool_calls"][0]["function"]["arguments"] = '{"url": null}'  # somebody wrote this
+    assert "null" in read(write(tmp_path / "told.jsonl", told))[0].steps[0].action
 
 
 def test_what_datasets_saves_to_disk_and_the_hubs_layout(tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ FAULTS = {  # file, what stands there, what is put there, what the inspection sa
 @pytest.mark.parametrize(
     "fault", [*list(FAULTS)[::2], *(pytest.param(f, marks=pytest.mark.full) for f in list(FAULTS)[1::2])]
 )
+@pytest.mark.first(3)
 def test_what_is_wrong_is_said(fault: str, play: Play, tmp_path: pathlib.Path) -> None:
     script, old, new, words = FAULTS[fault]
     checks = InspectionConfig(levels=2, seeds=2)

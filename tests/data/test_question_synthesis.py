@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
 from tars_jax import GaveUp
-from tars_jax.data.question_synthesis.chains import are_proved
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics
 from tars_jax.data.question_synthesis.filters import FrequentAnswers, filters
-from tars_jax.data.question_synthesis.obfuscation import is_proved
+from tars_jax.data.question_synthesis.proof import is_proved
 from tars_jax.data.question_synthesis.synthesis import SynthesisConfig, Synthesized, synthesize
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
@@ -19,9 +23,10 @@ from tars_jax.tasks.browsing.question import Question
 
 
 def source() -> Encyclopedia:
-    """Sixty countries in three continents, with a capital each."""
+    """Sixty countries in a ring on three continents, with a capital each."""
     articles = []
     for number in range(60):
+        beside = [f"Land{(number + step) % 60}" for step in (-7, -1, 1, 7)]
         facts = (
             Fact("continent", "class", ("Asia", "Africa", "Europe")[number % 3]),
             Fact("capital", "entity", f"City{number}"),
@@ -29,6 +34,7 @@ def source() -> Encyclopedia:
             Fact("area", "number", float(10 + 31 * (number * 23 % 60)), "km²"),
             Fact("coastline", "number", float(5 + 7 * (number * 29 % 60)), "km"),
             Fact("independent since", "year", 1800 + number * 7 % 60),
+            *(Fact("borders", "entity", each) for each in beside),
         )
         articles.append(Article(f"Land{number}", "country", (f"Land{number} is a country.",), facts))
         city = (Fact("country", "entity", f"Land{number}"), Fact("height", "number", float(number * 3 + 1), "m"))
@@ -36,48 +42,102 @@ def source() -> Encyclopedia:
     return Encyclopedia(articles)
 
 
-def made(encyclopedia: Encyclopedia, **changes: Any) -> Synthesized:
+def drawn(encyclopedia: Encyclopedia, **changes: Any) -> Synthesized:
     solver = FrequentAnswers(encyclopedia)
     return synthesize(encyclopedia, "small", None, solver, SynthesisConfig(20, **changes), seed=1)
 
 
+@functools.cache
+def made(chains: float) -> Synthesized:
+    """Of the small source, drawn once for all tests."""
+    return drawn(source(), chains=chains)
+
+
+def ways(proof: Mapping[str, Any], encyclopedia: Encyclopedia, left_out: int = -1) -> Iterator[list[str]]:
+    """By brute force, without an index: all titles that the entities can have, a condition left out or none."""
+    conditions = [proof["conditions"], *(hop["conditions"] for hop in proof["hops"])]
+    numbers = itertools.count()
+    told = [[Condition.from_json(each) for each in some if next(numbers) != left_out] for some in conditions]
+
+    def fits(title: str, place: int) -> bool:
+        return all(each.holds(encyclopedia.articles[title], encyclopedia) for each in told[place])
+
+    def further(titles: list[str]) -> Iterator[list[str]]:
+        if len(titles) == len(told):
+            yield titles
+            return
+        hop = proof["hops"][len(titles) - 1]
+        relation = hop["relation"].replace("cities", "capital")  # each has one
+        linked = [str(each) for each in encyclopedia.articles[titles[-1]].values(relation)]
+        if hop["by"]:
+            value = {title: float(encyclopedia.articles[title].values(hop["by"])[0]) for title in linked}
+            most = (max if hop["largest"] else min)(value.values())
+            linked = [title for title in linked if value[title] == most]
+        for title in linked:
+            if fits(title, len(titles)):
+                yield from further([*titles, title])
+
+    for article in encyclopedia.of_kind(proof["kind"]):
+        if fits(article.title, 0):
+            yield from further([article.title])
+
+
+def answers(titles: set[str], asked: str, encyclopedia: Encyclopedia) -> set[object]:
+    return {title if asked == "name" else encyclopedia.articles[title].values(asked) for title in titles}
+
+
 def test_every_question_is_proved_over_the_source_and_the_same_by_its_seed() -> None:
     encyclopedia = source()
-    found = made(encyclopedia)
-    assert found == made(source()) and len({question.text for question in found.questions}) == 20
-    assert {question.kind for question in found.questions} == {"conditions", "chain"}
+    found = made(0.8)
+    assert found == drawn(encyclopedia, chains=0.8) and len({question.text for question in found.questions}) == 20
+    assert {len(question.proof["hops"]) for question in found.questions} >= {0, 1, 2}
     assert found.tries == 20 + sum(found.rejected.values())
     for question in found.questions:
-        conditions = [Condition.from_json(each) for each in question.proof["conditions"]]
-        # By brute force, without the index.
-        matching = [
-            each.title
-            for each in encyclopedia.of_kind(question.proof["kind"])
-            if all(condition.holds(each, encyclopedia) for condition in conditions)
-        ]
-        assert matching == [question.proof["entity"]] and question.proof["counts"][-1] == 1
-        assert min(question.proof["without"]) > 1
-        start = encyclopedia.articles[question.proof["entity"]]
-        assert are_proved(start, question.proof["hops"], Statistics(encyclopedia))
+        proof = json.loads(json.dumps(question.proof))
+        titles = [proof["entity"], *(hop["to"] for hop in proof["hops"])]
+        every = list(ways(proof, encyclopedia))
+        assert titles in every and {way[-1] for way in every} == {titles[-1]} and list(question.plan) == titles
+        # Each entity is told by features of its own, and each of these is needed.
+        assert proof["conditions"] and all(hop["conditions"] for hop in proof["hops"])
+        for place in range(len(proof["without"])):
+            last = {way[-1] for way in ways(proof, encyclopedia, place)}
+            others = answers(last, proof["asked"]["name"], encyclopedia)
+            assert len(others) == proof["without"][place] > 1
+        assert len(set(titles)) == len(titles) and not set(question.answers) & set(titles[:-1])
+        assert is_proved(proof, Statistics(encyclopedia))
         assert Question.from_json(question.to_json()) == question
+
+
+def test_every_question_says_the_form_of_its_answer() -> None:
+    """As long as the reference has a unit, it is the one that is asked for."""
+    for question in made(0.8).questions:
+        form = question.proof["asked"]["form"]
+        assert question.text.endswith(f"? Answer with {form}.")
+        if number := re.fullmatch(r"[\d,.]+ (\S+)", question.reference):
+            assert form == f"a number, in {number[1]}"
+        elif re.fullmatch(r"\d{4}", question.reference):
+            assert form in ("a year", "a number of inhabitants")
+        elif re.fullmatch(r"(?:Land|City)\d+", question.reference):
+            assert form == f"the name of a {'country' if question.reference.startswith('Land') else 'city'}"
 
 
 def test_a_proof_that_does_not_hold_is_told() -> None:
     encyclopedia = source()
-    proof = dict(made(encyclopedia, chains=0).questions[0].proof)
+    proof = dict(made(0).questions[0].proof)
     assert is_proved(proof, Statistics(encyclopedia))
     more = [*encyclopedia.articles.values()]
     more.append(dataclasses.replace(encyclopedia.articles[proof["entity"]], title="Twin"))
     assert not is_proved(proof, Statistics(Encyclopedia(more)))
     assert not is_proved({**proof, "counts": [*proof["counts"][:-1], 2]}, Statistics(encyclopedia))
+    assert not is_proved({**proof, "entity": "Nowhere"}, Statistics(encyclopedia))
 
 
 def test_filters_turn_down_what_they_name() -> None:
     encyclopedia = source()
-    question = made(encyclopedia, chains=0).questions[0]
+    question = made(0).questions[0]
 
-    def reason(changed: Question) -> str | None:
-        checks = filters(encyclopedia, Statistics(encyclopedia), FrequentAnswers(encyclopedia, frozenset({"Known"})))
+    def reason(changed: Question, known: Encyclopedia = encyclopedia) -> str | None:
+        checks = filters(known, Statistics(known), FrequentAnswers(known, frozenset({"Known"})))
         return next((name for name, wrong in checks.items() if wrong(changed)), None)
 
     assert reason(question) is None
@@ -90,9 +150,29 @@ def test_filters_turn_down_what_they_name() -> None:
     assert reason(dataclasses.replace(question, proof=proof)) == "not proved unique"
 
 
+def test_what_no_links_lead_to_is_turned_down() -> None:
+    """The same articles, of which the home page does not name the entity's; all that linked to it are others."""
+    encyclopedia = source()
+    question = next(each for each in made(0).questions if each.proof["kind"] == "country")
+    entity = question.plan[0]
+    capital = str(encyclopedia.articles[entity].values("capital")[0])
+
+    def without_links(article: Article) -> Article:
+        kept = (fact for fact in article.facts if fact.value not in (entity, capital) or article.title == entity)
+        return dataclasses.replace(article, facts=tuple(kept))
+
+    apart = [without_links(each) for each in encyclopedia.articles.values()]
+    first = [each for each in apart if each.title not in (entity, capital)]
+    last = [each for each in apart if each.title in (entity, capital)]
+    for number, alone in enumerate((False, True)):
+        known = Encyclopedia([*first, *last] if alone else encyclopedia.articles.values())
+        checks = filters(known, Statistics(known), FrequentAnswers(known))
+        assert checks["no links lead there"](question) is bool(number)
+
+
 def test_a_source_without_such_questions_is_given_up() -> None:
     alike = [
         Article(f"A{n}", "thing", (), (Fact("color", "class", "red"), Fact("size", "number", 1.0))) for n in range(9)
     ]
     with pytest.raises(GaveUp, match="20 questions were asked for; 0 came of"):
-        made(Encyclopedia(alike))
+        drawn(Encyclopedia(alike))

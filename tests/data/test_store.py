@@ -23,6 +23,7 @@ from tars_jax.data.store.verdicts import counted
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import save_trajectory
 from tests.data.test_exporters import episode
+from tests.waiting import PATIENCE_S
 
 YES, NO = Verdict(True, "environment", "maze"), Verdict(False, "environment", "maze")
 
@@ -135,6 +136,8 @@ def test_a_sample_depends_on_the_seed_alone(store: Store, tmp_path: Path) -> Non
         ("run='a b, c'", 3),
         ("run!='a b, c' AND reward<0.5", 1), ("source=policy and weights=''", 3), ("verdict=none", 0), ("seed<=2", 3),
         ("set=sft", 0), ("contradictory=true", 0), ("environment=none", 0), ("id!=none", 6),
+        ("weights=none and parent=''", 6), ("verdict!=1", 2), ("verdict!=none", 6), ("reward>=.5", 4), ("seed!=2", 5),
+        ("held_out!=1", 6), ("purpose=train*", 6), ("batch!=1", 6), ("run=\"a b, c\" , seed>-1", 3),
     ],
 )  # fmt: skip
 def test_queries(store: Store, where: str, count: int) -> None:
@@ -148,12 +151,29 @@ def test_queries(store: Store, where: str, count: int) -> None:
     [
         ("colour=red", "must compare one of id, task"),
         ("cycle", "must be conditions such as"),
-        ("cycle=1 or cycle=2", "must be conditions such as|must have 'and'|must compare"),
-        ("cycle=many", "must compare cycle with a number; got 'many'"),
-        ("verdict<none", "by = or !=; got <"),
-        ("set>sft", "must compare set by = or !=; got >"),
-        ("cycle=1;DROP TABLE episodes", "must"),
-        ("cycle=1 and", "must be conditions"),
+        ("cycle=", "must be conditions such as"),
+        ("cycle==1", "must be conditions such as"),
+        ("cycle=1 or cycle=2", "must have 'and' or a comma between conditions; got .*, at 'or cycle=2'"),
+        ("environment=island cycle=0", "must have 'and' or a comma between conditions; got .*, at 'cycle=0'"),
+        ("run='a'and cycle=0", "must have 'and' or a comma"),
+        ("run='a", "must be conditions such as"),
+        ("cycle=1 and", "must have 'and' or a comma"),
+        ("cycle=1,", "must be conditions such as"),
+        ("cycle=many", "must compare cycle with a whole number; got cycle=many"),
+        ("cycle=1.5", "must compare cycle with a whole number; got cycle=1.5"),
+        ("cycle=none", "must compare cycle with a whole number"),
+        (f"seed={2**63}", "must compare seed with a whole number or none"),
+        ("reward>nan", "must compare reward with a number; got reward>nan"),
+        ("verdict<none", "must compare verdict by = or != with 0, 1 or none; got <"),
+        ("verdict=2", "must compare verdict with 0, 1 or none; got verdict=2"),
+        ("seed<none", "must compare seed with none by = or !=; got <"),
+        ("held_out>=1", "must compare held_out by = or != with 0 or 1; got >="),
+        ("held_out=2", "must compare held_out with 0 or 1; got held_out=2"),
+        ("set>sft", "must compare set by = or != with a name; got >"),
+        ("environment<maze", "must compare environment by = or != with a text; got <"),
+        ("purpose=train", "must compare purpose with one of training, evaluation; got purpose=train"),
+        ("outcome=lost", "must compare outcome with one of finished, truncated, rejected, failed"),
+        ("cycle=1;DROP TABLE episodes", "must compare cycle with a whole number"),
     ],
 )
 def test_what_is_no_query(store: Store, where: str, words: str) -> None:
@@ -183,7 +203,7 @@ def test_many_write_at_once_and_one_is_killed(store: Store) -> None:
     assert killed.stdout is not None and killed.stdout.readline()
     killed.kill()
     for writer in writers:
-        out, _ = writer.communicate(timeout=120)
+        out, _ = writer.communicate(timeout=PATIENCE_S)
         assert writer is killed or (writer.returncode, out.split()) == (0, ["3"] * 4)
     assert store.count() == 12
     assert len(store.members("mine")) in (3, 6, 9, 12)
@@ -376,7 +396,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         store.hold_out([played(2, True).task])
         store.add([played(7, True)], Origin(purpose="evaluation"))
     assert sorted(each.id for each in read_dataset(str(path))) == ["played 0", "played 1", "played 3"]
-    assert sorted(each.id for each in read_dataset(f"{path}?verdict=1 and held_out=0")) == ["played 3", "played 7"]
+    for where, numbers in (
+        ("verdict=1 and held_out=0", {3}), ("purpose=training and verdict=1", {3}), ("held_out=1", {2}),
+        ("purpose=evaluation", {7}), ("purpose!=training, verdict=1", {7}), ("purpose=*", {0, 1, 2, 3, 7}),
+    ):  # fmt: skip
+        assert {each.id for each in read_dataset(f"{path}?{where}")} == {f"played {number}" for number in numbers}
+    said = ask(path, capsys, "action=export", f"output={tmp_path / 'all'}")
+    assert "3 of 5 episodes" in said and "2 of evaluations or held-out tasks are left out" in said
     assert list(read_dataset(f"{path}?run=purpose*")) == [] and len(list(read_dataset(f"{path}?run!=held_out"))) == 3
     assert "whole" in ask(path, capsys, "action=check")
     lose_image(path)

@@ -18,7 +18,7 @@ from tars_jax.agent.actions import Finished, ToolCall
 from tars_jax.environment import Task, Verification
 from tars_jax.envs.browsing import BrowsingEnvironment
 from tars_jax.envs.browsing_players import random_move
-from tars_jax.envs.registry import load_environment
+from tars_jax.envs.registry import EnvironmentResources, load_environment
 from tars_jax.rollout.episode_runner import page_resources
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager
 from tests.environments.small_encyclopedia import SmallEncyclopedia
@@ -80,6 +80,16 @@ def test_the_reference_player_answers_and_screens_are_equal(tmp_path: Path) -> N
     assert {"click", "type"} <= {kind for _, kind in first[:-1]}
     verification = load_environment("browsing", options).verification(Task("t", "browsing", 7, options, 30))
     assert (verification.by, verification.reference) == ("judge", "nine")
+
+
+def test_questions_have_to_be_given() -> None:
+    spec = load_environment("browsing", {})
+    for asked in (
+        lambda: spec.verification(Task("t", "browsing", 7, {}, 30)),
+        lambda: spec.make(EnvironmentResources()),
+    ):
+        with pytest.raises(InputError, match="option questions must be a file of questions, such as .*; got ''"):
+            asked()
 
 
 @pytest.mark.browser

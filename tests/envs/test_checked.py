@@ -28,6 +28,7 @@ from tars_jax.environment import (
 )
 from tars_jax.envs.checked import CheckedEnvironment
 from tars_jax.sandbox.browser import PageError, SandboxFailure
+from tests.waiting import PATIENCE_S
 
 TASK = Task("t", "fake", 2, {}, 8)
 SPACE = ActionSpace("tools", functions=(Function("go"),))
@@ -239,7 +240,7 @@ def test_a_hang_of_a_plain_method_is_left_behind() -> None:
     asyncio.run(play())
     assert not made[0].closed.is_set()
     release.set()
-    assert made[0].closed.wait(20), "what hung is closed as soon as it comes back"
+    assert made[0].closed.wait(PATIENCE_S), "what hung is closed as soon as it comes back"
 
 
 @pytest.mark.parametrize("way", ["method", "awaitable of a plain function"])
@@ -275,7 +276,7 @@ def test_a_coroutine_that_blocks_holds_up_nobody_else(way: str) -> None:
 
     asyncio.run(play())
     release.set()
-    assert made[0].closed.wait(20), "what hung is closed as soon as it comes back"
+    assert made[0].closed.wait(PATIENCE_S), "what hung is closed as soon as it comes back"
 
 
 def test_tasks_that_a_coroutine_leaves_behind_go_on_between_its_calls() -> None:
@@ -300,7 +301,7 @@ def test_tasks_that_a_coroutine_leaves_behind_go_on_between_its_calls() -> None:
             await asyncio.sleep(0.005)
         await environment.close()
 
-    asyncio.run(asyncio.wait_for(play(), 30))
+    asyncio.run(asyncio.wait_for(play(), PATIENCE_S))
 
 
 @pytest.mark.parametrize("what", ["reset", "step"])
@@ -509,5 +510,7 @@ def test_a_hang_does_not_keep_the_process() -> None:
         "        print(error.kind)\n"
         "asyncio.run(play())\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
     assert done.stdout == "timeout\n"

@@ -69,6 +69,7 @@ def test_the_reference_player_does_every_task(names: Sequence[str]) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(runsc_program() is None, reason="needs runsc (sudo ./launch/gvisor.sh)")
 @pytest.mark.parametrize("name", ["run_script", "end_process"])
+@pytest.mark.full
 def test_the_reference_player_does_a_task_in_gvisor(name: str) -> None:
     played, seen = asyncio.run(play(name, isolation="gvisor"))
     assert played.terminated and played.success and played.reward == 1, seen
@@ -111,6 +112,7 @@ def test_an_episode_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         "mkdir other; mount --bind other .; ln -s / root",
     ],
 )
+@pytest.mark.first(2)
 def test_what_is_not_the_task_is_no_success(command: str) -> None:
     async def live() -> None:
         environment = ComputerEnvironment(task="count_lines")

@@ -32,6 +32,7 @@ def require(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.full) for name in WITH_DESKTOP]
 )
+@pytest.mark.first(1)
 def test_the_reference_player_does_it(name: str) -> None:
     require(name)
     turn, seen = asyncio.run(play(name))
@@ -70,6 +71,7 @@ QUIET = ">/dev/null 2>&1 &"
     ],
     ids=["window", "editor", "download"],
 )
+@pytest.mark.first(1)
 def test_a_short_cut_does_not_do_it(name: str, calls: list[Call]) -> None:
     require(name)
     turn, seen = asyncio.run(play(name, calls))

@@ -34,6 +34,7 @@ def make(name: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
         pytest.param("maze_path_of_light", {"level": 1}, ["screenshot", "text"], marks=pytest.mark.browser),
     ],
 )
+@pytest.mark.first(2)
 def test_gymnasiums_own_checker(name: str, options: dict[str, Any], parts: list[str]) -> None:
     env = make(name, options=options, render_mode="rgb_array" if "screenshot" in parts else None)
     with warnings.catch_warnings():

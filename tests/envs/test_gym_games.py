@@ -66,6 +66,7 @@ def test_a_game_that_lies_in_a_folder(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*IDS, *(pytest.param(name, marks=pytest.mark.full) for name in OTHERS)])
+@pytest.mark.first(1)
 def test_gymnasiums_own_checker(name: str) -> None:
     env = gymnasium.make(name).unwrapped
     with warnings.catch_warnings():
@@ -77,6 +78,7 @@ def test_gymnasiums_own_checker(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", IDS)
+@pytest.mark.first(1)
 def test_same_seed_and_actions_give_the_same_screenshots(name: str) -> None:
     rng = random.Random(0)
     actions: list[Action] = [Click(Point(rng.randrange(1000), rng.randrange(1000))) for _ in range(3)]

@@ -50,6 +50,7 @@ def test_seats_that_change_between_games_share_a_page_for_each() -> None:
     run(work, 4)
 
 
+@pytest.mark.full
 def test_the_page_that_has_waited_longest_makes_room(tmp_path: Path) -> None:
     a, b, c = (site(tmp_path, f"{name}.html") for name in "abc")
 

@@ -325,6 +325,7 @@ def color_typed(player: Player, words: str, wrongly: bool) -> list[Action]:
         ("use-colorwheel", color_typed, True),
     ],
 )
+@pytest.mark.first(3)
 def test_partial_credit_is_no_success(
     player: Player, name: str, play: Callable[[Player, str, bool], list[Action]], pays: bool, wrongly: bool
 ) -> None:
@@ -380,6 +381,7 @@ def too_late(player: Player, words: str) -> list[Action]:
         ("click-test", too_late),
     ],
 )
+@pytest.mark.first(2)
 def test_the_packages_own_page_in_real_time_pays_the_same(
     player: Player, name: str, play: Callable[[Player, str], list[Action]]
 ) -> None:

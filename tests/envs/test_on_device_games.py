@@ -162,6 +162,7 @@ def test_sokoban_pushes_one_box_home() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["snake", "sokoban", "maze"])
+@pytest.mark.first(1)
 def test_experts_solve_what_can_be_solved(name: str) -> None:
     game = make_game(name, {})
 

@@ -49,6 +49,7 @@ async def play(name: str, calls: Sequence[Call] | None = None, level: int = 2, s
 
 
 @pytest.mark.parametrize("name", TASKS)
+@pytest.mark.first(3)
 def test_the_reference_player_does_it(name: str) -> None:
     turn = asyncio.run(play(name))
     assert turn.success and turn.reward == 1, (turn.observation.info, turn.observation.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,16 @@ import pytest
 
 from experiments.__main__ import main
 from tars_jax import InputError
-from tars_jax.evaluation.flywheel_comparison import SHARE, SUCCESS, FlywheelRun, by_control, gains, over_seeds, rises
+from tars_jax.evaluation.flywheel_comparison import (
+    SHARE,
+    SUCCESS,
+    FlywheelRun,
+    by_control,
+    gains,
+    over_seeds,
+    rises,
+    table,
+)
 
 
 def result(control: str, seed: int, *solved: int) -> dict[str, Any]:
@@ -44,6 +54,13 @@ def test_rises_and_gains_are_by_seed() -> None:
     assert risen["none"].value == pytest.approx((0.4 + 0.2 + 0.6) / 3) and risen["no_routing"].value == 0
     assert gains(groups, SHARE)["no_routing"].value == pytest.approx(0.7 - 0.3)  # of seed 1, which both have
     assert list(gains(groups, SHARE)) == ["no_routing"]
+
+
+def test_of_one_cycle_no_rise_is_told() -> None:
+    told = {**result("none", 0, 4, 8), "cycles": result("none", 0, 4, 8)["cycles"][:2]}  # the cold start and one
+    groups = by_control([FlywheelRun.of(told, Path("result.json"))])
+    assert rises(groups, SHARE) == {} and rises(groups, SUCCESS)["none"].value == 0
+    assert re.search(r"\| 40\.0 \[17, 69\] \| +\| +\|$", table(groups), re.MULTILINE)
 
 
 def test_a_table_and_a_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,6 +129,7 @@ def test_the_same_run_gives_the_same_bytes(run: pathlib.Path) -> None:
         ("updates.json", "has no updates.json"),
     ],
 )
+@pytest.mark.first(2)
 def test_what_is_missing_is_named(
     run: pathlib.Path, capsys: pytest.CaptureFixture[str], broken: str, words: str
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_private_word_that_cannot_be_replaced_stops(run: pathlib.Path, capsys:
 
 
 @pytest.mark.parametrize("place", ["response", "thought", "action", "info", "final"])
+@pytest.mark.first(2)
 def test_a_private_word_in_a_trajectory_stops(
     run: pathlib.Path, place: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

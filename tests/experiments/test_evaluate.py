@@ -96,6 +96,7 @@ def without(folder: pathlib.Path, *names: str) -> pathlib.Path:
 
 
 @pytest.mark.browser
+@pytest.mark.full
 def test_games_in_folders_are_played_like_others(tmp_path: pathlib.Path) -> None:
     folder = write_game(TemplateAuthor(0).write(4), tmp_path / "a b")
     result = evaluate(tmp_path / "run", checkpoint="reference", names=f"{folder},", max_steps=2)
@@ -178,6 +179,7 @@ def test_a_suite_without_reference_players_refuses_them_at_once(tmp_path: pathli
 
 
 @pytest.mark.browser
+@pytest.mark.full
 def test_sokoban_by_levels_of_a_file(tmp_path: pathlib.Path) -> None:
     """Two levels of a box each: a push of one step, then one of two."""
     file = tmp_path / "levels.txt"
@@ -233,6 +235,7 @@ def test_an_endpoint_plays_by_messages(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.full
 def test_an_endpoint_may_point_in_pixels(tmp_path: pathlib.Path) -> None:
     """As UI-TARS-1.5 does: in those of the image that Qwen2.5-VL makes of a screenshot, 280 pixels for 96."""
     guides: list[str] = []
@@ -277,6 +280,7 @@ def test_our_server_says_how_its_policy_acts(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.full
 def test_what_an_endpoint_takes_no_more_of_ends_that_episode_alone(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,17 +111,19 @@ for entry in request["entries"]:
 
 @pytest.mark.multiprocess
 def test_a_worker_that_dies_or_hangs_costs_one_row(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a run directory is said from where the user stands
+    run = types.SimpleNamespace(path=pathlib.Path())
     monkeypatch.setattr(gpu_bench, "WORKER", (sys.executable, "-c", DIES))
     wanted = [Entry("matmul"), Entry("copy"), Entry("update")]
     monkeypatch.setattr(gpu_bench, "entries", lambda _: wanted)
-    gpu_bench.run(config("size=tiny", "entry_minutes=.05"), types.SimpleNamespace(path=tmp_path))  # type: ignore[arg-type]
+    gpu_bench.run(config("size=tiny", "entry_minutes=.05"), run)  # type: ignore[arg-type]
     result = json.loads((tmp_path / "result.json").read_text())
     errors = {each["name"]: each.get("error", "") for each in result["rows"]}
     assert "exit code -11" in errors["matmul"] and "took longer than 0.05 minutes" in errors["copy"]
     assert errors["update"] == "" and result["not_begun"] == []
 
     (tmp_path / "rows.jsonl").write_text("")
-    gpu_bench.run(config("size=tiny", "minutes=1e-9"), types.SimpleNamespace(path=tmp_path))  # type: ignore[arg-type]
+    gpu_bench.run(config("size=tiny", "minutes=1e-9"), run)  # type: ignore[arg-type]
     result = json.loads((tmp_path / "result.json").read_text())
     assert result == {"rows": [], "not_begun": ["matmul", "copy", "update"]}
 

@@ -19,6 +19,7 @@ from tars_jax.rollout.timeline import Part, read_timeline
 from tars_jax.training.metrics import read_metrics
 from tars_jax.trajectory import Outcome
 from tars_jax.trajectory.files import load_trajectory
+from tests.waiting import PATIENCE_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = (
@@ -188,7 +189,7 @@ def _consumed(run: pathlib.Path) -> list[int]:
 )
 def test_bad_flags_stop_with_one_sentence(argument: str, words: str, tmp_path: pathlib.Path) -> None:
     process = _start(argument, f"--config.run={tmp_path / 'run'}")
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
     assert words in output and len(output.strip().splitlines()) == 1
     assert not (tmp_path / "run").exists()
@@ -204,7 +205,7 @@ def test_a_truncated_trajectory_stops_with_its_name(tmp_path: pathlib.Path) -> N
     damaged = run / "trajectories" / "demonstrations" / "00000003.trajectory"
     damaged.write_bytes(damaged.read_bytes()[:-100])
     process = _start(*TINY, f"--config.run={run}")
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
     assert "00000003.trajectory" in output.strip().splitlines()[-1]
 

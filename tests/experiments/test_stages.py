@@ -197,6 +197,7 @@ def test_the_chain(
 
 
 @pytest.mark.browser
+@pytest.mark.full
 def test_episodes_of_another_policy_are_imitated(
     weights: pathlib.Path,
     tmp_path: pathlib.Path,

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tars_jax import InputError
 from tars_jax.inference.data_urls import Fit, ImageUrl, decode_images, exact
-from tars_jax.model.preprocessing import opaque
+from tars_jax.pictures import opaque
 from tars_jax.web.protocol import RequestError
 
 

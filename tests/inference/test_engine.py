@@ -19,6 +19,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward
 from tars_jax.model.positions import rope_positions
 from tars_jax.model.sharding import leaf_name
+from tests.waiting import PATIENCE_S
 
 IMAGE, STOP = 5, 3
 NEVER_WRITTEN = IMAGE  # as a stop token: every answer takes its whole budget
@@ -229,7 +230,7 @@ def test_errors_of_the_thread_reach_every_caller(
                     await first.respond([1], [], restart=True)
                 return [*results, stopped.value.__cause__]
 
-        for error in asyncio.run(asyncio.wait_for(play(), 60)):
+        for error in asyncio.run(asyncio.wait_for(play(), PATIENCE_S)):
             cause = error if isinstance(error, MemoryError) else error.__cause__
             assert isinstance(cause, MemoryError)
 
@@ -249,7 +250,7 @@ def test_a_closed_engine_leaves_nobody_waiting(tiny_model: ModelConfig, tiny_par
             with pytest.raises(RuntimeError, match="stopped"):
                 await session.respond([1], [], restart=True)
 
-    asyncio.run(asyncio.wait_for(play(), 60))
+    asyncio.run(asyncio.wait_for(play(), PATIENCE_S))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from tars_jax.inference import Engine, EngineConfig, Sampled, Sampling
 from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Inputs, Parameters, forward, init_parameters
+from tests.waiting import PATIENCE_S
 
 IMAGE = 5  # also the stop token: it is never written, so answers take their whole budget
 
@@ -64,7 +65,7 @@ def test_routes_of_what_was_gone_through(
         record_routes=True,
     )
     with Engine(model, parameters, config, image=IMAGE, stop=IMAGE, seed=0) as engine:
-        window, log_probs, answers = asyncio.run(asyncio.wait_for(talk(engine), 120))
+        window, log_probs, answers = asyncio.run(asyncio.wait_for(talk(engine), PATIENCE_S))
     assert [len(answer.tokens) for answer in answers] == [6, 2, 0, 0, 1]
     recorded = [answer.routes for answer in answers if answer.routes is not None]
     routes = np.concatenate(recorded)

@@ -312,6 +312,7 @@ def test_what_a_callers_function_raises_is_the_callers(engine: Engine) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_constraint_of_the_engine(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     async def play(engine: Engine) -> None:
         async with engine.session(8) as session:

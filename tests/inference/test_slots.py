@@ -307,6 +307,7 @@ def test_a_slot_moves_to_another_and_to_the_host_and_back(tiny_model: ModelConfi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.first(1)
 def test_all_slots_are_read_in_place_as_a_few_are(
     order: str, tiny_model: ModelConfig, tiny_parameters: Parameters
 ) -> None:
@@ -327,6 +328,7 @@ def test_all_slots_are_read_in_place_as_a_few_are(
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_cache_that_lies_otherwise_is_the_same_cache(tiny_model: ModelConfig, tiny_parameters: Parameters) -> None:
     """What was drawn, and what the cache holds then, whatever the order of its axes."""
     found = []

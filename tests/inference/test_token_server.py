@@ -219,3 +219,18 @@ def test_the_form_and_the_model_are_named() -> None:
         asyncio.run(opened("tgi"))
     with pytest.raises(InputError, match="client.model must be the name of a model of the vLLM server; got none"):
         asyncio.run(opened("vllm"))
+
+
+@pytest.mark.parametrize("form", ["vllm", "sglang"])
+def test_a_token_that_no_answer_may_hold(form: str) -> None:
+    """It is forbidden in the request; an answer with it is declined, and another one is not."""
+    (asked,) = ask(form, forbidden=[151_655])
+    options = asked if form == "vllm" else asked["sampling_params"]
+    assert options["logit_bias"] == {"151655": -100.0}
+    with pytest.raises(
+        Declined, match=r"must not sample \[102\], which stand for what an answer cannot hold"
+    ) as caught:
+        ask(form, forbidden=[102, 151_655])  # the stand-in's first token
+    assert caught.value.reason == "content_filter"
+    (asked,) = ask(form)
+    assert "logit_bias" not in asked and "logit_bias" not in asked.get("sampling_params", {})

@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 
 def between(mark: str, text: str) -> str:
@@ -49,7 +48,7 @@ class Handler(BaseHTTPRequestHandler):
         said = {"nonsense": "Verdict: unsuccessful success", "refusing": "I am sorry, I cannot help with that."}
         answer: object = {"error": {"message": "refused", "code": "content_filter"}}
         if status == 200:
-            message = {"content": said[mode] if mode in said else good(prompt)}
+            message = {"content": said[mode] if mode in said else self.said(mode, prompt)}
             answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
         data = json.dumps(answer).encode()
         self.send_response(status)
@@ -58,14 +57,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def said(self, mode: str, prompt: str) -> str:
+        return good(prompt)
+
     def log_message(self, format: str, *args: object) -> None:
         pass
 
 
 @contextlib.contextmanager
-def answering() -> Iterator[str]:
+def answering(script: str = __file__) -> Iterator[str]:
     """The address of such a server, which ends with the block."""
-    process = subprocess.Popen([sys.executable, str(Path(__file__))], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
@@ -74,8 +76,12 @@ def answering() -> Iterator[str]:
         process.communicate()
 
 
-if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+def serve(handler: type[Handler]) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     print(f"http://127.0.0.1:{server.server_address[1]}/v1", flush=True)
     server.serve_forever()
+
+
+if __name__ == "__main__":
+    serve(Handler)

@@ -1,14 +1,18 @@
 """What documents mention exists, rooms are told in one page, and the catalogue of commands is whole."""
 
+import ast
 import functools
+import importlib
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from tars_jax import InputError
 from tars_jax.pipelines.checkout import ROOT
-from tars_jax.pipelines.command import experiment_names
+from tars_jax.pipelines.command import HELP, experiment_names
 from tars_jax.pipelines.config import flatten, load_config
 
 FOLDERS = ("tars_jax", "experiments", "configs", "launch", "tests", "notebooks", "docs", ".ci")
@@ -20,6 +24,7 @@ DOCUMENTS = sorted(
         *(ROOT / "tars_jax").rglob("README.md"),
     ]
 )
+CONFIGS = [file for file in sorted((ROOT / "configs").glob("*.py")) if file.stem != "__init__"]
 ROOMS = [file for file in DOCUMENTS if file.is_relative_to(ROOT / "tars_jax")]
 # What runs, games and sandboxes write, and what others have: not files of this repository.
 WRITTEN = {
@@ -31,6 +36,8 @@ WRITTEN_FOLDERS = {"kit", "tensorboard", "images", "runs", "trajectories", "poli
 FILE = re.compile(r"\.?[\w*./-]+\.(py|js|css|json|jsonl|sh|md|ipynb|html|svg|png|jpg|txt|lock|toml|yaml|parquet)")
 NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*(\(.*\))?")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\bX\b|[<>…]|\.\.\.")
+OF_EXPERIMENTS = ("local.sh", "gpu.sh", "processes.sh", "tpu.sh", "slurm.sh", "gke.sh", "pod.sh")
+STANDS_FOR = re.compile(r"\b[A-Z]{2,}[A-Z_0-9]*\b|\bX\b|^runs/|,runs/|^[A-Z]/|…|\.\.\.")  # a value for another
 COMMAND = re.compile(r"(?:\./)?launch/(\w+\.sh)\b(.*)|\btars-jax (.*)")
 
 
@@ -61,9 +68,17 @@ def quoted(file: Path) -> Iterator[str]:
 
 def commands(file: Path) -> Iterator[str]:
     """Of blocks, of indented lines and of what is quoted; what follows a # is about them."""
-    for line in [*file.read_text("utf-8").splitlines(), *quoted(file)]:
-        if (found := COMMAND.search(re.split(r"`|\s#\s", line.strip().lstrip("`"))[0])) and "http" not in line:
+    for line in [*whole_lines(file), *quoted(file)]:
+        if (found := COMMAND.search(re.split(r"`|\s#\s", line.strip().lstrip("`"))[0])) and "http:" not in found[0][:8]:
             yield found.group(0).rstrip(" ,.;:)")
+
+
+def whole_lines(file: Path) -> Iterator[str]:
+    """Of a document, or of what a config says of itself; a command goes on where flags follow, or after a \\."""
+    text = file.read_text("utf-8")
+    if file.suffix == ".py":
+        text = ast.get_docstring(ast.parse(text)) or ""
+    yield from re.sub(r"\\?\n +(?=\"?--config)", " ", text).splitlines()
 
 
 def is_there(path: str, document: Path) -> bool:
@@ -110,30 +125,99 @@ def stale(document: Path) -> list[str]:
             missing += [
                 f"{span} is no name of the code" for each in re.findall(r"[A-Za-z_]\w*", span) if each not in words()
             ]
-    return [*missing, *(complaint for command in commands(document) if (complaint := wrong_with(command)))]
+    return missing
 
 
 def wrong_with(command: str) -> str:
-    """Of a script or an experiment that is not there, or a field that it does not have; empty where all is."""
+    """Of a script or an experiment that is not there, or what the experiment says of its flags; empty where all is."""
     found = COMMAND.fullmatch(command)
     assert found is not None, command
     script, after, installed = found.groups()
     if script and not (ROOT / "launch" / script).exists():
         return f"{command}: no launch/{script}"
-    arguments = (after or installed or "").split()
+    arguments = words_of(after or installed or "")
     if script in ("processes.sh", "tpu.sh"):
         arguments = [each for each in arguments if not each.isdigit() and not each.isupper()]
-    if not arguments or script in ("test.sh", "lock.sh", "gpu_bench.sh"):
+    if not arguments or (script and script not in OF_EXPERIMENTS):
         return ""
     name, flags = arguments[0], arguments[1:]
-    if PLACEHOLDER.search(name) or name.startswith("-") or script == "fresh_machine.sh":
+    if PLACEHOLDER.search(name) or name.startswith("-"):
         return ""
     if name not in experiment_names(ROOT):
         return f"{command}: no such experiment"
-    known = flatten(load_config(name, [], root=ROOT, rules={}))
-    fields = [flag[len("--config.") :].partition("=")[0] for flag in flags if flag.startswith("--config.")]
-    unknown = [field for field in fields if field not in known and not PLACEHOLDER.search(field)]
-    return f"{command}: no field {', '.join(unknown)}" if unknown else ""
+    refusal = refused(name, [flag for flag in flags if flag not in HELP])
+    return f"{command}: {refusal}" if refusal else ""
+
+
+def words_of(line: str) -> list[str]:
+    """As a shell has them, up to a pipe; in brackets stands what may be left out."""
+    try:
+        words = shlex.split(re.split(r" [|&] ?|&&", line)[0])
+    except ValueError:  # an apostrophe of the sentence
+        words = line.split()
+    return [word.strip("[]") for word in words]
+
+
+def refused(name: str, flags: Sequence[str]) -> str:
+    """What an experiment says of flags; of a value that stands for another, whether there is such a field."""
+    module = importlib.import_module(f"experiments.{name}")
+    if flags and not flags[0].startswith("-"):
+        if not hasattr(module, "POSITIONAL"):
+            return f"no value without a flag; got {flags[0]}"
+        flags = [f"--config.{module.POSITIONAL}={flags[0]}", *flags[1:]]
+    more = "..." in flags  # that what is not said here may give
+    flags = [flag for flag in flags if flag != "..."]
+    split = [flag.removeprefix("--config.").partition("=") for flag in flags]
+    fields = {field for field, _, value in split if STANDS_FOR.search(value)}
+    known = fields_of(name)
+    if unknown := [field for field in fields if field not in known and not field.startswith("--config")]:
+        return f"no field {', '.join(unknown)}"
+    given = [flag for flag, (_, _, value) in zip(flags, split, strict=True) if not STANDS_FOR.search(value)]
+    rules = {field: rule for field, rule in getattr(module, "RULES", {}).items() if field not in fields}
+    try:
+        config = load_config(name, given, root=ROOT, rules={} if more or "--config" in fields else rules)
+        if not fields and hasattr(module, "check"):
+            module.check(config)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@functools.cache
+def fields_of(name: str) -> frozenset[str]:
+    return frozenset(flatten(load_config(name, [], root=ROOT, rules={})))
+
+
+def flags_alone(document: Path) -> Iterator[str]:
+    """Every flag that is mentioned, beside a command or not."""
+    text = " ".join(" ".join(whole_lines(document)).split())
+    for field, quotes, value in re.findall(r"--config\.([\w.]+)=(?:'([^']*)'|([^\s'`\"\]]*))", text):
+        value = quotes or value.rstrip(",.;:")
+        if not PLACEHOLDER.search(field):
+            yield f"--config.{field}={value.rstrip(')') if '(' not in value else value}"
+
+
+def taken_by_none(flag: str) -> str:
+    """Why every experiment refuses a flag; empty where one takes it."""
+    field = flag.removeprefix("--config.").partition("=")[0]
+    with_it = [name for name in experiment_names(ROOT) if field in fields_of(name)]
+    if not with_it:
+        return f"{flag}: no field {field}"
+    said = [refused_alone(name, flag) for name in with_it]
+    return "" if "" in said else f"{flag}: {said[0]}"
+
+
+def refused_alone(name: str, flag: str) -> str:
+    """Whether an experiment takes the flag, given what else it needs."""
+    field, _, value = flag.removeprefix("--config.").partition("=")
+    if STANDS_FOR.search(value):
+        return ""
+    rules = getattr(importlib.import_module(f"experiments.{name}"), "RULES", {})
+    try:
+        load_config(name, [flag], root=ROOT, rules={field: rules[field]} if field in rules else {})
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda file: str(file.relative_to(ROOT)))
@@ -141,18 +225,55 @@ def test_what_a_document_mentions_exists(document: Path) -> None:
     assert stale(document) == []
 
 
+@pytest.mark.parametrize("document", [*DOCUMENTS, *CONFIGS], ids=lambda file: str(file.relative_to(ROOT)))
+def test_what_a_document_says_to_type_is_taken(document: Path) -> None:
+    """Commands with their values; and flags that are mentioned alone, by some experiment."""
+    assert [complaint for command in commands(document) if (complaint := wrong_with(command))] == []
+    assert [complaint for flag in flags_alone(document) if (complaint := taken_by_none(flag))] == []
+
+
 def test_what_does_not_exist_is_found(tmp_path: Path) -> None:
     document = tmp_path / "README.md"
     document.write_text(
         "`gone.py` `nowhere/` `tars_jax.rl.forgotten` `NoSuchNameAnywhereInIt`, and `pyproject.toml`,\n"
-        "```\n./launch/local.sh nothing\n./launch/local.sh merge --config.no_field=1\n./launch/gone.sh merge\n```\n"
     )
-    assert [each.split(" ")[0] for each in stale(document)][:4] == [
+    assert [each.split(" ")[0] for each in stale(document)] == [
         "gone.py", "nowhere/", "tars_jax.rl.forgotten", "NoSuchNameAnywhereInIt",
     ]  # fmt: skip
-    assert [each.rpartition(": ")[2] for each in stale(document)][4:] == [
-        "no such experiment", "no field no_field", "no launch/gone.sh",
-    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("./launch/gone.sh merge", "no launch/gone.sh"),
+        ("./launch/local.sh nothing", "no such experiment"),
+        ("tars-jax serve --config.checkpoint=RUN/policy --config.no_field=NAME", "no field no_field"),
+        ("tars-jax serve --config.checkpoint=RUN/policy --config.port=many", "config.port must be a whole number, "),
+        ("tars-jax serve", "config.checkpoint must be a folder of exported weights: "),
+        ("tars-jax serve RUN/policy", "no value without a flag; got RUN/policy"),
+        (
+            "./launch/local.sh quickstart --config.ppo.clip_high=-1",
+            "config.ppo.clip_high must be a value above 0; got -1",
+        ),
+        ("tars-jax quickstart --config.ppo.group_start=fork", "ppo.group_size must be at least 2 with "),
+        ("./launch/local.sh quickstart --config=no_such_config", "--config must be a .py config file, "),
+        (
+            "./launch/local.sh quickstart --config=RUN/config.json --config.run=RUN --config.seed=one",
+            "config.seed must",
+        ),
+        ("./launch/local.sh store runs/fly/store --config.action=list --config.where='cycle>=2 and set=sft'", ""),
+        ("tars-jax merge --config.checkpoints=A/policy,B/policy --config.weights=.5,.6", "config.weights must be "),
+    ],
+)
+def test_what_an_experiment_refuses_is_found(command: str, complaint: str) -> None:
+    said = wrong_with(command)
+    assert said.startswith(f"{command}: {complaint}") if complaint else said == ""
+
+
+def test_a_flag_that_no_experiment_takes_is_found() -> None:
+    assert taken_by_none("--config.no_field=1") == "--config.no_field=1: no field no_field"
+    assert "must be one of" in taken_by_none("--config.demonstrations.verdict=perhaps")
+    assert taken_by_none("--config.demonstrations.verdict=failed") == ""
 
 
 @pytest.mark.parametrize("document", ROOMS, ids=lambda file: str(file.relative_to(ROOT)))

@@ -13,6 +13,7 @@ FLOORS = (
         "web",
         "files",
         "json_fields",
+        "pictures",
         "plugins",
         "rules",
         "trajectory",
@@ -28,7 +29,16 @@ FLOORS = (
     ("pipelines", "evaluation"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-SHELF = {"web", "files", "json_fields", "plugins", "rules", "trajectory", "environment"}  # what everybody may take
+SHELF = {
+    "web",
+    "files",
+    "json_fields",
+    "pictures",
+    "plugins",
+    "rules",
+    "trajectory",
+    "environment",
+}  # what everybody may take
 NEIGHBORS = {  # who may take from whom
     ("rollout", "data"),
     ("pipelines", "evaluation"),

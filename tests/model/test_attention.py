@@ -242,6 +242,7 @@ def test_layers_in_one_turn_of_the_loop_are_the_same_layers(
     [((3,), (7,)), ((1, 2, 3), (5, 6, 7)), (tuple(range(1, 131)), tuple(range(9, 139)))],
     ids=["one", "several", "pieces"],  # of CACHE_QUERIES tokens, the last with padding
 )
+@pytest.mark.first(6)
 def test_new_tokens_with_a_live_cache_see_what_they_may_and_no_more(
     heads: int, seen: tuple[tuple[int, ...], ...], order: Order
 ) -> None:

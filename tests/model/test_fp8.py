@@ -88,6 +88,7 @@ def separate(tensors: Tensors) -> Tensors:
     ("kind", "layout"),
     [("qwen3_vl_moe", as_published), ("qwen3_vl_moe", separate), ("qwen3_vl", dict), ("qwen2_5_vl", dict)],
 )
+@pytest.mark.first(2)
 def test_tensors_are_their_bytes_times_the_scale_of_the_block(
     kind: str, layout: Callable[[Tensors], Tensors], tmp_path: Path
 ) -> None:

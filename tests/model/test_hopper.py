@@ -80,6 +80,7 @@ def test_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.first(1)
 def test_what_kernels_leave_behind_the_last_run_gets_nowhere(monkeypatch: pytest.MonkeyPatch, sparse: bool) -> None:
     """A fifth of the assignments is nobody's. Kernels that leave NaN there give what all experts on all tokens do."""
     monkeypatch.setattr(ragged_dot_mgpu, "ragged_dot", as_documented)

@@ -74,6 +74,7 @@ def imported() -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.first(2)
 def test_hidden_states_and_logits_are_those_of_transformers(kind: str, imported: Any) -> None:
     config, parameters = imported(kind)
     golden, inputs, _ = golden_context(kind, config)
@@ -93,6 +94,7 @@ def test_patches_are_those_of_transformers(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.first(2)
 def test_export_and_import_give_the_same_tensors_config_and_log_probabilities(
     kind: str, imported: Any, tmp_path: Path
 ) -> None:
@@ -107,6 +109,7 @@ def test_export_and_import_give_the_same_tensors_config_and_log_probabilities(
     np.testing.assert_array_equal(after, before)
 
 
+@pytest.mark.full
 def test_an_export_in_bfloat16_is_the_file_that_transformers_wrote(tmp_path: Path) -> None:
     """But for experts, which it writes in another layout than it publishes."""
     config, parameters = import_checkpoint(GOLDENS / "qwen3_vl", mesh(), dtype="bfloat16")
@@ -250,6 +253,7 @@ def test_a_truncated_file_and_a_file_that_is_not_there(tmp_path: Path) -> None:
         "\ud800",
     ],
 )
+@pytest.mark.first(3)
 def test_an_index_names_files_of_its_folder(tmp_path: Path, name: str) -> None:
     folder = copied(tmp_path)
     (folder / "model.safetensors").rename(folder / "one.safetensors")

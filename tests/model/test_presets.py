@@ -27,6 +27,7 @@ IMAGE = 5
         ("qwen3-vl-2b", 2_127_532_032),
     ],
 )
+@pytest.mark.first(1)
 def test_open_presets_have_every_parameter(name: str, total: int) -> None:
     assert count_parameters(preset(name))[0] == total
 
@@ -87,6 +88,7 @@ def hidden(family_model: ModelConfig, parameters: Parameters) -> np.ndarray:
 
 
 @pytest.mark.slow
+@pytest.mark.first(1)
 def test_two_extensions_of_a_cache_are_one_pass(
     family_model: ModelConfig, parameters: Parameters, hidden: np.ndarray
 ) -> None:
@@ -105,6 +107,7 @@ def test_two_extensions_of_a_cache_are_one_pass(
         np.testing.assert_allclose(output.hidden, hidden[:, span], atol=1e-5)
 
 
+@pytest.mark.first(1)
 def test_bfloat16_is_near_and_keeps_its_type(
     family_model: ModelConfig, parameters: Parameters, hidden: np.ndarray
 ) -> None:

@@ -112,6 +112,7 @@ def test_channels_and_kernels_of_zeros(tiny_model: ModelConfig, tiny_parameters:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [4, 160])  # all experts on every token, and experts in buckets
+@pytest.mark.first(1)
 def test_int8_activations_add_little_to_int4_weights(
     tiny_model: ModelConfig, tiny_parameters: Parameters, tokens: int
 ) -> None:

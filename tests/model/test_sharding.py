@@ -67,6 +67,7 @@ def test_rules_cover_every_large_parameter(model: ModelConfig) -> None:
 
 @pytest.mark.parametrize("model", [MODEL, DENSE, MIXED], ids=["experts", "dense", "mixed"])
 @pytest.mark.parametrize("axis", ["fsdp", "expert", "tensor"])
+@pytest.mark.first(3)
 def test_what_heads_and_experts_do_not_divide_the_width_does(model: ModelConfig, axis: str) -> None:
     """Eight devices in one axis, for 4 and 2 heads, 8 and 6 experts, and an odd vocabulary."""
     uneven = dataclasses.replace(model, vocabulary=35, experts=6 if model.experts else 0)

@@ -154,7 +154,7 @@ def test_who_has_text_alone_needs_room_for_it() -> None:
         RunSpec(config_of("agent.max_observation_tokens=0"))
 
 
-@pytest.mark.full  # test_flywheel.py, test_orm_judge.py and test_wheel.py train on text, too
+@pytest.mark.full  # test_flywheel.py, test_orm_judge.py and test_commands_start.py train on text, too
 def test_a_text_environment_is_trained_from_flags_alone(
     tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,7 @@ def test_whiten() -> None:
 
 
 @pytest.mark.parametrize(("value", "count"), [(0.1, 1000), (0.7, 777), (100.1, 1000), (-1e6, 3)])
+@pytest.mark.first(2)
 def test_equal_advantages_teach_nothing(value: float, count: int) -> None:
     """Their mean in float32 is not exactly theirs: what is left of them is not to be scaled up to 1."""
     equal = np.full(count, value, np.float32)

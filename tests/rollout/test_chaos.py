@@ -21,6 +21,7 @@ import pytest
 
 from tars_jax.trajectory import Outcome
 from tars_jax.trajectory.files import load_trajectory
+from tests.waiting import wait_until
 
 SECONDS = 540  # before a run counts as hung; on two idle cores each takes a few
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.timeout(2 * SECONDS)]
@@ -71,10 +72,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, start: Start) -> list[
 
 
 def wait_for_episodes(folder: pathlib.Path, count: int, run: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + SECONDS
-    while len(list((folder / "pool").glob("*.trajectory"))) < count:
-        assert run.poll() is None and time.monotonic() < until, "the run stands still or has ended early"
-        time.sleep(0.02)
+    def there() -> bool:
+        assert run.poll() is None, "the run has ended early"
+        return len(list((folder / "pool").glob("*.trajectory"))) >= count
+
+    wait_until(there)
 
 
 def test_the_run_ends_as_an_undisturbed_one(
@@ -104,10 +106,8 @@ def test_the_run_ends_as_an_undisturbed_one(
             continue
         run.send_signal(signal.SIGKILL)
         run.communicate()
-        until = time.monotonic() + 20
-        while alive := [pid for pid, line in below.items() if descendants(1).get(pid) == line]:
-            assert time.monotonic() < until, f"processes outlived the run: {[below[pid] for pid in alive]}"
-            time.sleep(0.05)
+        gone = set(below.items())
+        wait_until(lambda: not gone & set(descendants(1).items()))  # noqa: B023
         run = start(folder, chaos_seed + 1)
     run.communicate(timeout=SECONDS)
     assert run.returncode == 0

@@ -7,7 +7,6 @@ import os
 import pathlib
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ import pytest
 
 from tars_jax.trajectory import Outcome
 from tars_jax.trajectory.files import load_trajectory
+from tests.ports import free_port
+from tests.waiting import wait_until
 
 SECONDS = 540  # before something counts as hung
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.timeout(2 * SECONDS)]
@@ -50,17 +51,8 @@ def start() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         process.stdout.close()
 
 
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
-
-
 def wait_for(what: Callable[[], bool], words: str) -> None:
-    until = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < until, words
-        time.sleep(0.05)
+    assert wait_until(what), words
 
 
 def open_sessions(url: str) -> int:

@@ -33,6 +33,7 @@ from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 WRITER = PromptWriter(load_tokenizer(), image_tokens=36)
@@ -141,7 +142,7 @@ def test_a_sandbox_that_never_works_carries_no_reward(
 
     pool = RolloutPool(tmp_path / "pool", PoolConfig(min_batch=2, max_staleness=0))
     with rollouts.streaming(pool, task, reference, lambda: 0):
-        assert pool.wait(10)
+        assert pool.wait(PATIENCE_S)
     assert pool.counts()["failed"] == 1 and pool.ready() == 2
     check_won(sorted(pool.take() or [], key=lambda each: each.id), [TASKS[0], TASKS[2]])
 
@@ -169,9 +170,7 @@ def test_the_pool_is_filled_up_to_its_bound(rollouts: Rollouts, reference: Playe
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=2, max_staleness=1))
     with rollouts.streaming(pool, task, reference, lambda: version) as running:
         for bound in (4, 6):  # (version + 1 + 1) * 2
-            until = time.monotonic() + 10
-            while (counts := pool.counts())["ready"] + counts["consumed"] < bound and time.monotonic() < until:
-                time.sleep(0.02)
+            wait_until(lambda: (pool.counts()["ready"] + pool.counts()["consumed"]) >= bound)  # noqa: B023
             time.sleep(0.2)
             counts = pool.counts()
             assert (counts["in_flight"], counts["ready"] + counts["consumed"]) == (0, bound)
@@ -191,9 +190,7 @@ def test_a_stream_that_is_stopped_gives_its_tasks_back(rollouts: Rollouts, refer
 
     pool = RolloutPool(tmp_path / "pool", PoolConfig(min_batch=8, max_staleness=0))
     with rollouts.streaming(pool, task, thinking, lambda: 0):
-        until = time.monotonic() + 10
-        while pool.counts()["in_flight"] < WORKERS and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(lambda: pool.counts()["in_flight"] >= WORKERS)
     assert pool.counts() == {"requeued": WORKERS, "in_flight": 0, "ready": 0, "consumed": 0, "filtered": 0, "failed": 0}
     check_won(rollouts.play(TASKS[:3], reference, tmp_path / "list"), TASKS[:3])
 
@@ -237,7 +234,7 @@ def test_a_group_plays_one_task_with_members_of_their_own(
 
     pool = RolloutPool(tmp_path, PoolConfig(min_batch=4, max_staleness=0, group_size=2))
     with rollouts.streaming(pool, task, noting, lambda: 0):
-        assert pool.wait(20)
+        assert pool.wait(PATIENCE_S)
     played = [each.task for each in pool.take() or []]
     assert [each["id"] for each in played] in (
         [TASKS[a].id, TASKS[a].id, TASKS[b].id, TASKS[b].id] for a, b in ((0, 1), (1, 0))

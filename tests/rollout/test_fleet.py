@@ -7,7 +7,6 @@ import dataclasses
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.ray_policy import RayPolicy, _PolicyHost, connect
 from tars_jax.sandbox.browser import BrowserConfig
 from tars_jax.tasks.sampling import sample_task
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 HOSTS, PAGES = 2, 2
@@ -74,12 +74,11 @@ def fleet(ray: Any, descendants: Callable[[int], dict[int, bytes]]) -> Iterator[
     others = descendants(os.getpid()).keys()  # tests of other files share browsers
     with Fleet(browser, WRITER, AgentConfig(), FleetConfig(hosts=HOSTS, pages=PAGES, cpus=0.5)) as running:
         yield running
-    until = time.monotonic() + 20
-    while left := {
-        pid: line for pid, line in descendants(os.getpid()).items() if pid not in others and b"--user-data-dir" in line
-    }:
-        assert time.monotonic() < until, left
-        time.sleep(0.2)
+    wait_until(
+        lambda: (
+            not any(pid not in others and b"--user-data-dir" in line for pid, line in descendants(os.getpid()).items())
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +162,7 @@ def test_a_session_whose_closing_overtakes_its_opening_is_closed(make_engine: Ca
     assert asyncio.run(overtaken()) == (0, 1)
 
 
+@pytest.mark.full
 def test_hosts_open_no_browser_where_no_environment_needs_one(
     ray: Any, descendants: Callable[[int], dict[int, bytes]], tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ from tars_jax.rollout.pool_config import PoolConfig, Share
 from tars_jax.rollout.sources import ListSource
 from tars_jax.trajectory import Outcome
 from tests.rollout.test_pool import episode
+from tests.waiting import PATIENCE_S
 
 
 def pools(folder: pathlib.Path, count: int, ledger: dict[str, Any] | None = None, **fields: Any) -> list[RolloutPool]:
@@ -43,9 +44,9 @@ def in_all(count: int, call: Callable[[int, multihost_pool.Gather], Any]) -> lis
         def gather(value: Any) -> list[Any]:
             given[number] = value
             running.release()
-            meeting.wait(timeout=10)
+            meeting.wait(timeout=PATIENCE_S)
             every = list(given)
-            meeting.wait(timeout=10)
+            meeting.wait(timeout=PATIENCE_S)
             running.acquire()
             return every
 

@@ -18,6 +18,7 @@ from tars_jax.rollout.pool import RolloutPool, staleness
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.trajectory import ContextWindow, Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
+from tests.waiting import PATIENCE_S
 
 
 def episode(index: int, outcome: Outcome = Outcome.FINISHED, attempt: int = 0) -> Trajectory:
@@ -314,7 +315,7 @@ def test_a_learner_waits_for_workers_in_other_threads(tmp_path: pathlib.Path) ->
         thread.start()
     used: list[int] = []
     for _ in range(5):
-        assert pool.wait(timeout=30)
+        assert pool.wait(timeout=PATIENCE_S)
         used += taken(pool) or []
         version += 1
     for thread in threads:

@@ -14,6 +14,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser import BrowserConfig, BrowserManager, autoscaling
 from tars_jax.sandbox.browser.autoscaling import Load, is_surplus, place_for_page
 from tars_jax.sandbox.browser.reaper import marked_processes
+from tests.waiting import until
 
 CONFIG = BrowserConfig(browsers=2, pages_per_browser=3, max_browsers=4, reserve_mb=500, browser_memory_mb=1000)
 
@@ -89,11 +90,6 @@ def test_browsers_come_and_go_with_the_pages(laboratory: Any, monkeypatch: pytes
     )
     memory = [float("inf")]
     monkeypatch.setattr("tars_jax.sandbox.browser.manager.free_memory_mb", lambda: memory[0])
-
-    async def until(condition: Any) -> None:
-        async with asyncio.timeout(8):
-            while not condition():
-                await asyncio.sleep(0.02)
 
     async def live() -> None:
         async with BrowserManager(config) as manager:

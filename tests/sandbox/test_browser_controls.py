@@ -192,6 +192,7 @@ def test_the_page_decides_and_notices_little(laboratory: Any) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
+@pytest.mark.first(4)
 def test_fields_with_pickers(
     laboratory: Any, field: str, press: tuple[int, int], choices: dict[str, str | None]
 ) -> None:
@@ -306,6 +307,7 @@ SELECTED = "getSelection().toString().length"
     ],
     ids=["box", "belt", "area", "field", "options", "viewport"],
 )  # fmt: skip
+@pytest.mark.first(2)
 def test_a_drag_beyond_the_edge_scrolls_each_frame(
     laboratory: Any, html: str, start: tuple[int, int], end: tuple[int, int], offset: str, selected: str, step: int
 ) -> None:

@@ -32,6 +32,7 @@ from tars_jax.sandbox.browser.connection import ProtocolError, Session
 from tars_jax.sandbox.browser.processes import is_alive
 from tars_jax.sandbox.browser.reaper import marked_processes
 from tests.sandbox.conftest import crash_renderer
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 CONFIG = BrowserConfig(browsers=2, pages_per_browser=2, call_timeout_s=4, screenshot="cdp")
@@ -91,7 +92,7 @@ def test_time_that_was_asked_for_is_not_a_hang(laboratory: Any) -> None:
 async def fails(call: Awaitable[Any], kind: str) -> None:
     """Nobody waits for what has gone: calls here may take 4 s, on a machine that does nothing else."""
     with pytest.raises(SandboxFailure) as caught:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await call
     assert caught.value.kind == kind
 
@@ -214,6 +215,7 @@ def test_a_browser_that_has_nothing_to_show_yet_is_left_alone(scene: Any, monkey
 
 
 @pytest.mark.parametrize("script", ["while (true);", pytest.param("window.stop()", marks=pytest.mark.full)])
+@pytest.mark.full
 def test_a_page_that_never_loads_takes_no_other_along(scene: Any, laboratory: Any, script: str) -> None:
     async def load(manager: BrowserManager, pages: list[Page], open_page: Any) -> None:
         await pages[0].close()
@@ -244,6 +246,7 @@ def test_what_no_longer_answers_is_replaced(scene: Any, victim: str) -> None:
 
 
 @pytest.mark.parametrize("helper", ["utility", pytest.param("gpu-process", marks=pytest.mark.full)])
+@pytest.mark.full
 def test_a_helper_process_that_hangs_takes_its_browser_along(scene: Any, helper: str) -> None:
     """The main process answers, and only a page that wants the network or a picture waits in vain."""
 
@@ -354,6 +357,7 @@ DEAD = "does not run as a Chromium: browser: "
         pytest.param("kill -KILL $$", DEAD + "it ended with signal SIGKILL", marks=pytest.mark.full),
     ],
 )
+@pytest.mark.first(1)
 def test_a_program_that_is_no_chromium_says_why_in_one_line(tmp_path: Path, script: str, sentence: str) -> None:
     """And nothing else comes after it, from asyncio for instance."""
     program = tmp_path / "chromium"

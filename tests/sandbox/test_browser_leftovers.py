@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tars_jax.sandbox.browser.processes import is_alive
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
@@ -71,6 +71,7 @@ def site(tmp_path: Path) -> Iterator[Path]:
         "forked",
     ],
 )
+@pytest.mark.first(2)
 def test_nothing_is_left(site: Path, ending: str) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(site), ending],
@@ -87,15 +88,13 @@ def test_nothing_is_left(site: Path, ending: str) -> None:
         os.killpg(owner.pid, signal.SIGINT)
     elif ending in ("killed", "forked"):
         os.kill(owner.pid, signal.SIGKILL)
-    owner.wait(15)
-    until = time.monotonic() + 6
-    while time.monotonic() < until and (folder.exists() or any(is_alive(pid) for pid in started - sibling)):
-        time.sleep(0.1)
+    owner.wait(PATIENCE_S)
+    wait_until(lambda: not (folder.exists() or any(is_alive(pid) for pid in started - sibling)))
     left = {pid: Path(f"/proc/{pid}/cmdline").read_text() for pid in started - sibling if is_alive(pid)}
     for pid in sibling:
         os.kill(pid, signal.SIGKILL)
     assert not left and not folder.exists()
-    _, errors = owner.communicate(timeout=5)
+    _, errors = owner.communicate(timeout=PATIENCE_S)
     if ending == "interrupted":
         assert (
             owner.returncode != 0 and errors.strip().endswith("KeyboardInterrupt") and "never retrieved" not in errors

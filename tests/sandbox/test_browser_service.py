@@ -41,6 +41,7 @@ from tars_jax.sandbox.service.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig, read_owners
 from tars_jax.tasks.sampling import sample_task
 from tars_jax.web.running import _Server, serving
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 OPERATOR, ANN, BOB = "operator-key", "key-of-ann", "key-of-bob"
@@ -455,7 +456,7 @@ def test_the_live_page_shows_sessions_and_hands_one_over(http: httpx.Client, add
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.on("console", lambda message: errors.append(message.text))
             await page.goto(f"{address}/#key={OPERATOR}")
-            await expect(page.locator(".card img[src^=blob]")).to_have_count(2, timeout=30_000)
+            await expect(page.locator(".card img[src^=blob]")).to_have_count(2, timeout=1000 * PATIENCE_S)
             await expect(page.locator(".card img").nth(2)).to_be_hidden()  # of a session without a picture
             assert page.url == f"{address}/"  # the key does not stay there
             assert await page.inner_text(".card .chips") == "score 0" and await page.inner_text(".card .last")
@@ -463,7 +464,7 @@ def test_the_live_page_shows_sessions_and_hands_one_over(http: httpx.Client, add
             await page.click("#hand")
             await page.wait_for_selector("#stage.held")
             await page.click("#screen", position={"x": 50, "y": 50})
-            await expect(page.locator("#facts")).to_contain_text("score1", timeout=30_000)
+            await expect(page.locator("#facts")).to_contain_text("score1", timeout=1000 * PATIENCE_S)
             await page.wait_for_selector("#events .console")
             await page.keyboard.press("a")
             await page.click("#hand")
@@ -512,7 +513,7 @@ def test_the_debugging_endpoint_has_one_page_and_no_browser(http: httpx.Client, 
         def ask(method: str, params: Any = None, **more: Any) -> dict[str, Any]:
             socket.send(json.dumps({"id": 5, "method": method, "params": params, **more}))
             while True:
-                answer = json.loads(socket.recv(timeout=5))
+                answer = json.loads(socket.recv(timeout=PATIENCE_S))
                 if "id" in answer:
                     return answer
 
@@ -535,12 +536,12 @@ def test_the_debugging_endpoint_has_one_page_and_no_browser(http: httpx.Client, 
         strange = '{"id": 3, "method": "Runtime.enable", "sessionId": []}'
         for text in ("{", "[]", '{"id": 3}', '{"id": 3, "method": "Runtime.enable", "params": 7}', strange):
             socket.send(text)
-            assert json.loads(socket.recv(timeout=5))["error"]["code"] == -32600
+            assert json.loads(socket.recv(timeout=PATIENCE_S))["error"]["code"] == -32600
         assert ask("Browser.getVersion")["result"]["protocolVersion"]
         socket.send(json.dumps({"id": 9, "method": "Page.crash", "sessionId": session}))
         with pytest.raises(ConnectionClosed, match="the page is gone"):
             while True:
-                socket.recv(timeout=20)
+                socket.recv(timeout=PATIENCE_S)
     http.delete(f"/v1/sessions/{one['id']}")
 
 
@@ -551,16 +552,16 @@ def test_a_debugger_that_does_not_read_is_let_go(
     place = f"{address.replace('http', 'ws')}/v1/sessions/{one['id']}/cdp?token={one['token']}"
     with websockets.connect(place) as socket:
         socket.send(json.dumps({"id": 1, "method": "Target.setAutoAttach", "params": {"autoAttach": True}}))
-        session = json.loads(socket.recv(timeout=10))["params"]["sessionId"]
+        session = json.loads(socket.recv(timeout=PATIENCE_S))["params"]["sessionId"]
         socket.send(json.dumps({"id": 2, "method": "Runtime.enable", "sessionId": session}))
-        while json.loads(socket.recv(timeout=10)).get("id") != 2:
+        while json.loads(socket.recv(timeout=PATIENCE_S)).get("id") != 2:
             pass
         monkeypatch.setattr(debugging, "MOST_WAITING", 5000)
         call = {"call": "evaluate", "expression": "console.log('x'.repeat(9000)), 6"}
         assert http.post(f"/v1/sessions/{one['id']}/call", json={"call": call}).json() == {"value": 6}
         with pytest.raises(ConnectionClosed, match="too much waits"):
             while True:
-                socket.recv(timeout=20)
+                socket.recv(timeout=PATIENCE_S)
 
 
 def test_a_server_stops_though_nobody_hears_that_it_does() -> None:

@@ -24,6 +24,7 @@ from tars_jax.sandbox.browser.sessions import Sessions, SessionsConfig
 from tars_jax.sandbox.service.app import make_app
 from tars_jax.sandbox.service.config import Owner, ServiceConfig
 from tars_jax.web.running import serving
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 OPERATOR = "operator-key"
@@ -149,10 +150,7 @@ def test_a_clock_that_jumps_collects_nothing(
     http.post(f"{path}/person", json={"holds": False})
     http.post(f"{path}/renew", json={"lease_seconds": 0.1})
     monkeypatch.setattr(time, "time", lambda: real() - 1e6)
-    until = time.monotonic() + 20
-    while http.get(path).status_code != 404 and time.monotonic() < until:
-        time.sleep(0.05)
-    assert http.get(path).status_code == 404  # and one that stands keeps nothing
+    assert wait_until(lambda: http.get(path).status_code == 404)  # and one that stands keeps nothing
 
 
 def test_two_calls_at_once_with_one_word_are_one(http: httpx.Client, folder: Path, path: str) -> None:
@@ -175,7 +173,7 @@ def test_two_calls_at_once_with_one_word_are_one(http: httpx.Client, folder: Pat
 def raw(http: httpx.Client, request: bytes, *, close: bool = False) -> bytes:
     """The status line of what the service answers to these bytes; b"" where it answers nothing."""
     parts = urlsplit(str(http.base_url))
-    with socket.create_connection((parts.hostname, parts.port), timeout=30) as connection:
+    with socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE_S) as connection:
         connection.sendall(request)
         if close:
             connection.shutdown(socket.SHUT_WR)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +15,14 @@ from tars_jax.sandbox.browser import MouseDown, MouseUp, Site
 from tars_jax.sandbox.browser.reaper import marked_processes
 from tars_jax.sandbox.browser.service import BrowserClient
 from tars_jax.sandbox.browser.sessions.store import read_run
+from tests.ports import free_port
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 REPOSITORY = Path(__file__).parents[2]
 PAGE = """<body><pre id=shown></pre><script>let clicks = 0; addEventListener('click', () => {
   clicks += 1; shown.textContent = `${clicks} ${Math.random()} ${performance.now()}`; });</script>"""
 CLICK = (MouseDown(30, 60), MouseUp(30, 60))
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 def start_service(run: Path, port: int, site: Path) -> subprocess.Popen[str]:
@@ -80,12 +74,10 @@ def test_a_killed_service_goes_on_where_it_was(laboratory: Any, tmp_path: Path) 
         laboratory.run(play())
         token, folder = read_run(run / "sessions")
         service.send_signal(signal.SIGTERM)
-        out, errors = service.communicate(timeout=60)
+        out, errors = service.communicate(timeout=PATIENCE_S)
         complaints = [line for line in errors.splitlines() if "no computers here" not in line]  # where none can be
         assert (service.returncode, complaints) == (0, []) and "stopped" in out
-        until = time.monotonic() + 10
-        while marked_processes(token) and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: not marked_processes(token))
         assert not marked_processes(token) and not folder.exists()
     finally:
         service.kill()

@@ -38,6 +38,7 @@ from tars_jax.sandbox.failures import QuotaExceeded, SessionEnded
 from tars_jax.sandbox.sessions.registry import opens
 from tars_jax.tasks.games.catalog import game_names, load_game
 from tests.sandbox.conftest import crash_renderer
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 
@@ -150,22 +151,20 @@ def test_the_collector_takes_what_is_idle_and_nothing_else(laboratory: Any) -> N
             while idle in sessions.all_of():
                 sessions.renew(renewed.id)
                 await asyncio.sleep(0.02)
-            await asyncio.sleep(0.4)
-            assert set(sessions.all_of()) == {busy, held}  # the renewed one was let alone as well, in the end
+            await until(lambda: set(sessions.all_of()) == {busy, held})  # the renewed one was let alone in the end
             assert (sessions.collected, idle.events.after(0)[-1].kind) == (2, "ended")
             pages = [page for place in laboratory.manager.browsers.places for page in place.pages]
             for page in pages:  # the session's own calls wait for the one that is under way
                 await page.evaluate("window.go && __clock.advance(10)")
             assert await call == 7
             held.give_back()
-            async with asyncio.timeout(2):
-                while len(sessions):
-                    await asyncio.sleep(0.02)
+            await until(lambda: not len(sessions))
 
     laboratory.run(live())
 
 
 @pytest.mark.parametrize("death", ["renderer", "browser", pytest.param("driver", marks=pytest.mark.full)])
+@pytest.mark.first(1)
 def test_a_recovered_page_is_where_it_was(
     laboratory: Any, manager: BrowserManager, monkeypatch: pytest.MonkeyPatch, death: str
 ) -> None:
@@ -335,7 +334,7 @@ def test_events_of_a_page(laboratory: Any) -> None:
             )
             wanted = {"navigation", "console", "error", "dialog", "download", "popup", "ended"}
             seen: dict[str, list[dict[str, Any]]] = {}
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(PATIENCE_S):
                 async for event in session.events.follow():
                     seen.setdefault(event.kind, []).append(event.data)
                     if set(seen) == wanted - {"ended"}:
@@ -359,7 +358,7 @@ def test_downloads_are_kept_up_to_a_limit(laboratory: Any, tmp_path: Path) -> No
         (site.root / "packed.zip").write_bytes(b"PK")
 
         async def told(session: Session, count: int) -> list[dict[str, Any]]:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 async for _ in session.events.follow():
                     found = [event.data for event in session.events.after(0) if event.kind == "download"]
                     if len(found) == count:

@@ -31,7 +31,10 @@ def test_an_address_for_another_program_takes_nobody_away(laboratory: Any, addre
       setTimeout(() => {{ f.contentWindow.location = '{address}'; }}, 10);</script>""")
     began = time.monotonic()
     assert laboratory.run(page.act([], advance_ms=20, read="performance.now()")).data == 20
-    assert time.monotonic() - began < 4  # page.js gives a navigation up after 10 s
+    first_s = time.monotonic() - began
+    laboratory.run(page.act([], advance_ms=20))
+    quiet_s = time.monotonic() - began - first_s
+    assert first_s < quiet_s + 8  # page.js gives a navigation up after 10 s
 
 
 def test_a_page_may_declare_any_name_at_its_top_level(laboratory: Any) -> None:

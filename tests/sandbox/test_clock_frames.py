@@ -119,6 +119,7 @@ def test_a_frame_of_another_origin_that_is_not_to_be_seen_goes_on(laboratory: An
         "document.domain = document.domain",
     ],
 )
+@pytest.mark.first(2)
 def test_a_page_lives_on_whose_frame_goes_elsewhere(laboratory: Any, go: str) -> None:
     page = laboratory.open(f"""{SAY}<a id=link target=there href='http://other.example/'></a>
       <iframe id=f name=there srcdoc='<p style="height: 900px">x'></iframe><p id=p></p><script>onload = () => {{

@@ -40,6 +40,7 @@ def test_a_chain_is_over_before_time_goes_on(laboratory: Any) -> None:
 
 
 @pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.first(3)
 def test_time_goes_on_beside_a_chain_without_an_end(laboratory: Any, name: str) -> None:
     page = laboratory.open(PAGE)
     laboratory.run(page.start("0", seed=0))

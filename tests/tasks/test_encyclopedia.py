@@ -16,6 +16,7 @@ from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.figures import moved
 from tars_jax.tasks.browsing.foldoc import read_foldoc
 from tars_jax.tasks.browsing.leaks import leaks
+from tars_jax.tasks.browsing.pages import home_titles, linked_from_home
 from tars_jax.tasks.browsing.renaming import new_names, renamed
 from tars_jax.tasks.browsing.site import EncyclopediaSite
 
@@ -54,6 +55,20 @@ def test_the_world() -> None:
     assert set(kenya.values("borders")) == {"Ethiopia", "Tanzania", "South Sudan", "Somalia", "Uganda"}
     assert copper.values("atomic number") == (29,) and "Chile" in copper.links
     assert all(world.find(link) for article in world.articles.values() for link in article.links)
+    # What is compared is linked: a country lists its cities, and links lead from the home page to every page.
+    assert {"Nairobi", "Mombasa", "Africa"} <= set(kenya.links) and "Nickel" in copper.links
+    assert linked_from_home(world) == set(world.articles)
+
+
+def test_the_home_page_names_every_kind_and_links_are_followed() -> None:
+    cities = [Article(f"City{n}", "city", (f"See [[City{n + 1}]].",)) for n in range(60)]
+    lone = Article("Alone", "country", ("See [[City3|a city]] and [[nothing]].",))
+    small = Encyclopedia([*cities, Article("City60", "city"), lone])
+    assert home_titles(small)[:2] == ["City0", "City5"] and "Alone" in home_titles(small)
+    assert linked_from_home(small) == set(small.articles)
+    # Every other of 48 is named there; of the others one is linked.
+    alone = [Article(f"A{n}", "a", ("[[A3]]",) if n == 0 else ()) for n in range(48)]
+    assert linked_from_home(Encyclopedia(alone)) == {f"A{n}" for n in (*range(0, 48, 2), 3)}
 
 
 def test_a_zim_file(tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def begin_and_play(page: Page, game: Game) -> list[str]:
 
 
 @pytest.mark.parametrize("name", game_names())
+@pytest.mark.first(6)
 def test_no_script_wins_or_scores(browser: Browser, name: str) -> None:
     """What is read after each attempt is what was read before, and the same moves then do what they did."""
     game = load_game(name)

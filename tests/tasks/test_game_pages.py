@@ -87,6 +87,7 @@ def play_to_the_end(page: Page, game: Game, rng: random.Random, max_steps: int) 
 
 
 @pytest.mark.parametrize(("name", "level"), LEVELS_WON)
+@pytest.mark.first(6)
 def test_the_reference_player_wins_within_the_budget(
     browser: Browser, watched: list[Page], name: str, level: int
 ) -> None:
@@ -100,6 +101,7 @@ def test_the_reference_player_wins_within_the_budget(
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720)])
 @pytest.mark.parametrize("name", EVERY_THIRD)
+@pytest.mark.first(3)
 def test_points_and_keys_are_right_at_any_size(
     browser: Browser, watched: list[Page], name: str, width: int, height: int
 ) -> None:
@@ -112,6 +114,7 @@ def test_points_and_keys_are_right_at_any_size(
 
 
 @pytest.mark.parametrize("name", EVERY_THIRD)
+@pytest.mark.first(3)
 def test_nobody_playing_scores_nothing(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
     page = opened(browser, watched, game)
@@ -133,6 +136,7 @@ OVERWRITE = """value => {
 
 
 @pytest.mark.parametrize("name", game_names())
+@pytest.mark.first(6)
 def test_what_the_state_hands_out_is_a_copy(browser: Browser, watched: list[Page], name: str) -> None:
     page = opened(browser, watched, load_game(name))
     start(page, seed=5, level=2)
@@ -143,6 +147,7 @@ def test_what_the_state_hands_out_is_a_copy(browser: Browser, watched: list[Page
 
 
 @pytest.mark.parametrize("name", EVERY_THIRD)
+@pytest.mark.first(3)
 def test_random_play(browser: Browser, watched: list[Page], name: str) -> None:
     """Any input anywhere: the verdict always agrees with the state, and points are never taken away."""
     game = load_game(name)
@@ -169,6 +174,7 @@ def test_random_play(browser: Browser, watched: list[Page], name: str) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(96, 96), pytest.param(640, 360, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", EVERY_THIRD)
+@pytest.mark.first(3)
 def test_start_begins_from_nothing(browser: Browser, watched: list[Page], name: str, width: int, height: int) -> None:
     """After other episodes, one left in the middle of a press and a tween, the same seed gives the same bytes."""
     game = load_game(name)
@@ -191,6 +197,7 @@ def test_start_begins_from_nothing(browser: Browser, watched: list[Page], name: 
 
 
 @pytest.mark.parametrize("name", EVERY_THIRD)
+@pytest.mark.first(3)
 def test_the_picture_rests_after_settle_ms(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
     page = opened(browser, watched, game, 640, 360)
@@ -212,6 +219,7 @@ def test_the_picture_rests_after_settle_ms(browser: Browser, watched: list[Page]
 
 
 @pytest.mark.parametrize("name", EVERY_THIRD)
+@pytest.mark.first(3)
 def test_nothing_happens_after_the_end(browser: Browser, watched: list[Page], name: str) -> None:
     game = load_game(name)
     page = opened(browser, watched, game)
@@ -238,6 +246,7 @@ def test_a_person_plays_on_after_a_win(browser: Browser, watched: list[Page], na
 
 
 @pytest.mark.parametrize("name", game_names())
+@pytest.mark.first(6)
 def test_a_bad_option_stops_start_with_a_sentence(browser: Browser, watched: list[Page], name: str) -> None:
     page = opened(browser, watched, load_game(name))
     for options in ({"level": 0}, {"level": "2"}, {"seed": -1}, {"seed": 0.5}):

@@ -79,6 +79,7 @@ async def add(session: WebsiteSession, text: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["restarts", "reload", pytest.param("neither", marks=pytest.mark.full)])
+@pytest.mark.first(1)
 def test_what_is_kept_in_memory_is_put_back(declared: Website, way: str) -> None:
     ways: dict[str, dict[str, Any]] = {
         "restarts": {"restarts": True},

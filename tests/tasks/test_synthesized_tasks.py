@@ -11,9 +11,9 @@ import pytest
 from tars_jax.agent.actions import Action, Finished
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.response import Response
-from tars_jax.data.website_synthesis.task import SPLITS
 from tars_jax.environment import Task
 from tars_jax.envs.website_app import WebsiteAppEnvironment
+from tars_jax.tasks.splits import SPLITS
 from tars_jax.tasks.websites.catalog import load_website
 from tars_jax.tasks.websites.installation import is_installed
 from tars_jax.tasks.websites.task import SYNTHESIZED, WebsiteTask, read_website_tasks
@@ -37,7 +37,7 @@ def test_each_is_a_task_of_a_declared_site_on_one_side_of_the_split() -> None:
     for task in TASKS:
         site = load_website(task.site)
         assert task.version == site.version and {each.read for each in task.checks} <= set(site.readers)
-        sides[task.site].add(task.about["split"])
+        sides[task.site].add(task.split)
         assert 1 <= task.about["steps"] <= 10 and len(solution(task)) <= task.max_steps
     assert all(len(each) == 1 for each in sides.values()) and set.union(*sides.values()) == set(SPLITS)
     counts = Counter(" ".join(task.instruction.lower().split()) for task in TASKS)

@@ -165,7 +165,7 @@ def test_windows_without_a_screenshot_are_learned_from(tiny_model: ModelConfig, 
 @pytest.mark.parametrize(
     ("screenshot", "shown", "words"),
     [
-        (b"no picture", 0, "trajectory a: a window shows the screenshot of step 0, which cannot be read"),
+        (b"no picture", 0, "trajectory a: a window shows the screenshot of step 0, which must be an image"),
         (png(0), 3, "trajectory a: a window shows the screenshot of step 3, and there are 1 steps"),
         (b"", 0, "trajectory a: a window shows the screenshot of step 0, which has none"),
         (png(0, (16, 20)), 0, "of step 0: both sides of an image must be multiples of 8 pixels; got 16x20"),
@@ -269,3 +269,22 @@ def test_routes_land_beside_their_tokens(packer: Packer) -> None:
     assert packer.pack([routed(each) for each in played], 2).rows.inputs.routes is None
     with pytest.raises(InputError, match=r"trajectory 0: routes to replay must be .*engine.record_routes.*got None"):
         packer.pack(played, 2, routes=True)
+
+
+def test_what_cannot_be_packed_is_left_out_and_counted(packer: Packer, caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody else's server sampled the token of a screenshot; another window is too long; a picture is damaged."""
+    good, sampled, long, damaged = (trajectory(number, [[2, 1]]) for number in range(4))
+    (shown,) = sampled.windows
+    tokens = np.where(np.arange(shown.tokens.size) == 8, IMAGE, shown.tokens)
+    sampled = dataclasses.replace(sampled, windows=(dataclasses.replace(shown, tokens=tokens),))
+    assert shown.action_mask[8]
+    long = trajectory(2, [[40, 40]])
+    damaged = dataclasses.replace(damaged, steps=(step(png(1)[:60]), *damaged.steps[1:]))
+    readable, errors = packer.sort_out([sampled, good, long, damaged])
+    assert [each.trajectory for each in readable] == [good] and len(errors) == 3
+    assert "must hold 12 image tokens" in str(errors[0]) and "does not fit a row" in str(errors[1])
+    assert "3 of 4 trajectories cannot be packed and are left out; the first: trajectory 1" in caplog.text
+    packed, alone = packer.pack_read(readable, 1), packer.pack([good], 1)
+    assert all(map(np.array_equal, jax.tree.leaves(packed.rows), jax.tree.leaves(alone.rows)))
+    with pytest.raises(InputError, match="must hold 12 image tokens"):
+        packer.sort_out([sampled, long])

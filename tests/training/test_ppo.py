@@ -65,6 +65,7 @@ def ragged(episode: Episode) -> list[Trajectory]:
     "packing", [PackingConfig(18, 1), pytest.param(PackingConfig(40, 1), marks=pytest.mark.full), PackingConfig(200, 1)]
 )
 @pytest.mark.parametrize("lambda_policy", [None, 0.9])
+@pytest.mark.first(2)
 def test_advantages_run_over_whole_trajectories(
     tiny_model: ModelConfig, episode: Episode, packing: PackingConfig, lambda_policy: float | None
 ) -> None:

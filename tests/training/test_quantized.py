@@ -96,6 +96,7 @@ def test_weights_of_an_unknown_kind(tiny_model: ModelConfig, tiny_parameters: Pa
         Engine(tiny_model, tiny_parameters, EngineConfig(weights="int3"), image=5, stop=3, seed=0)
 
 
+@pytest.mark.full
 def test_the_command_replaces_no_folder_of_something_else(
     tmp_path: pathlib.Path, tiny_parameters: Parameters, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -163,7 +163,9 @@ def test_grpo_runs_no_value_model_and_stays_near_its_reference(
     uneven, now, rows = recorded(policy.parameters, play([BAD, BAD, BAD], [GOOD], (0, 1)))
     old, mask = np.asarray(score(tiny_parameters, rows)), rows.action_mask
     kl = np.asarray(jax.vmap(reference_kl)(now, old, mask))
-    policy, _, metrics = update(policy, None, uneven, 1)
+    too_long = episode([[(0, [BAD] * 9)]], [1.0])  # left out, and nothing else changes
+    policy, _, metrics = update(policy, None, [*uneven, too_long], 1)
+    assert metrics["unpackable"] == 1
     np.testing.assert_allclose(metrics["reference_kl"], np.mean(kl.sum(1) / mask.sum(1)), rtol=1e-3)
     np.testing.assert_allclose(metrics["policy_loss"], 0, atol=1e-5)  # the advantages' sum; by tokens .87 (6 - 2) / 8
     assert metrics["reference_kl"] > 1e-4

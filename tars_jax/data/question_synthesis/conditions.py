@@ -9,11 +9,14 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+from tars_jax.data.question_synthesis.links import Links
 from tars_jax.data.question_synthesis.wording import class_words, decade_words, entity_words, range_words
 from tars_jax.tasks.browsing.article import Article, Fact
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 
 _WIDER = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # of a number's order of magnitude: the width of its range
+
+_BOUNDS = {"latitude": (-90.0, 90.0), "longitude": (-180.0, 180.0), "%": (0.0, 100.0)}  # by name or unit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,12 +71,9 @@ class Statistics:
 
     def __init__(self, encyclopedia: Encyclopedia) -> None:
         self.encyclopedia = encyclopedia
+        self.links = Links(encyclopedia)
         self._kinds: dict[str, tuple[Article, ...]] = {}
         self._titles_of: dict[str, frozenset[str]] = {}
-        self._cities: dict[str, list[str]] = {}
-        for city in encyclopedia.of_kind("city"):
-            for country in city.values("country"):
-                self._cities.setdefault(str(country), []).append(city.title)
         self._index: dict[tuple[str, str], list[tuple[str, float | str]]] = {}
         self._holding: dict[tuple[str, Condition], frozenset[str]] = {}
 
@@ -115,9 +115,6 @@ class Statistics:
             ]
         return self._index[kind, name]
 
-    def cities(self, country: str) -> tuple[str, ...]:
-        return tuple(self._cities.get(country, ()))
-
     def bits(self, kind: str, condition: Condition) -> float:
         """Distinctiveness: how many bits of the entity the condition tells, 0 for what holds of all."""
         return -math.log2(len(self.holding(kind, condition)) / len(self.of_kind(kind)))
@@ -130,7 +127,8 @@ def obfuscated(fact: Fact, rng: random.Random, statistics: Statistics, *, nested
             decade = float(fact.value) // 10 * 10
             return [Condition(fact.name, "year", decade, decade + 10)]
         case "number":
-            return [_range(fact, width) for width in _WIDER] if fact.value else []
+            value = float(fact.value)
+            return [each for width in _WIDER if value and (each := _range(fact, width)).low < value < each.high]
         case "class":
             return [Condition(fact.name, "class", value=str(fact.value))]
     linked = statistics.encyclopedia.articles.get(str(fact.value))
@@ -151,4 +149,6 @@ def _range(fact: Fact, width: float) -> Condition:
     if value - low < 1e-9 * abs(value) + 1e-12 or low + step - value < 1e-9 * abs(value):
         step = max(step, 2.0) if value.is_integer() else step
         low = value - (step // 2 if value.is_integer() else step / 2)
-    return Condition(fact.name, "number", float(f"{low:.6g}"), float(f"{low + step:.6g}"), unit=fact.unit)
+    least, most = _BOUNDS.get(fact.name, _BOUNDS.get(fact.unit, (-math.inf, math.inf)))
+    low, high = max(float(f"{low:.6g}"), least), min(float(f"{low + step:.6g}"), most)
+    return Condition(fact.name, "number", low, high, unit=fact.unit)

@@ -43,7 +43,7 @@ class EndpointSolver:
         )
 
         async def every() -> list[str]:
-            return await asyncio.gather(*(_asked(model, _SOLVES, asked, read_answer) for model in self._models))
+            return await asyncio.gather(*(asked_of(model, _SOLVES, asked, read_answer) for model in self._models))
 
         return [each for each in asyncio.run(every()) if each.casefold() != "unknown"]
 
@@ -62,7 +62,7 @@ class EndpointDistinctiveness:
                 f"<condition>\na {kind} {words}\n</condition>\nHow much does this alone tell which {kind} is meant? "
                 f"From 1, true of very many, to 5, an expert knows the one at once. Your last line is {SCORE_FORM}."
             )
-            self._known[kind, words] = asyncio.run(_asked(self._model, _SCORES, asked, read_score))
+            self._known[kind, words] = asyncio.run(asked_of(self._model, _SCORES, asked, read_score))
         return self._known[kind, words]
 
 
@@ -75,7 +75,8 @@ def read_answer(text: str) -> str:
     return found[1].strip()
 
 
-async def _asked(model: EndpointModel, system: str, asked: str, read: Callable[[str], _T]) -> _T:
+async def asked_of(model: EndpointModel, system: str, asked: str, read: Callable[[str], _T]) -> _T:
+    """What `read` makes of its answer. Raises JudgeFailure where three tries fail."""
     failure: JudgeUnavailable | UnreadableVerdict | None = None
     for _ in range(ATTEMPTS):
         try:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from tars_jax.data.question_synthesis.chains import are_proved
+from tars_jax.data.question_synthesis.chains import is_round_trip
 from tars_jax.data.question_synthesis.conditions import Statistics
-from tars_jax.data.question_synthesis.needed import CHOICE, CONDITION, HOP, not_needed
-from tars_jax.data.question_synthesis.obfuscation import is_proved
+from tars_jax.data.question_synthesis.proof import CHOICE, CONDITION, HOP, is_proved, not_needed
+from tars_jax.data.question_synthesis.searches import Searcher, words_of
+from tars_jax.judges import CannotSay
 from tars_jax.judges.answers import says_the_same
 from tars_jax.tasks.browsing.article import plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
-from tars_jax.tasks.browsing.pages import RESULTS
+from tars_jax.tasks.browsing.pages import linked_from_home
 from tars_jax.tasks.browsing.question import Question
 
 
@@ -61,23 +62,51 @@ class EitherSolver:
         return [answer for solver in self._solvers for answer in solver.answers(question)]
 
 
-def filters(
-    encyclopedia: Encyclopedia, statistics: Statistics, solver: ClosedBookSolver
-) -> dict[str, Callable[[Question], bool]]:
+KNOWN = "known without looking"
+Filters = dict[str, Callable[[Question], bool]]
+
+
+def filters(encyclopedia: Encyclopedia, statistics: Statistics, solver: ClosedBookSolver) -> Filters:
     """Name -> whether a question is to be turned down, in the order in which they are asked."""
+    return {
+        **proof_filters(statistics),
+        **text_filters(encyclopedia),
+        KNOWN: lambda question: is_known(question, solver),  # last, as a model may be asked
+    }
+
+
+def is_known(question: Question, solver: ClosedBookSolver) -> bool:
+    tries = solver.answers(question)
+    return any(_may_be_right(each, question) for each in tries)
+
+
+def _may_be_right(answer: str, question: Question) -> bool:
+    """Also where nobody can say: what may be known by heart is."""
+    try:
+        return says_the_same(answer, question.reference, question.text)
+    except CannotSay:
+        return True
+
+
+def proof_filters(statistics: Statistics) -> Filters:
+    """By what is asked, however it is said."""
     seen: set[str] = set()
+    linked = linked_from_home(statistics.encyclopedia)
 
     def is_duplicate(question: Question) -> bool:
-        key = " ".join(sorted(re.findall(r"\w+", question.text.casefold())))
+        proof = question.proof
+        hops = sorted((each["relation"], each["by"], str(each["conditions"])) for each in proof["hops"])
+        key = json.dumps([proof["entity"], sorted(map(str, proof["conditions"])), hops, proof["asked"]["name"]])
         known = key in seen
         seen.add(key)
         return known
 
-    def not_unique(question: Question) -> bool:
-        start = encyclopedia.articles.get(question.proof["entity"])
-        return start is None or not (
-            is_proved(question.proof, statistics) and are_proved(start, question.proof["hops"], statistics)
-        )
+    def is_out_of_reach(question: Question) -> bool:
+        """Each entity of the chain, and those among which a hop chooses."""
+        titles = set(question.plan)
+        for title, hop in zip(question.plan, question.proof["hops"], strict=False):
+            titles |= set(statistics.links.of(title, hop["relation"]))
+        return not titles <= linked
 
     last: list[Any] = [None, None]  # a proof, and which part of it is idle: three filters ask
 
@@ -89,29 +118,21 @@ def filters(
 
         return is_so
 
-    def says_its_answer(question: Question) -> bool:
-        text = _words(question.text)
-        return any(_words(each) in text for each in (*question.answers, *question.plan))
-
-    def is_known(question: Question) -> bool:
-        tries = solver.answers(question)
-        return any(says_the_same(each, question.reference, question.text) for each in tries)
-
-    def is_found_at_once(question: Question) -> bool:
-        """The page with the answer is on the first page of either search for the question's own words."""
-        found = {each.title for each in encyclopedia.search(question.text, 0, RESULTS)[0]}
-        return question.plan[-1] in found | set(encyclopedia.full_text(question.text))
-
     return {
         "duplicate": is_duplicate,
-        "not proved unique": not_unique,
+        "not proved unique": lambda question: not is_proved(question.proof, statistics),
+        "a round trip": lambda question: is_round_trip(question.proof, statistics),
+        "no links lead there": is_out_of_reach,
         **{part: is_idle(part) for part in (CONDITION, CHOICE, HOP)},
-        "names its answer": says_its_answer,
-        "found by one search": is_found_at_once,
-        "known without looking": is_known,  # last, as a model may be asked
     }
 
 
-def _words(text: str) -> str:
-    words = re.findall(r"[^\W_]+", text.casefold())
-    return f" {' '.join(words)} "
+def text_filters(encyclopedia: Encyclopedia) -> Filters:
+    """By how it is said."""
+    searcher = Searcher(encyclopedia)
+    return {"names its answer": says_its_answer, "found by one search": lambda each: searcher.finds(each) is not None}
+
+
+def says_its_answer(question: Question) -> bool:
+    text = words_of(question.text)
+    return any(words_of(each) in text for each in (*question.answers, *question.plan))

@@ -1,22 +1,22 @@
-"""Multi-condition obfuscation (section 2.5.1): an entity told by several vague conditions that only it satisfies.
+"""Multi-condition obfuscation (section 2.5.1): entities told by vague conditions that only they satisfy together.
 
 Facts of an entity become conditions; those that nearly tell it alone are made vaguer or dropped, and so are those that
-nearly everything satisfies; conditions are added until one entity is left, and then each that is not needed goes. The
-proof holds how many entities of the whole source satisfy them, one after the other, and without each.
+nearly everything satisfies. Each entity of a chain, not the first alone, is told by at least one; further ones are
+added until the source has one such chain, and then each that is not needed goes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
+from tars_jax.data.question_synthesis.chains import Chain, Hop
 from tars_jax.data.question_synthesis.conditions import Condition, Statistics, obfuscated
-from tars_jax.data.question_synthesis.wording import described
 from tars_jax.tasks.browsing.article import Article
 
-MOST_CONDITIONS = 6
+ATTEMPTS = 6  # with other facts, until each is needed
+MOST_CONDITIONS = 6  # of an entity alone; each hop may have one more
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,96 +27,117 @@ class Limits:
     most_share: float = 0.7  # of all entities of the kind: more tells nothing
 
 
-@dataclasses.dataclass(frozen=True)
-class Described:
-    """An entity by its conditions."""
-
-    article: Article
-    conditions: tuple[Condition, ...]
-
-    @property
-    def words(self) -> str:
-        return described(self.article.kind, [each.words for each in self.conditions])
-
-
 Reveals = Callable[[str, str], bool]  # of an entity's kind, and the words of a condition
 
 
 def describe(
-    article: Article, rng: random.Random, statistics: Statistics, limits: Limits, counts: dict[str, int],
-    reveals: Reveals = lambda kind, words: False,
-) -> Described | None:  # fmt: skip
-    """None where its facts, made vague, do not tell it from all others. `counts` says how many conditions were dropped,
-    by reason. What statistics let pass, `reveals` is asked about: it is made vaguer still, or dropped."""
+    titles: Sequence[str], hops: Sequence[Hop], rng: random.Random, statistics: Statistics, limits: Limits,
+    counts: dict[str, int], reveals: Reveals = lambda kind, words: False,
+) -> Chain | None:  # fmt: skip
+    """None where the facts of these entities, made vague, do not tell them from all others. `counts` says how many
+    conditions were dropped, by reason. What statistics let pass, `reveals` is asked about: it is made vaguer still, or
+    dropped."""
+    chain = None
+    for _ in range(ATTEMPTS):
+        chain = _drawn(titles, hops, rng, statistics, limits, counts, reveals) or chain
+        if chain and all(len(chain.without(place).meant(statistics)[-1]) > 1 for place in range(len(chain.conditions))):
+            break
+    return chain
+
+
+def _drawn(
+    titles: Sequence[str], hops: Sequence[Hop], rng: random.Random, statistics: Statistics, limits: Limits,
+    counts: dict[str, int], reveals: Reveals,
+) -> Chain | None:  # fmt: skip
+    articles = [statistics.encyclopedia.articles[title] for title in titles]
+    leaving = [*(hop.relation for hop in hops), ""]
+    left = [
+        _usable(each, frozenset(titles), relation, rng, statistics, limits, counts, reveals)
+        for each, relation in zip(articles, leaving, strict=True)
+    ]
+    told: list[list[Sequence[Condition]]] = [[] for _ in articles]
+
+    def chain() -> Chain:
+        conditions = tuple(tuple(forms[0] for forms in each) for each in told)
+        return Chain(articles[0].kind, conditions, tuple(hops))
+
+    def meant() -> list[int]:
+        return [len(each) for each in chain().meant(statistics)]
+
+    for each, more in zip(told, left, strict=True):
+        first = next(more, None)
+        if first is None:
+            return None
+        each.append(first)
+    before = meant()
+    open_places = list(range(len(articles)))
+    while before[-1] > 1:
+        if not open_places or sum(map(len, told)) >= MOST_CONDITIONS + len(hops):
+            return None
+        place = rng.choice(open_places)
+        forms = next(left[place], None)
+        if forms is None:
+            open_places.remove(place)
+            continue
+        told[place].append(forms)
+        if (after := meant()) == before:
+            told[place].pop()
+        before = after
+    _drop_idle(told, lambda: meant()[-1] == 1)
+    _blur(told, lambda: meant()[-1] == 1, rng)
+    return chain()
+
+
+def _drop_idle(told: list[list[Sequence[Condition]]], is_told: Callable[[], bool]) -> None:
+    """Each entity keeps one condition, and one that stands alone two."""
+    least = 1 if len(told) > 1 else 2
+    for each in told:
+        for forms in list(each):
+            if len(each) > least:
+                place = each.index(forms)
+                del each[place]
+                if not is_told():
+                    each.insert(place, forms)
+
+
+def _blur(told: list[list[Sequence[Condition]]], is_told: Callable[[], bool], rng: random.Random) -> None:
+    """Each condition becomes as vague as the others allow, so that all of them are needed."""
+    places = [(number, place) for number, each in enumerate(told) for place in range(len(each))]
+    rng.shuffle(places)
+    for number, place in places:
+        forms = told[number][place]
+        for start in reversed(range(len(forms))):
+            told[number][place] = forms[start:]
+            if is_told():
+                break
+
+
+def _usable(
+    article: Article, titles: frozenset[str], leaving: str, rng: random.Random, statistics: Statistics,
+    limits: Limits, counts: dict[str, int], reveals: Reveals,
+) -> Iterator[Sequence[Condition]]:  # fmt: skip
+    """Facts of an entity as conditions, vaguer and vaguer, in a random order; none that speaks of an entity of the
+    chain, or by the relation that the next hop takes; and one that speaks of another entity at most, so that no
+    sentence has relative clauses in each other."""
     kind = article.kind
-    usable: list[list[Condition]] = []
-    for fact in article.facts:
+    least, most = limits.least_matches, limits.most_share * len(statistics.of_kind(kind))
+    names: set[str] = set()
+    speaks_of_another = False
+    for fact in rng.sample(article.facts, len(article.facts)):
+        is_entity = fact.kind == "entity"
+        several = len(article.values(fact.name)) > 1
+        if is_entity and (speaks_of_another or fact.name == leaving or str(fact.value) in titles):
+            continue
+        if fact.name in names and not several:
+            continue
         forms = obfuscated(fact, rng, statistics)
         held = [(each, len(statistics.holding(kind, each))) for each in forms]
-        fitting = [
-            each
-            for each, count in held
-            if limits.least_matches <= count <= limits.most_share * len(statistics.of_kind(kind))
-        ]
-        if fitting:
-            usable.append(fitting)
+        fitting = [each for each, count in held if least <= count <= most]
+        narrowest = next((place for place, each in enumerate(fitting) if not reveals(kind, each.words)), None)
+        if narrowest is not None:
+            names.add(fact.name)
+            speaks_of_another = speaks_of_another or is_entity
+            yield fitting[narrowest:]
         elif held:
-            reason = "too revealing" if held[-1][1] < limits.least_matches else "says nothing"
+            reason = "revealing to a model" if fitting else "too revealing" if held[-1][1] < least else "says nothing"
             counts[reason] = counts.get(reason, 0) + 1
-    rng.shuffle(usable)
-    left = statistics.titles(kind)
-    taken: list[Condition] = []
-    for forms in usable:
-        if len(article.values(forms[0].name)) == 1 and any(each.name == forms[0].name for each in taken):
-            continue
-        condition = next((each for each in forms if not reveals(kind, each.words)), None)
-        if condition is None:
-            counts["revealing to a model"] = counts.get("revealing to a model", 0) + 1
-            continue
-        fewer = left & statistics.holding(kind, condition)
-        if len(fewer) < len(left):
-            taken.append(condition)
-            left = fewer
-        if len(left) == 1 or len(taken) == MOST_CONDITIONS:
-            break
-    if len(left) != 1:
-        return None
-    for condition in list(taken):
-        rest = [each for each in taken if each != condition]
-        if len(rest) >= 2 and len(satisfying(kind, rest, statistics)) == 1:
-            taken = rest
-    return Described(article, tuple(taken))
-
-
-def satisfying(kind: str, conditions: Sequence[Condition], statistics: Statistics) -> frozenset[str]:
-    """Titles of all entities of the source for which all conditions hold."""
-    held = sorted((statistics.holding(kind, each) for each in conditions), key=len)
-    return frozenset.intersection(*held) if held else statistics.titles(kind)
-
-
-def proof_of(described: Described, statistics: Statistics) -> dict[str, Any]:
-    """Counts after each condition, and without each one of them."""
-    kind, conditions = described.article.kind, described.conditions
-    every = range(len(conditions))
-    return {
-        "kind": kind,
-        "entities": len(statistics.of_kind(kind)),
-        "conditions": [each.to_json() for each in conditions],
-        "bits": [round(statistics.bits(kind, each), 3) for each in conditions],
-        "counts": [len(satisfying(kind, conditions[: place + 1], statistics)) for place in every],
-        "without": [
-            len(satisfying(kind, [*conditions[:place], *conditions[place + 1 :]], statistics)) for place in every
-        ],
-        "entity": described.article.title,
-    }
-
-
-def is_proved(proof: Mapping[str, Any], statistics: Statistics) -> bool:
-    """Whether a stored proof holds in the source: that entity alone satisfies all, and the counts are right."""
-    conditions = tuple(map(Condition.from_json, proof["conditions"]))
-    article = statistics.encyclopedia.articles.get(proof["entity"])
-    if article is None or article.kind != proof["kind"]:
-        return False
-    return satisfying(article.kind, conditions, statistics) == {article.title} and all(
-        proof_of(Described(article, conditions), statistics)[each] == proof[each] for each in ("counts", "without")
-    )

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from tars_jax import GaveUp
-from tars_jax.data.question_synthesis.chains import Hop, merged, walk
+from tars_jax.data.question_synthesis.chains import Chain, walk
 from tars_jax.data.question_synthesis.conditions import Statistics
-from tars_jax.data.question_synthesis.filters import ClosedBookSolver, filters
-from tars_jax.data.question_synthesis.obfuscation import Described, Limits, Reveals, describe, proof_of
-from tars_jax.data.question_synthesis.wording import fact_question, name_question
+from tars_jax.data.question_synthesis.filters import (
+    KNOWN,
+    ClosedBookSolver,
+    Filters,
+    is_known,
+    proof_filters,
+    text_filters,
+)
+from tars_jax.data.question_synthesis.obfuscation import Limits, Reveals, describe
+from tars_jax.data.question_synthesis.proof import proof_of
+from tars_jax.data.question_synthesis.wording import fact_question, join, name_question, question_words
 from tars_jax.judges import JudgeFailure, UnreadableVerdict
-from tars_jax.tasks.browsing.article import Article, plain
+from tars_jax.tasks.browsing.article import Article, Fact, plain
 from tars_jax.tasks.browsing.encyclopedia import Encyclopedia
 from tars_jax.tasks.browsing.question import Question
 
 UNREADABLE = "a model's answer cannot be read"
+_LONGEST_LIST = 4  # names that an answer may have
+_JOINT = re.compile(r"[,;&]|\band\b")
+
+
+class Writer(Protocol):
+    """Says a question in other words, or leaves it as it is. `checks`: what the words must pass. May raise
+    JudgeFailure."""
+
+    def reworded(self, question: Question, checks: Filters) -> Question: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,82 +59,103 @@ class Synthesized:
 def synthesize(
     encyclopedia: Encyclopedia, source: str, names_seed: int | None, solver: ClosedBookSolver,
     config: SynthesisConfig, seed: int, told: Callable[[int, int], None] = lambda made, tries: None,
-    reveals: Reveals = lambda kind, words: False,
+    reveals: Reveals = lambda kind, words: False, writer: Writer | None = None,
 ) -> Synthesized:  # fmt: skip
-    """The same arguments give the same questions. `told` hears of questions and tries.
+    """The same arguments give the same questions. `told` hears of questions and tries; templates say what no `writer`
+    does.
 
     Raises GaveUp where too few tries become questions, and where a model that is to be asked is away. Of a try at which
     it gives no readable answer nothing becomes.
     """
     rng = random.Random(f"questions {seed}")
     statistics = Statistics(encyclopedia)
-    turns_down = filters(encyclopedia, statistics, solver)
-    rejected = {"no unique description": 0, "no chain from there": 0, **{name: 0 for name in turns_down}}
+    by_proof, by_text = proof_filters(statistics), text_filters(encyclopedia)
+    reasons = ("no chain from there", "no unique description", *by_proof, *by_text, KNOWN)
+    rejected = dict.fromkeys(reasons, 0)
     dropped: dict[str, int] = {}
     kinds = sorted({each.kind for each in encyclopedia.articles.values() if len(each.facts) > 1})
     made: list[Question] = []
+
+    def tried() -> Question | str:
+        """A question, or why there is none."""
+        start = rng.choice(statistics.of_kind(rng.choice(kinds))).title
+        is_chain = config.most_hops > 0 and rng.random() < config.chains
+        walked = walk(start, rng.randint(1, config.most_hops) if is_chain else 0, rng, statistics)
+        if walked is None:
+            return "no chain from there"
+        titles, hops = walked
+        chain = describe(titles, hops, rng, statistics, config.limits, dropped, reveals)
+        if chain is None:
+            return "no unique description"
+        question = _question(chain, titles, rng, statistics, f"{source}-{seed}-{len(made)}", source, names_seed)
+        for name, wrong in (by_proof | by_text).items():
+            if wrong(question):
+                return name
+        if writer is not None:
+            question = writer.reworded(question, by_text)
+        return KNOWN if is_known(question, solver) else question
+
     tries = 0
     while len(made) < config.questions:
         tries += 1
         if tries > config.tries * config.questions:
             raise GaveUp(f"{config.questions} questions were asked for; {len(made)} came of {tries - 1} tries.")
-        article = rng.choice(statistics.of_kind(rng.choice(kinds)))
         try:
-            described = describe(article, rng, statistics, config.limits, dropped, reveals)
+            found = tried()
+        except UnreadableVerdict:
+            found = UNREADABLE
         except JudgeFailure as failure:
-            rejected[UNREADABLE] = rejected.get(UNREADABLE, 0) + _unreadable(failure)
-            continue
-        if described is None:
-            rejected["no unique description"] += 1
-            continue
-        hops: list[Hop] | None = []
-        if config.most_hops and rng.random() < config.chains:
-            hops = walk(article, rng.randint(1, config.most_hops), rng, statistics)
-        if hops is None:
-            rejected["no chain from there"] += 1
-            continue
-        question = _question(described, hops, rng, statistics, f"{source}-{seed}-{len(made)}", source, names_seed)
-        try:
-            reason = next((name for name, wrong in turns_down.items() if wrong(question)), None)
-        except JudgeFailure as failure:
-            rejected[UNREADABLE] = rejected.get(UNREADABLE, 0) + _unreadable(failure)
-            continue
-        if reason:
-            rejected[reason] += 1
+            raise GaveUp(f"The model that is asked about questions has not answered: {failure}.") from failure
+        if isinstance(found, str):
+            rejected[found] = rejected.get(found, 0) + 1
         else:
-            made.append(question)
+            made.append(found)
             told(len(made), tries)
     return Synthesized(tuple(made), rejected, dropped, tries)
 
 
-def _unreadable(failure: JudgeFailure) -> int:
-    """One try, of a model that answers at all. Raises GaveUp for another."""
-    if isinstance(failure, UnreadableVerdict):
-        return 1
-    raise GaveUp(f"The model that is asked about questions has not answered: {failure}.") from failure
-
-
 def _question(
-    described: Described, hops: Sequence[Hop], rng: random.Random, statistics: Statistics, id: str, source: str,
+    chain: Chain, titles: Sequence[str], rng: random.Random, statistics: Statistics, id: str, source: str,
     names_seed: int | None,
 ) -> Question:  # fmt: skip
-    last = statistics.encyclopedia.articles[hops[-1].to] if hops else described.article
-    phrase = merged(described.words, list(hops))
-    told = {each.name for each in described.conditions} if not hops else {hops[-1].by}
-    asked, text, answers = _asked(last, phrase, told, rng)
-    plan = tuple(dict.fromkeys((described.article.title, *(hop.to for hop in hops))))
-    proof = proof_of(described, statistics) | {"hops": [hop.to_json() for hop in hops], "asked": asked}
-    return Question(id, text, answers, source, names_seed, "chain" if hops else "conditions", plan, proof)
+    articles = [statistics.encyclopedia.articles[title] for title in titles]
+    told = {each.name for each in chain.told[-1]} | {hop.by for hop in chain.hops[-1:]}
+    words, form, name, answers = _asked(articles[-1], told, frozenset(titles), rng)
+    asked = {"kind": articles[-1].kind, "name": name, "words": words, "form": form}
+    text = question_words(
+        [each.kind for each in articles], [[each.words for each in conditions] for conditions in chain.told],
+        [(hop.relation, hop.by, hop.largest) for hop in chain.hops],
+        {each.value for each in chain.conditions if each.of}, words, form, rng,
+    )  # fmt: skip
+    proof = proof_of(chain, titles, asked, statistics)
+    kind = "chain" if chain.hops else "conditions"
+    return Question(id, text, answers, source, names_seed, kind, tuple(titles), proof)
 
 
 def _asked(
-    article: Article, phrase: str, told: set[str], rng: random.Random
-) -> tuple[dict[str, str], str, tuple[str, ...]]:  # fmt: skip
-    """What is asked of the last entity: its name, or a fact of one value that the question does not speak of."""
-    names = [fact.name for fact in article.infobox]
-    facts = [fact for fact in article.infobox if names.count(fact.name) == 1 and fact.name not in told]
-    if not facts or rng.random() < 0.5:
-        answers = (article.title, *article.aliases)
-        return {"kind": article.kind, "name": "name"}, name_question(phrase, rng), answers
-    fact = rng.choice(facts)
-    return {"kind": article.kind, "name": fact.name}, fact_question(fact, phrase, rng), (plain(fact.shown),)
+    article: Article, told: set[str], titles: frozenset[str], rng: random.Random
+) -> tuple[str, str, str, tuple[str, ...]]:  # fmt: skip
+    """The question, the form of its answer, what it asks of the last entity, and the answers: its name, or a fact that
+    the question does not speak of and that names no entity of the chain; of several values where they are names."""
+    values: dict[str, list[Fact]] = {}
+    for fact in article.infobox:
+        values.setdefault(fact.name, []).append(fact)
+    free = [
+        facts
+        for name, facts in values.items()
+        if name not in told and titles.isdisjoint(str(each.value) for each in facts) and _is_list(facts)
+    ]
+    if not free or rng.random() < 0.5:
+        question, form = name_question(article.kind, rng)
+        return question, form, "name", (article.title, *article.aliases)
+    facts = rng.choice(free)
+    question, form = fact_question(facts[0], len(facts) > 1, rng)
+    return question, form, facts[0].name, (join([plain(each.shown) for each in facts]),)
+
+
+def _is_list(facts: Sequence[Fact]) -> bool:
+    """One value, or a few names between which no comma and no "and" is part of one of them."""
+    if len(facts) == 1:
+        return True
+    names = [str(each.value) for each in facts]
+    return facts[0].kind == "entity" and len(facts) <= _LONGEST_LIST and not any(_JOINT.search(each) for each in names)

@@ -15,6 +15,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -45,6 +46,7 @@ from tars_jax.trajectory import Trajectory
 __all__ = ["Origin", "Store", "Verdict", "is_store"]
 
 _UNKNOWN = Origin()
+_ID = re.compile("[0-9a-f]{64}")
 AT_A_TIME = 256  # episodes that are written before their events are
 
 
@@ -56,7 +58,8 @@ class Store:
     """A store's folder. Any number of them may be open at once, in any number of processes of a machine."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
-        """Raises InputError where there is no store and `create` is False, and for a damaged one."""
+        """Raises InputError where there is no store and `create` is False, and for a damaged one; NewerFormat for one
+        that a newer version has written. One that can only be read is open for reading alone."""
         self.path = Path(path)
         if not is_store(self.path):
             if not create:
@@ -91,27 +94,29 @@ class Store:
         """Keeps episodes, each once however often it is added; returns their ids in the order of `trajectories`.
 
         Each has its own verdict, of its environment or judge; `verdicts` are further ones, by the trajectory's id.
-        Raises InputError for a trajectory that contradicts itself; those before it are kept.
+        What is damaged of an episode that is there already is mended. Raises InputError for a trajectory that
+        contradicts itself or could not be read back as it is; those before it are kept.
         """
         ids: list[str] = []
         batch: list[Record] = []
-        for trajectory in trajectories:
-            batch.append(record_of(trajectory, origin))
-            if len(batch) == AT_A_TIME:
-                ids += self._add(batch, origin, verdicts or {})
-                batch = []
-        return ids + (self._add(batch, origin, verdicts or {}) if batch else [])
+        try:
+            for trajectory in trajectories:
+                batch.append(record_of(trajectory, origin))
+                if len(batch) == AT_A_TIME:
+                    full, batch = batch, []
+                    ids += self._add(full, origin, verdicts or {})
+        except InputError:
+            self._add(batch, origin, verdicts or {})
+            raise
+        return ids + self._add(batch, origin, verdicts or {})
 
     def judge(self, verdicts: Mapping[str, Verdict | Sequence[Verdict]]) -> None:
         """Says more of stored episodes. A verdict that its speaker has given already is not given again."""
         with self._writing():
-            events = []
+            events: list[dict[str, Any]] = []
             for id, said in verdicts.items():
                 self._require(id)
-                newest = {(each.kind, each.name): each for each in self.index.verdicts(id)}
-                for verdict in [said] if isinstance(said, Verdict) else said:
-                    if newest.get((verdict.kind, verdict.name)) != verdict:
-                        events.append({"verdict": verdict.to_json(), "episode": id})
+                events += self._said(id, [said] if isinstance(said, Verdict) else said)
             self.journal.append(events)
 
     def hold_out(self, tasks: Iterable[Task | Mapping[str, Any] | Trajectory]) -> None:
@@ -230,7 +235,7 @@ class Store:
 
     def _refresh(self) -> None:
         if self.index.is_behind():
-            with self.journal.locked():
+            with self.journal.locked() if self.journal.is_writable else contextlib.nullcontext():
                 self.index.catch_up()
 
     def _rows(self, sql: str, values: Iterable[Any] = ()) -> list[Any]:
@@ -238,24 +243,34 @@ class Store:
         return self.index.rows(sql, values)
 
     def _add(self, batch: Sequence[Record], origin: Origin, more: Mapping[str, Sequence[Verdict]]) -> list[str]:
-        images = ((image_file(self.path, name), png) for record in batch for name, png in record.images.items())
-        write_new(images)
-        write_new((episode_file(self.path, record.id), record.content) for record in batch)
-        with self._writing():
-            events = []
+        if not batch:
+            return []
+        with self._writing():  # of the files, too: a repair takes what nobody has listed for left behind
+            images = ((image_file(self.path, name), png) for record in batch for name, png in record.images.items())
+            write_new(images)
+            write_new((episode_file(self.path, record.id), record.content) for record in batch)
+            events: list[dict[str, Any]] = []
             for record in {record.id: record for record in batch}.values():
+                further = more.get(record.trajectory.id, ())
                 if self._row(record.id) is None:
-                    said = [*own_verdict(record.trajectory), *more.get(record.trajectory.id, ())]
+                    said = [*own_verdict(record.trajectory), *further]
                     events.append({"add": row_of(record, origin, [verdict.to_json() for verdict in said])})
+                else:
+                    events += self._said(record.id, further)
             self.journal.append(events)
         return [record.id for record in batch]
+
+    def _said(self, id: str, verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+        newest = {(each.kind, each.name): each for each in self.index.verdicts(id)}
+        new = [each for each in verdicts if newest.get((each.kind, each.name)) != each]
+        return [{"verdict": verdict.to_json(), "episode": id} for verdict in new]
 
     def _row(self, id: str) -> Any:
         found = self.index.rows("SELECT * FROM episodes WHERE id = ?", (id,))
         return found[0] if found else None
 
     def _require(self, id: str) -> Any:
-        if (row := self._row(id)) is None:
+        if not _ID.fullmatch(id) or (row := self._row(id)) is None:
             raise InputError(f"{self.path}: an episode must be one of the store; got {id!r}")
         return row
 
@@ -263,7 +278,7 @@ class Store:
         found = self.index.rows(
             "SELECT id, purpose, task IN (SELECT task FROM held_out) AS held_out FROM episodes "
             "WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(ids)),),
+            (json.dumps([id for id in ids if _ID.fullmatch(id)]),),
         )
         rows = {row["id"]: row for row in found}
         for id in ids:

@@ -1,9 +1,9 @@
 """Whether a store is whole, and what is done where it is not.
 
 What can be damaged: the journal (a torn or changed line), a record or an image (lost, half-written, changed), the index
-(unreadable, or not what the journal comes to). `check` finds it; `repair` mends it: the index is made anew, bad lines
-are set aside in STORE/damaged, whole records without a line are taken in again, and episodes that cannot be read any
-more are dropped, with all that was said of them.
+(unreadable, or not what the journal comes to). `check` finds it, and names what is lost with it; `repair` mends it: the
+index is made anew, bad lines are set aside in STORE/damaged, whole records without a line are taken in again, and
+episodes that cannot be read any more are dropped, with all that was said of them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ import collections
 import dataclasses
 import itertools
 import json
-import os
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,11 +19,13 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.data.store import Store
+from tars_jax.data.store.events import EVENTS, Event, checked, told
 from tars_jax.data.store.index import FILE as INDEX
 from tars_jax.data.store.index import TABLES, Index
-from tars_jax.data.store.journal import Journal, encoded
+from tars_jax.data.store.journal import Journal, Line, encoded
 from tars_jax.data.store.records import (
     Record,
+    Unreadable,
     decode_record,
     digest,
     episode_file,
@@ -37,6 +37,7 @@ from tars_jax.data.store.records import (
 )
 from tars_jax.data.store.verdicts import own_verdict
 from tars_jax.files import write_atomic
+from tars_jax.trajectory.files import NewerFormat
 
 DAMAGED = "damaged"
 
@@ -45,70 +46,97 @@ DAMAGED = "damaged"
 class Problem:
     """Something that is not as it must be."""
 
-    kind: str  # index, journal, episode, image, unlisted or partial
+    kind: str  # index, journal, episode, image, unlisted, unreadable or partial
     file: Path
     what: str
     episode: str = ""  # that is lost with it
+    lost: tuple[str, ...] = ()  # what else is, by name: hold-outs, verdicts, assignments
 
     def __str__(self) -> str:
-        return f"{self.kind}: {self.file}: {self.what}"
+        lost = f" Lost with it: {'; '.join(self.lost)}." if self.lost else ""
+        return f"{self.kind}: {self.file}: {self.what}{lost}"
 
 
 def check(path: Path) -> list[Problem]:
-    """All that is wrong with the store in that folder; every file is read. Raises InputError where there is none."""
+    """All that is wrong with the store in that folder; every file is read. What a first look finds is looked at again
+    while nobody writes.
+
+    Raises InputError where there is no store, NewerFormat for one that a newer version has written.
+    """
     journal = Journal(path)
     if not journal.file.is_file():
         raise InputError(f"store must be the folder of one, with a journal.jsonl; got {str(path)!r}")
-    return [*_journal_problems(journal), *_index_problems(path, journal), *_file_problems(path, journal)]
+    found = _found(path, journal)
+    if found and journal.is_writable:
+        with journal.locked(mending=False):
+            return _found(path, journal)
+    return found
+
+
+def _found(path: Path, journal: Journal) -> list[Problem]:
+    lines = list(journal.lines())
+    events, bad = _sorted_out(journal, lines)
+    problems = [*bad, *_journal_problems(journal, lines), *_index_problems(path, journal, lines, events)]
+    return [*problems, *_file_problems(path, events)]
 
 
 def repair(path: Path) -> list[Problem]:
-    """Mends what `check` finds, and returns that. Nobody else may write meanwhile; the journal's lock sees to it."""
+    """Mends what `check` finds, and returns that. It takes turns with all who write, by the journal's lock.
+
+    Raises InputError as `check` does, for a store that can only be read, and for a file that the system does not give:
+    it may be whole.
+    """
     found = check(path)
     if not found:
         return []
     aside = path / DAMAGED
     journal = Journal(path)
     with journal.locked():
-        problems = check(path)  # as others have left it until now
+        problems = _found(path, journal)  # as others have left it until now
+        if unreadable := [problem for problem in problems if problem.kind == "unreadable"]:
+            raise InputError(f"{unreadable[0].file} must be readable, before a repair; got {unreadable[0].what}")
         aside.mkdir(exist_ok=True)
         lines = list(journal.lines())
-        if bad := [line for line in lines if line.event is None]:
+        events, _ = _sorted_out(journal, lines)
+        if bad := [line for line in lines if line.number not in events]:
             with open(aside / "lines", "ab") as kept:
                 kept.writelines(line.text for line in bad)
-        # A record whose own line is damaged is taken in again below; what else such a line said is lost.
-        events = [line.event for line in lines if line.event is not None]
-        listed = _listed(events)
-        dropped = {event["drop"] for event in events if "drop" in event}
-        lost = {problem.episode for problem in problems if problem.episode} & listed.keys()
-        events += [{"drop": id} for id in sorted(lost)]
-        again: list[dict[str, Any]] = []
-        for file in _records(path):
-            if file.stem not in listed and (record := _whole(path, file)) is not None:
-                origin = origin_of(record.trajectory, str(file))
-                said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
-                # Before what was said of it later; after its drop, where it had one.
-                (events if record.id in dropped else again).append({"add": row_of(record, origin, said)})
-        events = [*again, *events]
+        anew = _repaired(path, list(events.values()), problems)
         for problem in problems:
             if problem.kind == "partial":
                 problem.file.unlink(missing_ok=True)
-            elif problem.kind in ("episode", "image"):
-                useless = [problem.file, *([episode_file(path, problem.episode)] if problem.episode in lost else [])]
-                for file in filter(Path.exists, useless):
-                    file.rename(aside / file.name)
+            elif problem.kind in ("episode", "image", "unlisted"):
+                files = [problem.file, *([episode_file(path, problem.episode)] if problem.episode else [])]
+                for file in files if problem.kind != "unlisted" or _whole(path, problem.file) is None else []:
+                    if file.exists():
+                        file.rename(_unused(aside / file.name))
         for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm"):
+            if (path / name).is_dir():
+                (path / name).rename(_unused(aside / name))
             (path / name).unlink(missing_ok=True)
-        # In place, as whoever waits for the lock waits for this very file.
         write_atomic(_unused(aside / "journal.before"), journal.file.read_bytes())
-        content = b"".join(encoded(event) for event in events)
-        with open(journal.file, "r+b") as stream:
-            stream.write(content)
-            stream.truncate()
-            stream.flush()
-            os.fsync(stream.fileno())
+        journal.replace(encoded(event) for event in anew)
     Store(path).close()
     return found
+
+
+def _repaired(path: Path, events: Sequence[Event], problems: Sequence[Problem]) -> list[Event]:
+    """What the journal is to say: that what cannot be read any more is gone, and that whole records are there.
+
+    A record whose own line is damaged is taken in again; what else such a line said is lost.
+    """
+    listed = _listed(events)
+    dropped = {event["drop"] for event in events if "drop" in event}
+    lost = {problem.episode for problem in problems if problem.episode} & listed.keys()
+    later: list[Event] = [{"drop": id} for id in sorted(lost)]
+    before: list[Event] = []
+    for file in _records(path):
+        if file.stem not in listed and (record := _whole(path, file)) is not None:
+            origin = origin_of(record.trajectory, str(file))
+            said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
+            # Before what was said of it later; after its drop, where it had one.
+            (later if record.id in dropped else before).append({"add": row_of(record, origin, said)})
+    return [*before, *events, *later]
 
 
 def _unused(file: Path) -> Path:
@@ -117,17 +145,48 @@ def _unused(file: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _journal_problems(journal: Journal) -> Iterator[Problem]:
-    end = 0
-    for line in journal.lines():
-        end = line.start + len(line.text)
+def _sorted_out(journal: Journal, lines: Sequence[Line]) -> tuple[dict[int, Event], list[Problem]]:
+    """What the lines say that can be taken in, by their numbers, and what is wrong with the others."""
+    events: dict[int, Event] = {}
+    problems = []
+    for line in lines:
+        where = f"line {line.number}"
         if line.event is None:
-            yield Problem("journal", journal.file, f"line {line.number} is damaged: {line.text[:40]!r}")
-    if end != journal.size():
+            problems.append(
+                Problem("journal", journal.file, f"{where} is damaged: {line.text[:40]!r}", lost=_said(line.text))
+            )
+            continue
+        try:
+            events[line.number] = checked(line.event, str(journal.file))
+        except NewerFormat:
+            raise
+        except InputError as error:
+            what = f"{where} says what no table can hold: {error}"
+            problems.append(Problem("journal", journal.file, what, lost=_said(line.text)))
+    return events, problems
+
+
+def _said(text: bytes) -> tuple[str, ...]:
+    """What a damaged line seems to have said, in words."""
+    _, _, body = text.partition(b" ")
+    try:
+        return (told(json.loads(body)),)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        kinds = [each for each in EVENTS if f'"{each}"'.encode() in body]
+        return (f"what it said, of the kind {kinds[0]}" if kinds else "what it said, of whatever kind",)
+
+
+def _journal_problems(journal: Journal, lines: Sequence[Line]) -> Iterator[Problem]:
+    end = lines[-1].end if lines else 0
+    if journal.next.exists():
+        yield Problem("journal", journal.next, "a repair was cut off; the next one who writes finishes it")
+    elif end != journal.size():
         yield Problem("journal", journal.file, f"the last line is half written: {journal.size() - end} bytes")
 
 
-def _index_problems(path: Path, journal: Journal) -> Iterator[Problem]:
+def _index_problems(
+    path: Path, journal: Journal, lines: Sequence[Line], events: Mapping[int, Event]
+) -> Iterator[Problem]:
     file = path / INDEX
     if not file.exists():
         yield Problem("index", file, "it is missing")
@@ -138,25 +197,26 @@ def _index_problems(path: Path, journal: Journal) -> Iterator[Problem]:
         yield Problem("index", file, str(error))
         return
     try:
-        state = index.connection.execute("PRAGMA integrity_check").fetchone()[0]
+        state = index.rows("PRAGMA integrity_check")[0][0]
         if state != "ok":
             yield Problem("index", file, state[:200])
             return
-        if index.applied() > journal.size():
-            yield Problem("index", file, "it holds more than the journal")
+        applied = index.applied()
+        if applied not in {0, *(line.end for line in lines)}:
+            yield Problem("index", file, f"it ends at byte {applied}, where no line of the journal does")
             return
-        whole = [line.event for line in journal.lines() if line.event is not None and line.start < index.applied()]
+        whole = [events[line.number] for line in lines if line.number in events and line.end <= applied]
         for table, held, wanted in _differing(index, whole):
             yield Problem(
                 "index", file, f"its table {table} is not what the journal comes to: {held} rows for {wanted}"
             )
-    except (sqlite3.DatabaseError, InputError) as error:
+    except InputError as error:
         yield Problem("index", file, str(error))
     finally:
         index.close()
 
 
-def _listed(events: Iterable[Mapping[str, Any]]) -> dict[str, None]:
+def _listed(events: Iterable[Event]) -> dict[str, None]:
     """The episodes that are there after all events."""
     listed: dict[str, None] = {}
     for event in events:
@@ -167,7 +227,7 @@ def _listed(events: Iterable[Mapping[str, Any]]) -> dict[str, None]:
     return listed
 
 
-def _differing(index: Index, events: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, int, int]]:
+def _differing(index: Index, events: Sequence[Event]) -> Iterator[tuple[str, int, int]]:
     """Tables that differ from an index made anew: their names, their rows and the rows that they should have."""
     with tempfile.TemporaryDirectory() as folder:
         journal = Journal(Path(folder))
@@ -188,36 +248,51 @@ def _content(index: Index, table: str) -> collections.Counter[tuple[Any, ...]]:
     return collections.Counter(tuple(row) for row in index.rows(f"SELECT * FROM {table}"))
 
 
-def _file_problems(path: Path, journal: Journal) -> Iterator[Problem]:
-    listed = _listed(line.event for line in journal.lines() if line.event is not None)
-    good: dict[str, str] = {}  # what is wrong with an image; empty: nothing
+def _file_problems(path: Path, events: Mapping[int, Event]) -> Iterator[Problem]:
+    listed = _listed(events.values())
+    good: dict[str, InputError | None] = {}  # what is wrong with an image
     for id in listed:
         file = episode_file(path, id)
         try:
             stored = decode_record(read_checked(file, id), str(file))
+        except NewerFormat:
+            raise
         except InputError as error:
-            yield Problem("episode", file, str(error), id)
+            yield _damaged("episode", file, error, id, events.values())
             continue
         for name in image_names(stored):
             picture = image_file(path, name)
             if name not in good:
                 good[name] = _wrong(picture, name)
-            if good[name]:
-                yield Problem("image", picture, f"{good[name]} Of episode {id[:12]}.", id)
+            if (wrong := good[name]) is not None:
+                yield _damaged("image", picture, wrong, id, events.values())
     for file in _records(path):
         if file.stem not in listed:
-            yield Problem("unlisted", file, "a record must have a line in the journal; repair takes it in, if whole")
+            whole = "takes it in" if _whole(path, file) else "sets it aside, as it is not whole"
+            yield Problem("unlisted", file, f"a record must have a line in the journal; repair {whole}")
     for folder in ("episodes", "images"):
         for file in (path / folder).glob("*/.*.partial"):
             yield Problem("partial", file, "left by a write that was killed")
 
 
-def _wrong(file: Path, name: str) -> str:
+def _damaged(kind: str, file: Path, error: InputError, id: str, events: Iterable[Event]) -> Problem:
+    if isinstance(error, Unreadable):
+        return Problem("unreadable", file, str(error))
+    what = f"{error} Of episode {id[:12]}." if kind == "image" else str(error)
+    later = [each for each in events if each.get("episode") == id or id in each.get("assign", ())]
+    return Problem(kind, file, what, id, tuple(map(_told_of_one, later)))
+
+
+def _told_of_one(event: Event) -> str:
+    return told(event) if "verdict" in event else f"its place in set {event['set']}, batch {event['batch']}"
+
+
+def _wrong(file: Path, name: str) -> InputError | None:
     try:
         read_checked(file, name)
     except InputError as error:
-        return str(error)
-    return ""
+        return error
+    return None
 
 
 def _records(path: Path) -> list[Path]:
@@ -229,6 +304,8 @@ def _whole(path: Path, file: Path) -> Record | None:
     try:
         content = read_checked(file, file.stem)
         stored = decode_record(content, str(file))
+    except NewerFormat:
+        raise
     except InputError:
         return None
     names = image_names(stored)

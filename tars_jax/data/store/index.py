@@ -1,16 +1,20 @@
 """The index of a store: SQLite tables that hold what the journal's events come to, and can be made again from them.
 
-It is read without a lock (WAL) by any number of processes, and written by whoever holds the journal's.
+It is read without a lock (WAL) by any number of processes, and written by whoever holds the journal's. Below a mount
+that can only be read it is taken as it lies there, or, where that is not all of the journal, made in memory.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from tars_jax import InputError
 from tars_jax.data.store.journal import Journal
@@ -49,33 +53,76 @@ class Index:
     """Opens the index of a store's folder and brings it up to the journal."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
+        """Raises InputError for a file that is no index."""
         self.file, self._journal = folder / FILE, journal
+        self._identity: tuple[int, int] | None = None  # of the file that is open; None: it is never written
+        self._open()
+
+    def _open(self) -> None:
         try:
-            self.connection = sqlite3.connect(self.file, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
-            self.connection.row_factory = sqlite3.Row
+            if not self._journal.is_writable:
+                self.connection = self._as_it_lies() or self._in_memory()
+                return
+            self.connection = self._connected(str(self.file))
             self.connection.execute("PRAGMA journal_mode=WAL")
             self.connection.execute("PRAGMA synchronous=NORMAL")  # what a power cut takes is made again
             self.connection.executescript(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{self.file}: must be a store's index; got {error}; ./launch/local.sh store --config.action=repair "
-                "makes it anew from the journal"
-            ) from error
+            self._identity = _identity(self.file)
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _connected(self, file: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            file, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=file.startswith("file:")
+        )
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    def _as_it_lies(self) -> sqlite3.Connection | None:
+        """The file, of which nothing more is to come: what its write-ahead log has would be passed over."""
+        log = self.file.with_name(f"{FILE}-wal")
+        if not self.file.is_file() or (log.exists() and log.stat().st_size):
+            return None
+        connection = self._connected(f"file:{quote(str(self.file.absolute()))}?mode=ro&immutable=1")
+        try:
+            if _applied(connection) == self._journal.size():
+                return connection
+        except sqlite3.Error:  # the journal is there all the same
+            pass
+        connection.close()
+        return None
+
+    def _in_memory(self) -> sqlite3.Connection:
+        connection = self._connected(":memory:")
+        connection.executescript(_SCHEMA)
+        return connection
 
     def close(self) -> None:
         self.connection.close()
 
     def is_behind(self) -> bool:
+        if self._identity is not None and self._identity != _identity(self.file):  # removed, by a repair for one
+            self.connection.close()
+            self._open()
         return self.applied() != self._journal.size()
 
     def applied(self) -> int:
-        """Bytes of the journal that the tables hold."""
-        return int(self.connection.execute("SELECT bytes FROM applied").fetchone()[0])
+        """Bytes of the journal that the tables hold. Raises InputError where the file is damaged."""
+        try:
+            if (found := _applied(self.connection)) is not None:
+                return found
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+        raise self._error("it does not say how much of the journal it holds")
 
     def catch_up(self) -> None:
-        """Applies the journal's new lines; its lock must be held. Raises InputError for a damaged line."""
+        """Applies the journal's new lines; its lock must be held where anybody may write. Raises InputError for a
+        damaged line."""
         if not self.is_behind():
             return
+        if not self._journal.is_writable:
+            self.connection.close()
+            self.connection = self._in_memory()
         start = self.applied()
         if start > self._journal.size():  # it was cut or replaced
             self.clear()
@@ -101,13 +148,21 @@ class Index:
             self.connection.execute("UPDATE applied SET bytes = 0")
 
     def rows(self, sql: str, values: Iterable[Any] = ()) -> list[sqlite3.Row]:
-        """Raises InputError where the file is damaged."""
+        """Raises InputError where the file is damaged, and for a text that has no UTF-8 form."""
         try:
             return self.connection.execute(sql, tuple(values)).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise InputError(
-                f"{self.file}: damaged: {error}; ./launch/local.sh store --config.action=repair makes it anew"
-            ) from error
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+        except UnicodeEncodeError as error:
+            raise InputError(f"names in a store must have a UTF-8 form; got {error.object!r:.80}") from error
+
+    def _error(self, error: sqlite3.Error | str) -> Exception:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+            return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.file))
+        return InputError(
+            f"{self.file} must be a store's index; got {error}; ./launch/local.sh store --config.action=repair makes "
+            "it anew from the journal"
+        )
 
     def verdicts(self, episode: str) -> list[Verdict]:
         """The oldest first."""
@@ -116,13 +171,17 @@ class Index:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        self.connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
-        except BaseException:
-            self.connection.execute("ROLLBACK")
-            raise
-        self.connection.execute("COMMIT")
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # some errors have rolled back already
+                    self.connection.execute("ROLLBACK")
+                raise
+            self.connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._error(error) from error
 
     def _apply(self, event: Mapping[str, Any]) -> list[str]:
         """Returns the episodes whose verdict is to be counted anew."""
@@ -148,7 +207,7 @@ class Index:
                 for table, column in (("episodes", "id"), ("verdicts", "episode"), ("members", "episode")):
                     self.connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (id,))
             case _:
-                raise InputError(f"{self._journal.file}: an event must be one that is known; got {list(event)}")
+                raise AssertionError(f"checked() lets no other event pass: {list(event)}")
         return []
 
     def _add(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -176,3 +235,16 @@ class Index:
         self.connection.executemany(
             "UPDATE episodes SET verdict = ?, judged_by = ?, contradictory = ? WHERE id = ?", values
         )
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _applied(connection: sqlite3.Connection) -> int | None:
+    row = connection.execute("SELECT bytes FROM applied").fetchone()
+    return row[0] if row is not None and type(row[0]) is int else None

@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from tars_jax import InputError
+from tars_jax.data.store.events import LARGEST, checked, is_integer
+from tars_jax.data.store.verdicts import own_verdict
+from tars_jax.json_fields import is_text, shown
 from tars_jax.trajectory import Trajectory
-from tars_jax.trajectory.files import decode_trajectory, encode_trajectory
+from tars_jax.trajectory.files import NewerFormat, decode_trajectory, encode_trajectory
 
 SOURCES = ("policy", "demonstration", "annotation", "imported")
 PURPOSES = ("training", "evaluation")
@@ -45,8 +48,11 @@ class Origin:
             raise InputError(f"source must be one of {', '.join(SOURCES)}; got {self.source!r}")
         if self.purpose not in PURPOSES:
             raise InputError(f"purpose must be one of {', '.join(PURPOSES)}; got {self.purpose!r}")
-        if self.cycle < 0:
-            raise InputError(f"cycle must be 0 or more; got {self.cycle}")
+        if not is_integer(self.cycle) or self.cycle < 0:
+            raise InputError(f"cycle must be a whole number from 0 to {LARGEST}; got {self.cycle!r}")
+        for field in ("weights", "parent", "run"):
+            if not is_text(getattr(self, field)):
+                raise InputError(f"{field} must be text that has a UTF-8 form; got {shown(getattr(self, field))}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +62,11 @@ class Record:
     id: str  # SHA-256 of `content`
     content: bytes
     images: Mapping[str, bytes]  # by checksum
-    trajectory: Trajectory  # with its origin
+    trajectory: Trajectory  # as it is read back: with its origin, and checksums in the place of screenshots
+
+
+class Unreadable(InputError):
+    """A file that is there and that the system does not give: it may be whole."""
 
 
 def digest(data: bytes) -> str:
@@ -64,7 +74,8 @@ def digest(data: bytes) -> str:
 
 
 def record_of(trajectory: Trajectory, origin: Origin) -> Record:
-    """Raises InputError for a trajectory that contradicts itself."""
+    """Raises InputError for a trajectory that contradicts itself, and for one that could not be read back."""
+    source = f"trajectory {shown(trajectory.id)}"
     images: dict[str, bytes] = {}
 
     def kept(png: bytes) -> bytes:
@@ -73,11 +84,33 @@ def record_of(trajectory: Trajectory, origin: Origin) -> Record:
         images[name := digest(png)] = png
         return _MARK + name.encode()
 
-    whole = dataclasses.replace(trajectory, metadata={**trajectory.metadata, ORIGIN: dataclasses.asdict(origin)})
-    steps = tuple(dataclasses.replace(step, screenshot=kept(step.screenshot)) for step in trajectory.steps)
-    stored = dataclasses.replace(whole, steps=steps, final_screenshot=kept(trajectory.final_screenshot))
-    content = encode_trajectory(stored, f"trajectory {trajectory.id}")
-    return Record(digest(content), content, images, whole)
+    for name in ("id", "task"):
+        if not _is_strict(getattr(trajectory, name)):
+            raise InputError(
+                f"{source}: field {name} must be JSON of finite numbers and texts that have a UTF-8 form; "
+                f"got {shown(getattr(trajectory, name))}"
+            )
+    if not isinstance(trajectory.task.get("environment"), str) or type(trajectory.task.get("max_steps")) is not int:
+        raise InputError(f"{source}: field task must have an environment and max_steps; got {shown(trajectory.task)}")
+    stored = dataclasses.replace(
+        trajectory,
+        metadata={**trajectory.metadata, ORIGIN: dataclasses.asdict(origin)},
+        steps=tuple(dataclasses.replace(step, screenshot=kept(step.screenshot)) for step in trajectory.steps),
+        final_screenshot=kept(trajectory.final_screenshot),
+    )
+    content = encode_trajectory(stored, source)
+    record = Record(digest(content), content, images, decode_record(content, source))
+    said = [verdict.to_json() for verdict in own_verdict(record.trajectory)]
+    checked({"add": row_of(record, origin, said)}, source)
+    return record
+
+
+def _is_strict(value: Any) -> bool:
+    """What others can read who take JSON by the letter, as databases do."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True).encode() != b""
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def read_record(folder: Path, id: str) -> Trajectory:
@@ -103,10 +136,16 @@ def decode_record(content: bytes, source: str) -> Trajectory:
 
 def origin_of(stored: Trajectory, source: str) -> Origin:
     given: Any = stored.metadata.get(ORIGIN)
+    known = {field.name for field in dataclasses.fields(Origin)}
+    if isinstance(given, dict) and (more := sorted(given.keys() - known)):
+        raise NewerFormat(
+            f"{source}: field metadata.{ORIGIN} must have {', '.join(sorted(known))}; got {more[0]!r}, of a newer "
+            "version of tars_jax"
+        )
     try:
         return Origin(**given)
-    except TypeError as error:
-        raise InputError(f"{source}: field metadata.{ORIGIN} must be an episode's origin; got {given!r:.80}") from error
+    except (TypeError, InputError) as error:
+        raise InputError(f"{source}: field metadata.{ORIGIN} must be an episode's origin; {error}") from error
 
 
 def image_names(stored: Trajectory) -> list[str]:
@@ -120,11 +159,15 @@ def marks_of(stored: Trajectory) -> list[bytes]:
 
 
 def task_key(task: Mapping[str, Any]) -> str:
-    """Of what makes a task another one: environment, seed and options; of recorded ones their id."""
+    """Of what makes a task another one: environment, seed and options; of recorded ones their id. Raises InputError for
+    options that are no JSON."""
     parts = [task.get("environment"), task.get("seed"), task.get("options")]
     if task.get("environment") == "recorded":
         parts.append(task.get("id"))
-    return digest(json.dumps(parts, sort_keys=True).encode())[:32]
+    try:
+        return digest(json.dumps(parts, sort_keys=True).encode())[:32]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"options of a task must be JSON; got {shown(task.get('options'))}: {error}") from error
 
 
 def start_key(trajectory: Trajectory) -> str:
@@ -178,8 +221,9 @@ def read_checked(file: Path, name: str) -> bytes:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise InputError(
-            f"{file}: cannot be read: {error.strerror}; ./launch/local.sh store check says more."
+        missing = isinstance(error, FileNotFoundError)
+        raise (InputError if missing else Unreadable)(
+            f"{file}: cannot be read: {error.strerror}; ./launch/local.sh store --config.action=check says more"
         ) from error
     if digest(content) != name:
         raise InputError(
@@ -189,30 +233,37 @@ def read_checked(file: Path, name: str) -> bytes:
 
 
 def write_new(files: Iterable[tuple[Path, bytes]]) -> None:
-    """Writes those that are not there, each whole or not at all; on the disk when this returns.
+    """Writes those that are not there, or that are damaged, each whole or not at all; on the disk when this returns.
 
     Like `tars_jax.files.write_atomic`, but many files are flushed by one `sync` of the file systems: asked for each
     file by itself, a disk takes as long for every one.
     """
-    new = {file: content for file, content in files if not file.exists()}
+    new = {file: content for file, content in files if not _holds(file, content)}
     partials = {file: file.with_name(f".{file.name}.{os.getpid()}.{threading.get_ident()}.partial") for file in new}
     try:
         for folder in {file.parent for file in new}:
             folder.mkdir(parents=True, exist_ok=True)
         for file, partial in partials.items():
             partial.write_bytes(new[file])
-        _flush(partials.values())
+        flush(partials.values())
         for file, partial in partials.items():
             os.replace(partial, file)
-        _flush({folder for file in new for folder in (file.parent, file.parent.parent)})
+        flush({folder for file in new for folder in (file.parent, file.parent.parent)})
     except BaseException:
         for partial in partials.values():
             partial.unlink(missing_ok=True)
         raise
 
 
-def _flush(paths: Collection[Path]) -> None:
-    """Of files or folders."""
+def _holds(file: Path, content: bytes) -> bool:
+    try:
+        return file.stat().st_size == len(content) and file.read_bytes() == content
+    except OSError:
+        return False
+
+
+def flush(paths: Collection[Path]) -> None:
+    """Files or folders are on the disk when this returns."""
     if len(paths) > FLUSHED_ONE_BY_ONE:
         os.sync()
         return

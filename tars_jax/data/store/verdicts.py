@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tars_jax import InputError
+from tars_jax.json_fields import is_text, shown
 from tars_jax.trajectory import Trajectory
 
 KINDS = ("annotator", "environment", "judge")  # the most trusted first
@@ -38,12 +39,21 @@ class Verdict:
             raise InputError(f"kind of a verdict must be one of {', '.join(KINDS)}; got {self.kind!r}")
         if type(self.value) is not bool:
             raise InputError(f"value of a verdict must be True or False; got {self.value!r:.40}")
+        for field in ("name", "version", "note"):
+            if not is_text(getattr(self, field)):
+                raise InputError(
+                    f"{field} of a verdict must be text that has a UTF-8 form; got {shown(getattr(self, field))}"
+                )
 
     def to_json(self) -> dict[str, Any]:
         return {name: value for name, value in dataclasses.asdict(self).items() if value != ""}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Verdict:
+        """Inverse of `to_json`. Raises InputError for what is none."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        if not isinstance(record, Mapping) or not {"value", "kind"} <= record.keys() <= set(known):
+            raise InputError(f"a verdict must be an object of {', '.join(known)}; got {shown(record)}")
         return cls(**record)
 
 

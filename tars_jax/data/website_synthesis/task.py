@@ -7,12 +7,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tars_jax import InputError
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.state import Check, Expectation
+from tars_jax.tasks.splits import EVAL, SPLITS, TRAIN
 from tars_jax.tasks.websites.checks import Check as StateCheck
 from tars_jax.tasks.websites.task import WebsiteTask
-
-SPLITS = ("train", "held_out")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,11 @@ class SynthesizedTask:
     plan: tuple[Move, ...] = ()
     solution: tuple[str, ...] = ()  # the plan's recorded actions, in the text grammar
     functions: tuple[str, ...] = ()  # what it is made of, for statistics
-    split: str = SPLITS[0]
+    split: str = TRAIN
+
+    def __post_init__(self) -> None:
+        if self.split not in SPLITS:
+            raise InputError(f"split of task {self.id!r} must be {' or '.join(SPLITS)}; got {self.split!r}")
 
     @property
     def needs_judge(self) -> bool:
@@ -61,12 +65,12 @@ class SynthesizedTask:
     def playable(self, content_seed: int, version: str) -> WebsiteTask:
         """As the environment of websites plays it. Raises InputError for one that needs a judge."""
         about = {
-            "by": "website_synthesis", "category": self.category, "steps": self.steps, "split": self.split,
+            "by": "website_synthesis", "category": self.category, "steps": self.steps,
             "functions": list(self.functions), "rubric": list(self.rubric), "solution": list(self.solution),
         }  # fmt: skip
         return WebsiteTask(
             self.id, self.site, self.instruction, tuple(map(state_check, self.check)), self.reference or None,
-            seed=content_seed, version=version, max_steps=self.max_steps, about=about,
+            seed=content_seed, version=version, max_steps=self.max_steps, split=self.split, about=about,
         )  # fmt: skip
 
 
@@ -85,4 +89,4 @@ def task_id(site: str, instruction: str) -> str:
 
 def split_of(site: str, held_out: Sequence[str]) -> str:
     """All tasks of a site are on one side."""
-    return SPLITS[1] if site in held_out else SPLITS[0]
+    return EVAL if site in held_out else TRAIN

@@ -38,6 +38,7 @@ class Encyclopedia:
             self._names.setdefault(_folded(name), target)
         self._lock = threading.Lock()  # pages are rendered on one loop, filters ask from others
         self._index: sqlite3.Connection | None = None
+        self._counts: dict[str, int] = {}
 
     def find(self, name: str) -> Article | None:
         """By title, but for case and underscores, or by a redirect."""
@@ -60,35 +61,52 @@ class Encyclopedia:
 
     def full_text(self, query: str, most: int = 10) -> list[str]:
         """Titles by BM25 over all words alike, any of them: what a search engine would make of a whole question."""
-        return [found.title for found in self._ranked(_words(query), " OR ", (0.0, 1.0, 1.0), 0, most)[0]]
+        return [title for _, title in self._ranked(_matched(query, " OR "), (0.0, 1.0, 1.0), 0, most)]
+
+    def pages_with(self, word: str) -> int:
+        """How many articles have a word, whatever its accents."""
+        if word not in self._counts:
+            self._counts[word] = self._count(_matched(word, " AND "))
+        return self._counts[word]
 
     def _search(
         self, query: str, weights: tuple[float, ...], start: int, most: int
     ) -> tuple[list[Found], int]:  # fmt: skip
-        words, named = _words(query), self.find(query)
-        title = named.title if named else ""
-        results, count = self._ranked(words, " AND ", weights, start, most, title)
-        return (results, count) if count else self._ranked(words, " OR ", weights, start, most, title)
+        """What has all words, or where there is nothing any of them; what has that very title comes first."""
+        named = self.find(query)
+        for matched in (_matched(query, " AND "), _matched(query, " OR ")):
+            if count := self._count(matched):
+                rows = self._ranked(matched, weights, start, most, named.title if named else "")
+                # Afterwards, as a snippet of every match would be made before the best are taken.
+                shown = "SELECT title, snippet(pages, 2, '', '', '…', 24) FROM pages WHERE pages MATCH ? AND rowid = ?"
+                with self._lock:
+                    index = self._indexed()
+                    return [Found(*index.execute(shown, [matched, row]).fetchone()) for row, _ in rows], count
+        return [], 0
+
+    def _count(self, matched: str) -> int:
+        if not matched:
+            return 0
+        with self._lock:
+            (count,) = self._indexed().execute("SELECT count(*) FROM pages WHERE pages MATCH ?", [matched]).fetchone()
+        return int(count)
 
     def _ranked(
-        self, words: list[str], joint: str, weights: tuple[float, ...], start: int, most: int, first: str = ""
-    ) -> tuple[list[Found], int]:
-        """`first`: the title that comes before all others, whatever its weight."""
-        if not words:
-            return [], 0
-        matched = joint.join(f'"{word}"' for word in words)
+        self, matched: str, weights: tuple[float, ...], start: int, most: int, first: str = ""
+    ) -> list[tuple[int, str]]:
+        """Numbers of rows, and titles. `first`: the title that comes before all others, whatever its weight."""
+        if not matched:
+            return []
         with self._lock:
-            index = self._indexed()
-            (count,) = index.execute("SELECT count(*) FROM pages WHERE pages MATCH ?", [matched]).fetchone()
-            best = index.execute(
-                "SELECT rowid FROM pages WHERE pages MATCH ? "
-                "ORDER BY title = ? DESC, bm25(pages, ?, ?, ?), title LIMIT ? OFFSET ?",
-                [matched, first, *weights, most, start],
-            ).fetchall()
-            # Afterwards, as a snippet of every match would be made before the best are taken.
-            shown = "SELECT title, snippet(pages, 2, '', '', '…', 24) FROM pages WHERE pages MATCH ? AND rowid = ?"
-            rows = [index.execute(shown, [matched, rowid]).fetchone() for (rowid,) in best]
-        return [Found(*row) for row in rows], count
+            return (
+                self._indexed()
+                .execute(
+                    "SELECT rowid, title FROM pages WHERE pages MATCH ? "
+                    "ORDER BY title = ? DESC, bm25(pages, ?, ?, ?), title LIMIT ? OFFSET ?",
+                    [matched, first, *weights, most, start],
+                )
+                .fetchall()
+            )
 
     def _indexed(self) -> sqlite3.Connection:
         if self._index is None:
@@ -121,5 +139,7 @@ def _folded(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-def _words(query: str) -> list[str]:
-    return list(dict.fromkeys(re.findall(r"\w+", query.casefold())))[:MOST_WORDS]
+def _matched(query: str, joint: str) -> str:
+    """What FTS5 matches: the words of a query, each once."""
+    words = list(dict.fromkeys(re.findall(r"\w+", query.casefold())))[:MOST_WORDS]
+    return joint.join(f'"{word}"' for word in words)

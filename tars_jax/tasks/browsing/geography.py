@@ -12,7 +12,7 @@ import importlib.util
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ CONTINENTS = {
     "AF": "Africa", "AN": "Antarctica", "AS": "Asia", "EU": "Europe", "NA": "North America", "OC": "Oceania",
     "SA": "South America",
 }  # fmt: skip
+FARMED = "farm products"
 _NUMBERS = {  # name -> where the factbook has it, unit
     "land boundaries": ("Geography/Land boundaries/total", "km"),
     "coastline": ("Geography/Coastline", "km"),
@@ -66,12 +67,16 @@ def read_geography() -> list[Article]:
     known = {row["name"]: row for row in listed.values() if row["continentcode"] != "AN"}
     codes = {row["iso"]: name for name, row in known.items()}
     capitals, city_articles = _cities(codes, known, cities.values())
+    shown = [each for each in city_articles if each.title not in known]
+    cities_of: dict[str, list[str]] = {}
+    for city in shown:
+        cities_of.setdefault(str(city.values("country")[0]), []).append(city.title)
     countries = [
-        _country(name, row, factbook.get(row["fips"].lower(), {}), codes, capitals) for name, row in known.items()
+        _country(name, row, factbook.get(row["fips"].lower(), {}), codes, capitals, cities_of.get(name, ()))
+        for name, row in known.items()
     ]
-    taken = set(known)
     elements = [each for each in _elements(_package("mendeleev", "mendeleev") / "elements.db", known)]
-    return [*countries, *(each for each in city_articles if each.title not in taken), *elements]
+    return [*countries, *shown, *elements, *_continents(known)]
 
 
 def adjectives() -> dict[str, str]:
@@ -107,15 +112,17 @@ def _number(text: str) -> float | None:
 
 
 def _country(
-    name: str, row: Mapping[str, Any], record: Any, codes: Mapping[str, str], capitals: Mapping[str, str]
-) -> Article:
+    name: str, row: Mapping[str, Any], record: Any, codes: Mapping[str, str], capitals: Mapping[str, str],
+    cities: Sequence[str],
+) -> Article:  # fmt: skip
     facts = [Fact("continent", "class", CONTINENTS[row["continentcode"]])]
     if name in capitals:
         facts.append(Fact("capital", "entity", capitals[name]))
     facts += [Fact("borders", "entity", codes[iso]) for iso in row["neighbours"].split(",") if iso in codes]
     facts.append(Fact("area", "number", float(row["areakm2"]), "km²"))
     facts.append(Fact("population", "number", float(row["population"])))
-    facts.append(Fact("currency", "class", row["currencyname"] or "none"))
+    if row["currencyname"]:
+        facts.append(Fact("currency", "class", row["currencyname"]))
     for each, (path, unit) in _NUMBERS.items():
         if (value := _number(_text(record, path))) is not None:
             facts.append(Fact(each, "number", value, unit))
@@ -127,11 +134,14 @@ def _country(
     if independence:
         facts.append(Fact("independent since", "year", int(independence[1])))
     products = _text(record, "Economy/Agricultural products").partition("(")[0]
-    facts += [Fact("grows", "class", each.strip()) for each in products.split(",") if each.strip()]
-    lead = f"[[{name}]] is a country or territory in {CONTINENTS[row['continentcode']]}."
+    farmed = [each.strip() for each in re.split("[,;]", products)]
+    facts += [Fact(FARMED, "class", each) for each in farmed if each and "quantities" not in each]
+    lead = f"[[{name}]] is a country or territory in [[{CONTINENTS[row['continentcode']]}]]."
     background = _text(record, "Introduction/Background")
     climate = _text(record, "Geography/Climate")
     text = [lead, *([background] if background else []), *([f"Climate: {climate}."] if climate else [])]
+    if cities:
+        text.append(f"Cities of {name}: {_listed(cities)}.")
     return Article(name, "country", tuple(text), tuple(facts))
 
 
@@ -156,7 +166,7 @@ def _cities(
         facts = [
             Fact("country", "entity", country),
             Fact("status", "class", "national capital" if is_capital else "city"),
-            Fact("population", "number", float(row["population"])),
+            *([Fact("population", "number", float(row["population"]))] if row["population"] else []),  # 0: not known
             Fact("latitude", "number", round(row["latitude"], 2), "°"),
             Fact("longitude", "number", round(row["longitude"], 2), "°"),
         ]
@@ -173,7 +183,9 @@ def _elements(file: Path, known: Mapping[str, Any]) -> Iterator[Article]:
     with sqlite3.connect(f"file:{file}?immutable=1", uri=True) as base:
         base.row_factory = sqlite3.Row
         rows = base.execute("SELECT e.*, s.name AS series FROM elements e LEFT JOIN series s ON s.id = e.series_id")
-        for row in rows.fetchall():
+        listed = rows.fetchall()
+        names = {row["atomic_number"]: row["name"] for row in listed}
+        for row in listed:
             facts = [Fact("block", "class", f"{row['block']}-block"), Fact("series", "class", row["series"])]
             for each, (column, unit) in _ELEMENT_NUMBERS.items():
                 if row[column] is not None:
@@ -182,8 +194,28 @@ def _elements(file: Path, known: Mapping[str, Any]) -> Iterator[Article]:
                 facts.append(Fact("discovered in", "year", int(row["discovery_year"])))
             facts += [Fact("found in", "entity", each) for each in _named(row["discovery_location"] or "", known)]
             facts += [Fact("produced in", "entity", each) for each in _named(row["top_3_producers"] or "", known)]
-            text = [f"[[{row['name']}]] is a chemical element.", *filter(None, (row["description"], row["uses"]))]
+            number = row["atomic_number"]
+            beside = " and ".join(_link(names[each]) for each in (number - 1, number + 1) if each in names)
+            lead = f"[[{row['name']}]] is a chemical element, next to {beside} in the periodic table."
+            text = [lead, *filter(None, (row["description"], row["uses"]))]
             yield Article(row["name"], "element", tuple(" ".join(each.split()) for each in text), tuple(facts))
+
+
+def _continents(known: Mapping[str, Any]) -> Iterator[Article]:
+    """Each names its countries, so that a walk over links comes to all of them."""
+    for code, name in CONTINENTS.items():
+        countries = [each for each, row in known.items() if row["continentcode"] == code]
+        if countries:
+            text = f"[[{name}]] is a continent. Its countries and territories: {_listed(countries)}."
+            yield Article(name, "continent", (text,))
+
+
+def _listed(titles: Iterable[str]) -> str:
+    return ", ".join(map(_link, titles))
+
+
+def _link(title: str) -> str:
+    return f"[[{title}]]"
 
 
 _OTHER_NAMES = {

@@ -40,10 +40,31 @@ def search_url(query: str, page: int = 1) -> str:
 
 
 def home_page(encyclopedia: Encyclopedia) -> str:
-    titles = list(encyclopedia.articles)
-    some = titles[:: max(1, len(titles) // MOST_HOME)][:MOST_HOME]
-    listed = " · ".join(_link(title, title) for title in some)
-    return _page("Encyclopedia", f"<h1>Encyclopedia</h1><p>{len(titles):,} articles. Some of them:</p><p>{listed}</p>")
+    listed = " · ".join(_link(title, title) for title in home_titles(encyclopedia))
+    said = f"{len(encyclopedia.articles):,} articles. Some of them:"
+    return _page("Encyclopedia", f"<h1>Encyclopedia</h1><p>{said}</p><p>{listed}</p>")
+
+
+def home_titles(encyclopedia: Encyclopedia) -> list[str]:
+    """As many of each kind, from all over the source."""
+    kinds: dict[str, list[str]] = {}
+    for title, article in encyclopedia.articles.items():
+        kinds.setdefault(article.kind, []).append(title)
+    most = max(1, MOST_HOME // len(kinds))
+    return [title for titles in kinds.values() for title in titles[:: max(1, len(titles) // most)][:most]]
+
+
+def linked_from_home(encyclopedia: Encyclopedia) -> frozenset[str]:
+    """Titles of all articles to which links lead from the home page."""
+    found: set[str] = set()
+    left = home_titles(encyclopedia)
+    while left:
+        title = left.pop()
+        if title not in found:
+            found.add(title)
+            linked = map(encyclopedia.find, encyclopedia.articles[title].links)
+            left += [each.title for each in linked if each]
+    return frozenset(found)
 
 
 def article_page(article: Article, encyclopedia: Encyclopedia) -> str:

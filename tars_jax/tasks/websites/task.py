@@ -11,6 +11,7 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.json_fields import Fields, read_json, shown
+from tars_jax.tasks.splits import split_of
 from tars_jax.tasks.websites.checks import Check, ReadsState
 from tars_jax.tasks.websites.site import Row
 
@@ -38,6 +39,7 @@ class WebsiteTask:
     max_steps: int = DEFAULT_MAX_STEPS
     # Forms that are sent before it begins, as (path, fields) of `WebsiteSession.submit`: what the seed alone has not.
     sent_first: tuple[tuple[str, Mapping[str, str]], ...] = ()
+    split: str = ""  # `tars_jax.tasks.splits`: to train on or to evaluate; empty: not said
     about: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # where it comes from; no policy sees it
 
     def __post_init__(self) -> None:
@@ -79,6 +81,7 @@ class WebsiteTask:
         if not isinstance(value, Mapping):
             raise InputError(f"{prefix.rstrip('.')} must be an object; got {shown(value)}")
         fields = Fields(value, prefix)
+        fields.ignore(("split",))
         about = fields.value("about") or {}
         if not isinstance(about, Mapping):
             raise fields.error("about", "an object")
@@ -87,7 +90,8 @@ class WebsiteTask:
             fields.text("id"), fields.text("site"), fields.text("instruction"), tuple(checks),
             fields.optional_text("answer"), tuple(map(str, fields.array("unchanged"))),
             fields.integer("seed", 0, 0, 2**53 - 1) or 0, fields.text("version", ""), fields.text("start", ""),
-            fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, _forms(fields), dict(about),
+            fields.integer("max_steps", DEFAULT_MAX_STEPS, 1, 10_000) or DEFAULT_MAX_STEPS, _forms(fields),
+            split_of(value, prefix), dict(about),
         )  # fmt: skip
         if unread := fields.unread():
             known = ", ".join(field.name for field in dataclasses.fields(cls))

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tars_jax.inference import Engine
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -95,6 +96,7 @@ def test_a_client_that_stops_reading_is_gone_at_once(server: str, engine: Engine
 
 @pytest.mark.multiprocess
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.first(1)
 def test_a_server_that_is_told_to_stop_finishes_what_it_has_begun(number: signal.Signals) -> None:
     with process(SERVING, "1.5") as server:
         assert server.stdout is not None
@@ -110,6 +112,7 @@ def test_a_server_that_is_told_to_stop_finishes_what_it_has_begun(number: signal
 
 @pytest.mark.multiprocess
 @pytest.mark.parametrize("when", ["after the first has been told", "interrupted"])
+@pytest.mark.first(1)
 def test_a_second_interrupt_does_not_wait(when: str) -> None:
     with process(SERVING, "600", when) as server:
         assert server.stdout is not None
@@ -120,5 +123,5 @@ def test_a_second_interrupt_does_not_wait(when: str) -> None:
             if when != "interrupted":  # there the server interrupts itself in the midst of its first line
                 assert server.stdout.readline().startswith("stopping:")
                 server.send_signal(signal.SIGINT)
-            assert server.wait(20) == 0  # less than requests under way have
+            assert server.wait(PATIENCE_S) == 0
             assert server.stdout.read().splitlines()[-1].startswith("stopping now")

@@ -26,6 +26,7 @@ from tars_jax.model.config import ModelConfig
 from tars_jax.model.policy import Parameters
 from tars_jax.web import responses
 from tars_jax.web.connections import Connections
+from tests.waiting import PATIENCE_S
 
 OtherServer = Callable[..., contextlib.AbstractContextManager[str]]
 CHAT = "/v1/chat/completions"
@@ -394,5 +395,5 @@ def test_a_text_that_no_window_holds_is_not_read(
     other_server: OtherServer, chat: Callable[..., dict[str, Any]]
 ) -> None:
     with other_server(max_body_bytes=4 << 20) as address:
-        response = httpx.post(address + CHAT, json=chat("a" * (2 << 20)), timeout=20)
+        response = httpx.post(address + CHAT, json=chat("a" * (2 << 20)), timeout=PATIENCE_S)
     require_error(response, 400, "messages", "the messages are 2097152 characters")

@@ -21,6 +21,7 @@ from tars_jax.inference.http_client import ServerClient
 from tars_jax.model.policy import Parameters
 from tars_jax.model.sharding import leaf_name
 from tars_jax.training.checkpoint import save_parameters
+from tests.waiting import wait_until
 
 OtherServer = Callable[..., contextlib.AbstractContextManager[str]]
 
@@ -180,9 +181,7 @@ def test_what_is_received_has_no_name_that_a_kill_would_leave_behind(
 
     def body() -> Iterator[bytes]:
         yield whole[:100_000]
-        until = time.monotonic() + 60
-        while not (tmp_path / "incoming").exists() and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until(lambda: (tmp_path / "incoming").exists())
         time.sleep(0.1)
         named.append(list((tmp_path / "incoming").iterdir()))
         yield whole[100_000:]

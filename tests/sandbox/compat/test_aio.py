@@ -6,7 +6,6 @@ import asyncio
 import base64
 import io
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from tars_jax.sandbox.compat.aio import aio_app
 from tars_jax.sandbox.compat.serving import Served
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client, served
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -80,9 +80,7 @@ def test_commands_that_run_on(sandbox: Any) -> None:
     with refused(409):
         shell.exec_command(command="echo too soon", id=id)
     shell.write_to_process(id=id, input="some text", press_enter=True)
-    until = time.monotonic() + 20
-    while "got some text" not in shell.view(id=id).data.output and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: "got some text" in shell.view(id=id).data.output)
     assert shell.view(id=id).data.status == "running"
     assert shell.wait_for_process(id=id, seconds=1).data.status == "running"
     assert shell.kill_process(id=id).data.status == "terminated"

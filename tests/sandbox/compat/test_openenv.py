@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import os
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
@@ -28,6 +27,7 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.web.running import serving
 from tests.sandbox.compat.clients import GATE, TOKEN, client
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -87,15 +87,9 @@ def with_sockets(address: str, number: int, work: Callable[..., Awaitable[None]]
     asyncio.run(live())
 
 
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.02)
-
-
 async def ask(socket: Any, kind: str, data: Any = None) -> dict[str, Any]:
     await socket.send(json.dumps({"type": kind, **({} if data is None else {"data": data})}))
-    return json.loads(await asyncio.wait_for(socket.recv(), 60))
+    return json.loads(await asyncio.wait_for(socket.recv(), PATIENCE_S))
 
 
 def test_openenv_validates_it(server: str) -> None:
@@ -127,10 +121,10 @@ def test_over_websockets_each_client_has_its_own(server: str) -> None:
         assert gone["data"]["code"] == "EXECUTION_ERROR" and "infrastructure: guest" in gone["data"]["message"]
         assert (await ask(two, "reset"))["type"] == "observation"
         await one.send(json.dumps({"type": "close"}))
-        await asyncio.wait_for(one.wait_closed(), 10)
+        await asyncio.wait_for(one.wait_closed(), PATIENCE_S)
 
     with_sockets(server, 2, work)
-    until(lambda: Counts.closed >= closed + 2)  # the server closes an episode after its socket
+    wait_until(lambda: Counts.closed >= closed + 2)  # the server closes an episode after its socket
     assert Counts.closed == closed + 2
 
 
@@ -138,7 +132,7 @@ def test_what_is_no_message_is_told(server: str) -> None:
     async def work(socket: Any) -> None:
         async def code(text: str | bytes) -> str:
             await socket.send(text)
-            return json.loads(await asyncio.wait_for(socket.recv(), 20))["data"]["code"]
+            return json.loads(await asyncio.wait_for(socket.recv(), PATIENCE_S))["data"]["code"]
 
         assert await code("{") == "INVALID_JSON"
         assert await code("[]") == "INVALID_JSON"
@@ -155,7 +149,7 @@ def test_what_is_no_message_is_told(server: str) -> None:
 def test_there_are_only_so_many_and_a_client_that_leaves_makes_place(server: str) -> None:
     async def full(*sockets: Any) -> None:
         await asyncio.gather(*(ask(socket, "reset") for socket in sockets[:2]))
-        refused = json.loads(await asyncio.wait_for(sockets[2].recv(), 20))
+        refused = json.loads(await asyncio.wait_for(sockets[2].recv(), PATIENCE_S))
         assert refused["data"]["code"] == "CAPACITY_REACHED"
         sockets[0].transport.abort()  # as a client that was killed
         for _ in range(100):
@@ -170,7 +164,7 @@ def test_there_are_only_so_many_and_a_client_that_leaves_makes_place(server: str
 
 
 def test_over_http(server: str) -> None:
-    with httpx.Client(base_url=server, headers=KEY, timeout=30) as web:
+    with httpx.Client(base_url=server, headers=KEY, timeout=PATIENCE_S) as web:
         assert web.post("/step", json={"action": {}}).status_code == 409
         assert web.post("/reset", json={"seed": 3}).json()["observation"]["seed"] == 3
         assert web.post("/reset").json()["observation"]["count"] == 0
@@ -216,7 +210,9 @@ def test_each_reset_has_a_new_computer() -> None:
         assert httpx.get(f"{address}/health").json() == {"status": "ok"}
         with_sockets(f"{address}/openenv", 2, work)
         assert httpx.get(f"{address}/swe_rex/is_alive", headers=KEY).json()["is_alive"]
-        assert httpx.get(f"{address}/aio/v1/sandbox", headers=KEY, timeout=30).json()["home_dir"] == "/home/agent"
+        assert (
+            httpx.get(f"{address}/aio/v1/sandbox", headers=KEY, timeout=PATIENCE_S).json()["home_dir"] == "/home/agent"
+        )
 
 
 @pytest.mark.browser

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 from tars_jax.sandbox.compat.swe_rex import swe_rex_app
 from tests.sandbox.compat.clients import TOKEN, client, served
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.multiprocess
 
@@ -149,14 +149,13 @@ def test_a_client_that_was_killed_and_another_at_once(server: tuple[str, Path]) 
             await runtime.create_session(words.CreateBashSessionRequest(session=name))
 
         def run(command: str, session: str) -> Any:
-            return runtime.run_in_session(words.BashAction(command=command, session=session, timeout=20))
+            return runtime.run_in_session(words.BashAction(command=command, session=session, timeout=600))
 
-        left = asyncio.ensure_future(run("sleep 30", "one"))
+        left = asyncio.ensure_future(run("sleep 600", "one"))
         await asyncio.sleep(0.5)
         left.cancel()  # the connection breaks in the midst of the call
-        began = time.monotonic()
         both = await asyncio.gather(run("sleep 1; echo 1", "two"), runtime.execute(words.Command(command=["date"])))
-        assert both[0].output == "1\n" and time.monotonic() - began < 15
+        assert both[0].output == "1\n"
         await runtime.run_in_session(words.BashInterruptAction(session="one"))
         assert (await run("echo here", "one")).output == "here\n"
 
@@ -191,7 +190,7 @@ def test_a_request_that_comes_twice_is_done_once(server: tuple[str, Path]) -> No
 )
 def test_malformed_requests(server: tuple[str, Path], body: bytes, status: int, said: str) -> None:
     headers = {**KEY, "Content-Type": "application/json"}
-    answer = httpx.post(f"{server[0]}/execute", content=body, headers=headers, timeout=20)
+    answer = httpx.post(f"{server[0]}/execute", content=body, headers=headers, timeout=PATIENCE_S)
     assert answer.status_code == status and said in answer.text
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 
 from tars_jax import InputError
@@ -16,6 +15,7 @@ from tars_jax.sandbox.computer.forks import save
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.recording import Recording
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tests.waiting import PATIENCE_S, until
 
 
 async def live(folder: Path, stays: bool) -> None:
@@ -24,7 +24,7 @@ async def live(folder: Path, stays: bool) -> None:
 
     async def said(script: str, spec: ContainerSpec) -> tuple[int | None, list[str]]:
         container = await isolation.launch(spec, ["sh", "-c", script])
-        status = await container.wait(60)
+        status = await container.wait(PATIENCE_S)
         lines = container.read("/run/agent/log", 3000).decode().splitlines()
         await container.close()
         return status, lines
@@ -47,19 +47,16 @@ async def live(folder: Path, stays: bool) -> None:
 
     count = "echo one > a; (setsid sleep 633 &); i=0; while sleep 0.01; do i=$((i+1)); echo $i > c; done"
     parent = await isolation.launch(ContainerSpec(), ["/bin/sh", "-c", count])
-    until = time.monotonic() + 20
-    while not parent.host_path("/home/agent/c").exists() and time.monotonic() < until:
-        await asyncio.sleep(0.01)
+    await until(lambda: parent.host_path("/home/agent/c").exists())
     await parent.pause()
     before = parent.read("/home/agent/c")
     await asyncio.sleep(0.3)
     assert parent.read("/home/agent/c") == before
     snapshot = await parent.snapshot("still")
     await parent.resume()
-    while parent.read("/home/agent/c") in (before, b"") and time.monotonic() < until:
-        await asyncio.sleep(0.01)
+    await until(lambda: parent.read("/home/agent/c") not in (before, b""))
     fork = await isolation.launch(ContainerSpec(), ["/bin/cat", "a", "c"], snapshot)
-    assert await fork.wait(20) == 0
+    assert await fork.wait(PATIENCE_S) == 0
     assert fork.read("/run/agent/log") == b"one\n" + before
     async with ContainedGuest(isolation, ContainerSpec(), recording=Recording()) as guest:
         look = "ls -A /run /run/agent; echo on > ~/own; exec 2>&1; rm -r /run/agent"

@@ -13,6 +13,7 @@ from tars_jax.sandbox.computer.container import Isolation
 from tars_jax.sandbox.computer.gvisor import runsc_program
 from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
+from tests.waiting import PATIENCE_S
 
 
 class Traces:
@@ -42,7 +43,7 @@ async def output(isolation: Isolation, script: str, spec: ContainerSpec | None =
     """The lines that a shell script says in a container of its own."""
     container = await isolation.launch(spec or ContainerSpec(), ["/bin/sh", "-c", script])
     try:
-        assert await container.wait(60) is not None
+        assert await container.wait(PATIENCE_S) is not None
         return container.read(f"{container.run_folder}/log").decode().splitlines()
     finally:
         await container.close()

@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -56,6 +57,7 @@ def is_there(pid: int) -> bool:
 
 
 @pytest.mark.parametrize("end", ["close", "kill -9"])
+@pytest.mark.first(1)
 def test_an_ordinary_user_has_containers_of_which_nothing_stays(folder: Path, end: str) -> None:
     process = start(folder, *(["wait"] if end == "kill -9" else []))
     assert process.stdout is not None
@@ -63,13 +65,11 @@ def test_an_ordinary_user_has_containers_of_which_nothing_stays(folder: Path, en
         line = process.stdout.readline()
         assert line.strip().isdigit(), "see its traceback above"
         if end == "close":
-            assert process.wait(60) == 0
+            assert process.wait(PATIENCE_S) == 0
         else:
             assert is_there(int(line))
             process.kill()
             process.wait()
-    until = time.monotonic() + 20
-    while (is_there(int(line)) or list((folder / "c").glob("run-*"))) and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_until(lambda: not (is_there(int(line)) or list((folder / "c").glob("run-*"))))
     assert not is_there(int(line))
     assert [path.name for path in (folder / "c").iterdir()] == ["lock"]

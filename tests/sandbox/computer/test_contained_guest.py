@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.multiprocess, needs_root]
 
 
 @of_each_kind
+@pytest.mark.first(1)
 def test_programs_run_inside_and_a_fork_begins_with_their_files(tmp_path: Path, kind: str) -> None:
     traces = Traces(tmp_path)
 

@@ -17,6 +17,7 @@ from tars_jax.sandbox.computer.isolation import open_isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tests.sandbox.computer.containers import Traces, needs_root, of_each_kind, opened, output
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.interpreter, needs_root]
 ROOT = Path(__file__).parents[3]
@@ -75,7 +76,7 @@ def test_containers_share_nothing_and_close_in_the_middle(tmp_path: Path, kind: 
                 await both[0].wait()
             assert await both[1].wait(0.05) is None
             os.kill(both[1].pid, signal.SIGKILL)
-            assert await both[1].wait(10) == -signal.SIGKILL
+            assert await both[1].wait(PATIENCE_S) == -signal.SIGKILL
 
     asyncio.run(live())
     assert not traces.left()
@@ -122,6 +123,7 @@ asyncio.run(live())
 
 @of_each_kind
 @pytest.mark.parametrize("killed", ["owner", "owner of a frozen one", "both"])
+@pytest.mark.first(2)
 def test_a_killed_owner_leaves_nothing(tmp_path: Path, killed: str, kind: str) -> None:
     traces = Traces(tmp_path / "containers")
     owner = subprocess.Popen(
@@ -139,10 +141,7 @@ def test_a_killed_owner_leaves_nothing(tmp_path: Path, killed: str, kind: str) -
     owner.kill()
     owner.wait()
     owner.stdout.close()
-    until = time.monotonic() + 20
-    while Path(f"/proc/{first}").exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not Path(f"/proc/{first}").exists()
+    assert wait_until(lambda: not Path(f"/proc/{first}").exists())
     if killed == "both":  # nobody was left to remove the files: the next start does
 
         async def start() -> None:
@@ -150,6 +149,4 @@ def test_a_killed_owner_leaves_nothing(tmp_path: Path, killed: str, kind: str) -
                 assert len(list((tmp_path / "containers").glob("run-*"))) == 1
 
         asyncio.run(start())
-    while traces.left() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not traces.left()
+    assert wait_until(lambda: not traces.left())

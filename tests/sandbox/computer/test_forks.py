@@ -18,6 +18,7 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 from tars_jax.sandbox.tools.forms import Toolbox
 from tests.sandbox.computer.containers import Traces, needs_root
+from tests.waiting import until
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 
@@ -195,6 +196,7 @@ def test_a_session_is_replayed_and_goes_on_in_each_copy(tmp_path: Path) -> None:
     ["head -c 8 /dev/urandom | od -A n -t x1", "head -c 8 /dev/urandom > secret; sleep 9 &"],
     ids=["said", "left"],
 )
+@pytest.mark.first(1)
 def test_a_replay_that_comes_to_something_else_is_a_failure(tmp_path: Path, command: str) -> None:
     async def work(computers: Computers) -> None:
         computer = await computers.open()
@@ -240,6 +242,10 @@ def test_an_mcp_server_by_stdio_goes_on_in_live_copies(tmp_path: Path) -> None:
                 assert (await each.call("count", {})).text == "2"
             for copied in copies:
                 await copied.__aexit__()
-            assert not [each for fork in forks for each in await fork.processes()]
+
+            async def ended() -> bool:
+                return not [each for fork in forks for each in await fork.processes()]
+
+            await until(ended)
 
     with_computers(work, tmp_path, "live")

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tars_jax.sandbox.computer.guest import frames
 from tars_jax.sandbox.computer.guest_client import GuestClient, GuestError, GuestMachine, connect_to, peer_of
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.failures import SandboxFailure
+from tests.waiting import PATIENCE_S, until, wait_until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -98,10 +98,7 @@ def test_orphans_are_reaped(tmp_path: Path) -> None:
     async def work(guest: LocalGuest, machine: GuestMachine) -> None:
         await machine.run(["sh", "-c", "for i in 1 2 3 4 5; do (setsid sleep 0.1 &) ; done"])
         children = Path(f"/proc/{guest.process.pid}/task/{guest.process.pid}/children")
-        end = time.monotonic() + 20
-        while children.read_text().strip() and time.monotonic() < end:
-            await asyncio.sleep(0.05)
-        assert not children.read_text().strip()
+        assert await until(lambda: not children.read_text().strip())
 
     with_guest(tmp_path, work)
 
@@ -160,7 +157,7 @@ def test_what_is_no_call_is_answered_or_ends_the_connection_only(tmp_path: Path)
             writer.write(sent)
             writer.write_eof()
             await asyncio.sleep(read_after)
-            received = await asyncio.wait_for(reader.read(), 10)
+            received = await asyncio.wait_for(reader.read(), PATIENCE_S)
             writer.close()
             return received
 
@@ -246,10 +243,7 @@ asyncio.run(live())
         assert owner.stdout is not None
         guest, program = (int(word) for word in owner.stdout.readline().split())
         owner.kill()
-    until = time.monotonic() + 10
-    while Path(f"/proc/{guest}").exists() or Path(f"/proc/{program}").exists():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    assert wait_until(lambda: not (Path(f"/proc/{guest}").exists() or Path(f"/proc/{program}").exists()))
 
 
 def test_a_program_that_listens_in_the_guest_s_place_is_refused(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 import sys
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from tars_jax.sandbox.computer.container import Container, Isolation
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tests.sandbox.computer.containers import Traces, needs_root, of_each_kind, opened, output
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 PYTHON = Path(os.path.realpath(sys.executable))
@@ -46,10 +46,7 @@ async def with_neighbor(folder: Path, kind: str) -> AsyncIterator[tuple[Isolatio
         traces.note()
         yield isolation, neighbor
         before = neighbor.read("/home/agent/count")
-        until = time.monotonic() + 10
-        while neighbor.read("/home/agent/count") in (before, b""):
-            assert time.monotonic() < until, "the neighbor stands still"
-            await asyncio.sleep(0.02)
+        assert await until(lambda: neighbor.read("/home/agent/count") not in (before, b"")), "the neighbor stands still"
     assert not traces.left()
 
 
@@ -62,7 +59,7 @@ def test_ways_out_are_closed(tmp_path: Path, kind: str) -> None:
                 named.listen()
                 arguments = [str(server.getsockname()[1]), "tars-hostile", str(os.getpid()), str(tmp_path / "c")]
                 container = await isolation.launch(SMALL, [str(PYTHON), "-I", "/opt/attempts.py", *arguments])
-                await container.wait(60)
+                await container.wait(PATIENCE_S)
             lines = container.read("/run/agent/log").decode().splitlines()
             results = dict(line.split(": ", 1) for line in lines)
             assert len(results) == 40, lines
@@ -104,12 +101,11 @@ async def end_of(isolation: Isolation, argv: Sequence[str], timeout_s: float = 2
         status = await container.wait(timeout_s)
         return status, container.read("/run/agent/log", 2000)
     finally:
-        begin = time.monotonic()
-        await container.close()
-        assert time.monotonic() - begin < 10
+        await asyncio.wait_for(container.close(), PATIENCE_S)
 
 
 @of_each_kind
+@pytest.mark.first(1)
 def test_takers_of_everything_get_their_share(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
         async with with_neighbor(tmp_path / "c", kind) as (isolation, _):
@@ -135,6 +131,7 @@ def test_takers_of_everything_get_their_share(tmp_path: Path, kind: str) -> None
 
 
 @of_each_kind
+@pytest.mark.first(1)
 def test_a_bound_share_of_the_processor(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
         async with opened(tmp_path, kind) as isolation:

@@ -9,13 +9,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.sandbox.computer.test_bubblewrap import ROOT, USER, start
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.multiprocess
 SCRIPT = Path(__file__).with_name("kept_owner.py")
@@ -58,15 +58,16 @@ def runs(nap: str) -> bool:
     return f"sleep\0{nap}\0".encode() in found
 
 
+@pytest.mark.first(1)
 def test_the_next_owner_goes_on_with_them(kind: str, folder: Path) -> None:
     nap = f"6{os.getpid()}"
     killed = run(kind, folder, "first", nap)
-    assert killed.communicate(timeout=120)[0] == "" and killed.returncode == -signal.SIGKILL
+    assert killed.communicate(timeout=PATIENCE_S)[0] == "" and killed.returncode == -signal.SIGKILL
     place = Path(json.loads((folder / "c" / "kept.json").read_text())["run"])
     assert (folder / "c" / "kept.json").stat().st_mode & 0o777 == 0o600
     assert runs(nap) and place.exists()
     following = run(kind, folder, "next", nap)
-    told = json.loads(following.communicate(timeout=120)[0])
+    told = json.loads(following.communicate(timeout=PATIENCE_S)[0])
     assert following.returncode == 0
     more, ran = told["said"]
     assert more["output"].endswith("done\n") and more["exit_code"] == 0
@@ -76,21 +77,20 @@ def test_the_next_owner_goes_on_with_them(kind: str, folder: Path) -> None:
     assert not runs(nap) and not place.exists() and not (folder / "c" / "kept.json").exists()
 
 
+@pytest.mark.first(1)
 def test_without_a_next_owner_they_end(kind: str, folder: Path) -> None:
     """Here as their launcher was killed with it; the end of their time is tried over HTTP, test_service_kill.py."""
     nap = f"7{os.getpid()}"
     killed = run(kind, folder, "first", nap)
-    assert killed.communicate(timeout=120)[0] == ""
+    assert killed.communicate(timeout=PATIENCE_S)[0] == ""
     place = Path(json.loads((folder / "c" / "kept.json").read_text())["run"])
     launcher = next(
         int(file.parent.name) for file in Path("/proc").glob("[0-9]*/cmdline")
         if str(place).encode() in (words := file.read_bytes()) and b"launcher" in words
     )  # fmt: skip
     os.kill(launcher, signal.SIGKILL)
-    until = time.monotonic() + 20
-    while runs(nap) and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_until(lambda: not runs(nap))
     assert not runs(nap)
     following = run(kind, folder, "next", nap)  # which finds nothing, and says so
-    assert following.communicate(timeout=120)[0] == "" and following.returncode == 1
+    assert following.communicate(timeout=PATIENCE_S)[0] == "" and following.returncode == 1
     assert not place.exists()

@@ -76,6 +76,7 @@ def test_a_desktop_goes_on_in_each_fork_by_itself(tmp_path: Path) -> None:
     with_equipped(work, tmp_path, DESKTOP)
 
 
+@pytest.mark.full
 def test_a_desktop_is_suspended_and_shows_the_same_afterwards(tmp_path: Path) -> None:
     require_desktop()
 

@@ -108,6 +108,7 @@ def test_a_computer_that_takes_no_download_goes_on() -> None:
 
 
 @pytest.mark.parametrize(("kind", "names"), [("", ["a.txt"]), ("multiple", ["a.txt", "b/a.txt"])])
+@pytest.mark.first(1)
 def test_a_dialog_gets_files_of_the_computer(kind: str, names: list[str]) -> None:
     async def send() -> None:
         site = {"/": Page(FILES % kind.encode()), "/thanks": page("Thanks", "")}
@@ -134,6 +135,7 @@ def test_a_dialog_gets_files_of_the_computer(kind: str, names: list[str]) -> Non
     asyncio.run(send())
 
 
+@pytest.mark.full
 def test_a_dialog_is_cancelled_by_no_files() -> None:
     async def cancel() -> None:
         async with opened({"/": Page(FILES % b"oncancel='document.title = 9'")}) as (_, shown, _):

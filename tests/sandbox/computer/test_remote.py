@@ -23,6 +23,7 @@ from tars_jax.sandbox.computer.remote import RemoteComputer
 from tars_jax.sandbox.desktop.settling import Settle
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.tools.files import Files
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.multiprocess
 GUEST = Path(__file__).parents[3] / "launch" / "windows_guest.py"
@@ -39,7 +40,7 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]
     assert process.stdout is not None
     yield int(process.stdout.readline().rpartition(":")[2]), home
     process.terminate()
-    process.wait(20)
+    process.wait(PATIENCE_S)
     process.stdout.close()
 
 
@@ -99,7 +100,7 @@ def test_a_shell_by_pipes_keeps_what_its_commands_leave(guest: tuple[int, Path])
 
 
 async def ended(process: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may be gone between any two steps
             while Path(f"/proc/{process}/cmdline").read_bytes():
                 await asyncio.sleep(0.02)

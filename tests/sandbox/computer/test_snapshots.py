@@ -13,6 +13,7 @@ from tars_jax.sandbox.computer import disks
 from tars_jax.sandbox.computer.container import Container
 from tars_jax.sandbox.computer.spec import ContainerSpec
 from tests.sandbox.computer.containers import Traces, needs_root, of_each_kind, opened
+from tests.waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.multiprocess, needs_root]
 SPEC = ContainerSpec(disk_mib=64)
@@ -33,6 +34,7 @@ async def done(container: Container) -> None:
 
 @of_each_kind
 @pytest.mark.parametrize("disk", ["image", "memory"])
+@pytest.mark.first(2)
 def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
     tmp_path: Path, disk: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +82,7 @@ def test_forks_begin_with_the_files_of_their_snapshot_and_go_apart(
 
 
 @of_each_kind
+@pytest.mark.first(1)
 def test_a_paused_container_stands_still_and_goes_on(tmp_path: Path, kind: str) -> None:
     async def live() -> None:
         async with opened(tmp_path, kind) as isolation:
@@ -101,7 +104,7 @@ def test_a_paused_container_stands_still_and_goes_on(tmp_path: Path, kind: str) 
             while read() in (before, b""):
                 await asyncio.sleep(0.01)
             other = await isolation.launch(SPEC, ["/bin/cat", "count"], taken)
-            assert await other.wait(20) == 0
+            assert await other.wait(PATIENCE_S) == 0
             assert other.read("/run/agent/log").endswith(before)
             await container.pause()
             await container.close()

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 CLONE = """
 import os, signal, sys
 from tars_jax.sandbox.computer.launcher import syscalls
@@ -29,7 +31,7 @@ CLONE_NEWUSER, CLONE_NEWPID = 0x10000000, 0x20000000
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux's own call")
 def test_a_clone_is_the_first_process_of_its_namespace() -> None:
     flags = CLONE_NEWPID | (0 if os.geteuid() == 0 else CLONE_NEWUSER)
-    run = subprocess.run([sys.executable, "-c", CLONE, str(flags)], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([sys.executable, "-c", CLONE, str(flags)], capture_output=True, text=True, timeout=PATIENCE_S)
     if run.returncode and "PermissionError" in run.stderr:
         pytest.skip("namespaces are not for this user here")
     assert run.stdout.split() == ["1", "7", "1", "7", "22"], run.stderr

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from tars_jax.sandbox.computer.spec import ContainerSpec
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell
 from tests.envs.computer_player import play
+from tests.waiting import until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -33,12 +33,6 @@ def alive(word: str) -> bool:
             if path.read_bytes().replace(b"\0", b" ").decode(errors="replace").startswith(word):
                 return True
     return False
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not holds():
-            await asyncio.sleep(0.05)
 
 
 def test_it_is_taken_by_name_alone() -> None:
@@ -56,8 +50,7 @@ def test_a_computer_with_shells_files_ports_and_forks() -> None:
                 with socket.create_server(("127.0.0.1", 0)):  # this process's own
                     assert not await one.ports()
                 await shell.run("python3 -m http.server 0 --bind 127.0.0.1 >/dev/null 2>&1 &")
-                while not await one.ports():
-                    await asyncio.sleep(0.05)
+                await until(one.ports)
                 assert len(await one.ports()) == 1 and not await other.ports()
                 assert {"python3"} <= {process.program[:7] for process in await one.processes()}
                 (fork,) = await one.fork(way="files")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +14,6 @@ from tars_jax.sandbox.browser.events import InputEvent, MouseDown, MouseMove, Mo
 from tars_jax.sandbox.computer.machine import ThisMachine
 
 T = TypeVar("T")
-PATIENCE_S = 30.0  # of a test for what a busy machine will do
 
 
 def require_desktop() -> None:
@@ -27,15 +25,6 @@ def require_desktop() -> None:
 
 def click(x: float, y: float, button: str = "left") -> list[InputEvent]:
     return [MouseMove(x, y), MouseDown(x, y, button), MouseUp(x, y, button)]
-
-
-async def eventually(holds: Callable[[], Awaitable[bool]]) -> bool:
-    end = time.monotonic() + PATIENCE_S
-    while not await holds():
-        if time.monotonic() > end:
-            return False
-        await asyncio.sleep(0.05)
-    return True
 
 
 class Room:

@@ -17,7 +17,8 @@ from tars_jax import InputError
 from tars_jax.sandbox.browser.events import InputEvent, InsertText, KeyDown, KeyUp, MouseDown, MouseMove, Wheel
 from tars_jax.sandbox.computer.machine import ThisMachine
 from tars_jax.sandbox.failures import SandboxFailure
-from tests.sandbox.desktop.conftest import Room, click, eventually
+from tests.sandbox.desktop.conftest import Room, click
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.multiprocess
 WRITTEN = "Grüße, “Wörld” ß € ¿ñ Ωμ сколько łąćź 你好 😀🚀 {[|]}~^`´ ABCxyz 42%$#@!"
@@ -43,7 +44,7 @@ def test_text_of_any_script_arrives_in_a_terminal(room: Room) -> None:
         async def active() -> bool:
             return (await room.desktop.windows())[-1].active
 
-        assert await eventually(active)
+        assert await until(active)
         window = (await room.desktop.windows())[-1]
         assert (window.app, window.process is not None) == (("xterm", "XTerm"), True)
         keys: list[InputEvent] = [event for key in "a*B7?" for event in (KeyDown(key), KeyUp(key))]
@@ -62,13 +63,13 @@ def test_text_of_any_script_arrives_in_a_terminal(room: Room) -> None:
         async def arrived() -> bool:
             return (room.home / "typed").read_text("utf-8") == lines
 
-        assert await eventually(arrived), (room.home / "typed").read_text("utf-8")
+        assert await until(arrived), (room.home / "typed").read_text("utf-8")
         await room.desktop.close_window(window.id)
 
         async def closed() -> bool:
             return window.id not in [other.id for other in await room.desktop.windows()]
 
-        assert await eventually(closed)
+        assert await until(closed)
 
     room.run(type_it())
 
@@ -87,7 +88,7 @@ def test_the_menu_of_the_screen_starts_an_application(room: Room) -> None:
         async def opened() -> bool:
             return len(await room.desktop.windows()) > count
 
-        assert await eventually(opened)
+        assert await until(opened)
         for window in await room.desktop.windows():
             await room.desktop.close_window(window.id)
 
@@ -126,7 +127,7 @@ def test_an_application_that_does_not_start_is_said(room: Room) -> None:
 def test_who_has_no_cookie_is_refused(room: Room) -> None:
     display = room.desktop.env["DISPLAY"]
     stranger = {**os.environ, "DISPLAY": display, "XAUTHORITY": "/dev/null"}
-    asked = subprocess.run(["xterm", "-e", "true"], env=stranger, capture_output=True, text=True, timeout=60)
+    asked = subprocess.run(["xterm", "-e", "true"], env=stranger, capture_output=True, text=True, timeout=PATIENCE_S)
     assert asked.returncode != 0 and "uthoriz" in asked.stderr
     with_cookie = {**os.environ, **room.desktop.env}
     assert subprocess.run(["xterm", "-e", "true"], env=with_cookie, timeout=60).returncode == 0

@@ -19,6 +19,7 @@ from PIL import Image
 from tars_jax.sandbox.computer.machine import ThisMachine
 from tars_jax.web.running import serving
 from tests.sandbox.desktop.conftest import require_desktop
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.multiprocess
 
@@ -61,7 +62,7 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]
 
 @pytest.fixture
 def client(guest: tuple[str, Path]) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=guest[0], timeout=120) as client:
+    with httpx.Client(base_url=guest[0], timeout=PATIENCE_S) as client:
         yield client
 
 

@@ -13,6 +13,7 @@ import pytest
 from tars_jax.sandbox.phone import AdbServer
 from tars_jax.sandbox.phone.stand_in.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
+from tests.waiting import PATIENCE_S
 
 T = TypeVar("T")
 
@@ -46,7 +47,8 @@ class Finger:
         serial = ("-s", self.phone.serial) if whole else ()
         ran = subprocess.run(
             ["adb", "-P", str(self.server.port), *serial, *words],
-            capture_output=True, timeout=60, input=given, stdin=None if given is not None else subprocess.DEVNULL,
+            input=given, stdin=None if given is not None else subprocess.DEVNULL,
+            capture_output=True, timeout=PATIENCE_S,
         )  # fmt: skip
         assert ran.returncode == status, (words, ran)
         return ran.stdout + (ran.stderr if status else b"")

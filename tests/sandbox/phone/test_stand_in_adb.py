@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from tars_jax.sandbox.phone.adb_server import answers
 from tars_jax.sandbox.phone.stand_in.device import Device
 from tars_jax.sandbox.phone.stand_in.server import StandIn
 from tests.sandbox.phone.conftest import Finger
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -80,9 +80,7 @@ def test_commands_read_their_input(finger: Finger) -> None:
     finger.adb("shell", "cat > /sdcard/in", given="grüße\n".encode())
     assert finger.adb("exec-out", "cat /sdcard/in") == "grüße\n"
     finger.adb("exec-in", "cat > /sdcard/in", given=bytes(300_000))
-    deadline = time.monotonic() + 20  # exec-in ends before the phone has written
-    while "300000" not in finger.adb("shell", "wc -c /sdcard/in"):
-        assert time.monotonic() < deadline
+    assert wait_until(lambda: "300000" in finger.adb("shell", "wc -c /sdcard/in"))
 
 
 def test_an_interactive_shell(finger: Finger) -> None:
@@ -128,7 +126,7 @@ def test_a_device_that_vanishes_in_the_middle_of_a_push(finger: Finger, tmp_path
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as push:
         threading.Timer(0.15, finger.phone.close).start()
-        push.communicate(timeout=30)
+        push.communicate(timeout=PATIENCE_S)
         assert push.returncode != 0
     finger.adb("disconnect", finger.phone.serial, whole=False)  # a server keeps a line that is dead
     with StandIn(finger.phone.device, port=finger.phone.port) as back:
@@ -137,12 +135,16 @@ def test_a_device_that_vanishes_in_the_middle_of_a_push(finger: Finger, tmp_path
 
 def test_a_phone_whose_owner_refuses_is_unauthorized(adb_server: AdbServer) -> None:
     with StandIn(authorized=False) as phone:
-        subprocess.run(["adb", "-P", str(adb_server.port), "connect", phone.serial], capture_output=True, timeout=30)
+        subprocess.run(
+            ["adb", "-P", str(adb_server.port), "connect", phone.serial], capture_output=True, timeout=PATIENCE_S
+        )
         listed = subprocess.run(
-            ["adb", "-P", str(adb_server.port), "devices"], capture_output=True, timeout=30, text=True
+            ["adb", "-P", str(adb_server.port), "devices"], capture_output=True, timeout=PATIENCE_S, text=True
         )
         assert f"{phone.serial}\tunauthorized" in listed.stdout
-        subprocess.run(["adb", "-P", str(adb_server.port), "disconnect", phone.serial], capture_output=True, timeout=30)
+        subprocess.run(
+            ["adb", "-P", str(adb_server.port), "disconnect", phone.serial], capture_output=True, timeout=PATIENCE_S
+        )
 
 
 def test_a_server_ends_with_whoever_started_it(adb_server: AdbServer) -> None:
@@ -153,10 +155,7 @@ def test_a_server_ends_with_whoever_started_it(adb_server: AdbServer) -> None:
     assert answers("127.0.0.1", port)
     owner.kill()
     owner.communicate()
-    deadline = time.monotonic() + 20
-    while answers("127.0.0.1", port):
-        assert time.monotonic() < deadline, "the server outlived its owner"
-        time.sleep(0.05)
+    assert wait_until(lambda: not answers("127.0.0.1", port)), "the server outlived its owner"
 
 
 @pytest.mark.slow
@@ -166,11 +165,13 @@ def test_the_command_serves_until_a_signal(adb_server: AdbServer) -> None:
         assert served.stdout is not None
         serial = served.stdout.readline().split()[-1]
         adb = ["adb", "-P", str(adb_server.port)]
-        subprocess.run([*adb, "connect", serial], check=True, capture_output=True, timeout=30)
-        shown = subprocess.run([*adb, "-s", serial, "shell", "wm size"], capture_output=True, timeout=30, text=True)
+        subprocess.run([*adb, "connect", serial], check=True, capture_output=True, timeout=PATIENCE_S)
+        shown = subprocess.run(
+            [*adb, "-s", serial, "shell", "wm size"], capture_output=True, timeout=PATIENCE_S, text=True
+        )
         assert shown.stdout == "Physical size: 300x500\n"
         served.send_signal(signal.SIGTERM)
-        assert served.wait(20) == 0
-        subprocess.run([*adb, "disconnect", serial], capture_output=True, timeout=30)
-    bad = subprocess.run([*command[:3], "--size=big"], capture_output=True, text=True, timeout=60)
+        assert served.wait(PATIENCE_S) == 0
+        subprocess.run([*adb, "disconnect", serial], capture_output=True, timeout=PATIENCE_S)
+    bad = subprocess.run([*command[:3], "--size=big"], capture_output=True, text=True, timeout=PATIENCE_S)
     assert bad.returncode == 2 and "--size must be" in bad.stderr

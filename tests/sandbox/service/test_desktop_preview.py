@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,9 +18,9 @@ from playwright.async_api import Page, expect
 from tests.sandbox.desktop.conftest import require_desktop
 from tests.sandbox.service.chromium import on_a_page, require_asset
 from tests.sandbox.service.conftest import Service
+from tests.waiting import PATIENCE_S, until, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
-PATIENCE_S = 60.0
 COPIES = """import tkinter; root = tkinter.Tk(); root.clipboard_clear()
 root.clipboard_append('pl\\u00fcm \\u65e5\\u672c'); root.after(6000, root.destroy); root.mainloop()"""
 PASTES = """import tkinter; root = tkinter.Tk(); root.withdraw(); print(ascii(root.clipboard_get()))"""
@@ -38,13 +37,11 @@ def desktop(previews: Service) -> Iterator[dict[str, Any]]:
 
 
 def file(service: Service, session: dict[str, Any], name: str, what: bytes) -> bool:
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        got = service.http.get(f"/v1/sessions/{session['id']}/files", params={"path": name})
-        if got.content == what:
-            return True
-        time.sleep(0.1)
-    return False
+    def got() -> bool:
+        answer = service.http.get(f"/v1/sessions/{session['id']}/files", params={"path": name})
+        return bool(answer.content == what)
+
+    return bool(wait_until(got))
 
 
 def _pixels(png: bytes) -> np.ndarray:
@@ -90,14 +87,13 @@ def test_the_picture_is_the_desktop_s_to_the_pixel(previews: Service, desktop: d
 
     async def use(page: Page) -> None:
         await opened(page, previews, desktop, desktop["token"])
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end:
+
+        async def shows_the_desktop() -> bool:
             shown = _pixels(base64.b64decode(await page.evaluate(SCREEN)))
             got = await asyncio.to_thread(previews.http.get, f"/v1/sessions/{desktop['id']}/screenshot")
-            if (shown == _pixels(got.content)).all():
-                return
-            await asyncio.sleep(0.1)
-        pytest.fail("the preview never showed what the desktop does")
+            return bool((shown == _pixels(got.content)).all())
+
+        await until(shows_the_desktop)
 
     on_a_page(use)
 
@@ -118,11 +114,12 @@ def test_the_clipboard_goes_both_ways(previews: Service, desktop: dict[str, Any]
         await page.locator("#clipboard").click()
         await page.locator("#text").fill("für später\nzwei")
         paste = {"call": {"call": "run_program", "argv": ["python3", "-c", PASTES]}, **person}
-        end, said = time.monotonic() + PATIENCE_S, ""
-        while "zwei" not in said and time.monotonic() < end:
+
+        async def pasted() -> bool:
             got = await asyncio.to_thread(service.http.post, f"/v1/sessions/{desktop['id']}/call", json=paste)
-            said = got.json()["stdout"]
-        assert said == "'f\\xfcr sp\\xe4ter\\nzwei'\n"
+            return bool(got.json()["stdout"] == "'f\\xfcr sp\\xe4ter\\nzwei'\n")
+
+        await until(pasted)
         await copying
 
     on_a_page(use)
@@ -177,7 +174,7 @@ def test_what_is_no_rfb_ends_the_connection_alone(previews: Service, desktop: di
                 await socket.send(first)
                 with pytest.raises(websockets.ConnectionClosed) as closed:
                     while True:
-                        await asyncio.wait_for(socket.recv(), 30)
+                        await asyncio.wait_for(socket.recv(), PATIENCE_S)
             assert closed.value.rcvd is not None and "RFB" in closed.value.rcvd.reason
 
     asyncio.run(run())

@@ -6,7 +6,6 @@ import contextlib
 import json
 import re
 import socket
-import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ import websockets.sync.client as websockets
 from tars_jax.sandbox.service.gateway.paths import read_path
 from tars_jax.web.protocol import RequestError
 from tests.sandbox.service.conftest import ANN, Service
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.multiprocess
 CLOSING = f"Authorization: Bearer {ANN}\r\nConnection: close\r\n\r\n"
@@ -87,10 +87,9 @@ def shown(service: Service) -> Iterator[dict[str, Any]]:
     session = service.lease(lease_seconds=3600)
     service.call(session, "write", path="program.py", data=PROGRAM)
     service.call(session, "run", command="python3 program.py 3000 >log 2>&1 & disown")
-    end = time.monotonic() + 30
-    while 3000 not in service.http.get(f"/v1/sessions/{session['id']}").json()["ports"]:
-        assert time.monotonic() < end, service.call(session, "read", path="log")
-        time.sleep(0.05)
+    assert wait_until(lambda: 3000 in service.http.get(f"/v1/sessions/{session['id']}").json()["ports"]), service.call(
+        session, "read", path="log"
+    )
     yield session
     service.http.delete(f"/v1/sessions/{session['id']}")
 

@@ -26,6 +26,7 @@ def installed() -> bool:
     return subprocess.run(["/usr/bin/python3", "-c", find], capture_output=True).returncode == 0
 
 
+@pytest.mark.full
 def test_a_notebook_runs_inside(previews: Service) -> None:
     if not installed():
         pytest.skip("the notebook is not installed for /usr/bin/python3: apt-get install python3-notebook")

@@ -6,7 +6,6 @@ import base64
 import io
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +22,7 @@ from tars_jax.sandbox.service.config import ServiceConfig
 from tars_jax.sandbox.service.gateway.apis import api_doors
 from tars_jax.web.running import serving
 from tests.sandbox.service.conftest import ANN, OWNERS, Service, require_containers
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess, pytest.mark.slow]
 FORM = (
@@ -69,9 +69,7 @@ def test_a_page_the_shell_and_the_dialog_see_one_file_system(screens: Service) -
     assert shown["data"]["title"] == "Fruit" and shown["data"]["url"] == "http://localhost:8000/"
     assert "one of this computer" in screens.refused(session, 400, "navigate", address="http://8.8.8.8/")["message"]
     shown = screens.call(session, "act", events=click(50, 20), advance_ms=200)
-    last = time.monotonic() + 30
-    while not (paths := screens.call(session, "downloads")["paths"]) and time.monotonic() < last:
-        time.sleep(0.05)
+    paths = wait_until(lambda: screens.call(session, "downloads")["paths"])
     assert paths == ["/home/agent/Downloads/plum.txt"]
     assert screens.call(session, "run", command="cat Downloads/plum.txt")["output"] == "from the site\n"
     shown = screens.call(session, "act", events=click(50, 150), advance_ms=200)

@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.sandbox.service.chromium import PATIENCE_MS, in_chromium, on_a_page, require_asset
 from tests.sandbox.service.conftest import ANN, Service
+from tests.waiting import until, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.multiprocess]
 PAGE = """<!doctype html><link rel=stylesheet href=style.css><body><h1>Plums</h1><p id=told></p><script>
@@ -85,7 +86,7 @@ def test_the_terminal_and_a_port_from_the_live_page(service: Service) -> None:
 def test_a_terminal_moves_on_the_live_page_and_a_person_takes_it_over(service: Service) -> None:
     session = service.lease(lease_seconds=3600)
     service.call(session, "run", command="echo ready")
-    count = "for i in 1 2 3 4 5 6 7 8; do echo plum $i; sleep 0.5; done"
+    count = "until [ -e seen ]; do echo plum $((++i)); sleep 0.2; done"
     path = f"/v1/sessions/{session['id']}"
 
     async def use(page: Page) -> None:
@@ -97,11 +98,14 @@ def test_a_terminal_moves_on_the_live_page_and_a_person_takes_it_over(service: S
         await expect(card.locator("img")).to_have_js_property("naturalWidth", 640)
         running = asyncio.create_task(asyncio.to_thread(service.call, session, "run", command=count))
         shown: set[str | None] = set()
-        while not running.done():  # one call, and many pictures
+
+        async def moves() -> bool:
             shown.add(await card.locator("img").get_attribute("src"))
-            await asyncio.sleep(0.1)
+            return len(shown) >= 4
+
+        await until(moves)  # one call, and many pictures
+        await asyncio.to_thread(service.call, session, "write", path="seen", data="")
         await running
-        assert len(shown) >= 4
         await card.click()
         await page.get_by_role("button", name="Take over").click()
         await page.get_by_label("Command").fill("echo by-hand > made.txt; read word; echo $word > typed.txt")
@@ -118,6 +122,7 @@ def test_a_terminal_moves_on_the_live_page_and_a_person_takes_it_over(service: S
         await expect(page.get_by_label("Command")).to_be_hidden()
 
     on_a_page(use)
+    wait_until(lambda: not service.http.get(path).json()["person"])
     assert service.call(session, "run", command="cat made.txt typed.txt")["output"] == "by-hand\nplüm 'pie'\n"
     service.http.delete(path)
 

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,9 @@ import pytest
 from tars_jax import InputError
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.computers.client import ComputerClient, RemoteComputer
+from tests.ports import free_port
 from tests.sandbox.service.conftest import require_containers
-from tests.sandbox.test_browser_service_chaos import free_port
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.multiprocess, pytest.mark.slow]
 REPOSITORY = Path(__file__).parents[3]
@@ -52,7 +52,7 @@ class Killed:
     def kill(self) -> None:
         assert self.service is not None
         self.service.kill()
-        self.service.communicate(timeout=30)  # the launcher, which lives on, does not hold its output
+        self.service.communicate(timeout=PATIENCE_S)  # the launcher, which lives on, does not hold its output
 
     async def again(self) -> None:
         await asyncio.to_thread(self.kill)
@@ -77,7 +77,7 @@ class Killed:
             asyncio.run(work())  # type: ignore[arg-type]
             assert self.service is not None
             self.service.send_signal(signal.SIGTERM)
-            assert self.service.wait(60) == 0
+            assert self.service.wait(PATIENCE_S) == 0
             assert not run.exists() and not (self.run / "computers" / "owner.json").exists()
         finally:
             if self.service is not None:
@@ -98,13 +98,6 @@ def processes(word: str) -> list[int]:
     return found
 
 
-async def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        await asyncio.sleep(0.05)
-
-
 def test_computers_outlive_a_kill(tmp_path: Path) -> None:
     """Files, running programs, shells with what they know, kernels, tokens and names; twice."""
     killed = Killed(tmp_path / "run ä")
@@ -122,7 +115,7 @@ def test_computers_outlive_a_kill(tmp_path: Path) -> None:
             waiting = asyncio.create_task(second.run(long, timeout_s=600))
             asked = {"call": {"call": "run", "command": "echo x >> count; wc -l < count"}, "once": "w1"}
             answer = await first._request("POST", "call", asked)
-            await until(lambda: bool(processes(f"sleep\0{nap}") and processes(f"sleep\0{rest}")))
+            await until(lambda: processes(f"sleep\0{nap}") and processes(f"sleep\0{rest}"))
             for _ in range(2):
                 await killed.again()
                 assert await first._request("POST", "call", asked) == answer  # and was not carried out again
@@ -199,7 +192,7 @@ def test_nothing_waits_for_ever(tmp_path: Path) -> None:
         async with killed.client(lease_s=4.0) as client:
             short = await client.open(slack_seconds=1)
             await short.run(f"trap '' TERM HUP; sleep {nap} & disown")
-            await until(lambda: bool(processes(f"sleep\0{nap}")))
+            await until(lambda: processes(f"sleep\0{nap}"))
             await asyncio.to_thread(killed.kill)
             for said in (b'{"secret": "' + b"0" * 64 + b'"}\n', b"\n", b"x" * 4000, b'{"secret": 1}\n', b""):
                 with socket.socket(socket.AF_UNIX) as stranger:
@@ -210,7 +203,7 @@ def test_nothing_waits_for_ever(tmp_path: Path) -> None:
                     with contextlib.suppress(ConnectionError):
                         assert stranger.recv(100) == b""
             assert processes(f"sleep\0{nap}") and run.exists()
-            await until(lambda: not run.exists(), 20)
+            await until(lambda: not run.exists())
             assert not processes(f"sleep\0{nap}")
             await asyncio.to_thread(killed.start)
             with pytest.raises(SandboxFailure, match="container"):
@@ -219,6 +212,7 @@ def test_nothing_waits_for_ever(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_suspended_computer_outlives_a_kill(tmp_path: Path) -> None:
     killed = Killed(tmp_path / "run")
 
@@ -236,6 +230,7 @@ def test_a_suspended_computer_outlives_a_kill(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
     killed = Killed(tmp_path / "run")
 
@@ -256,6 +251,7 @@ def test_a_recording_goes_on_after_a_kill(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_desktop_outlives_a_kill(tmp_path: Path) -> None:
     pytest.importorskip("Xlib")
     if not Path("/usr/bin/Xvfb").exists() or not Path("/usr/bin/openbox").exists():
@@ -282,6 +278,7 @@ def test_a_desktop_outlives_a_kill(tmp_path: Path) -> None:
     killed.use(work)
 
 
+@pytest.mark.full
 def test_a_page_and_a_phone_are_there_after_a_kill(tmp_path: Path) -> None:
     """The page is opened anew at its address, and says so; the phone is as it was."""
     pytest.importorskip("adbutils")

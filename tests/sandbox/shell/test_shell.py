@@ -13,6 +13,7 @@ from tars_jax import InputError
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.shell import Shell, ShellBusy
+from tests.waiting import until
 
 pytestmark = pytest.mark.multiprocess
 SLEEPING = "grep -lsz '61[.]25' /proc/[0-9]*/cmdline; true"  # a bare system has no ps
@@ -226,8 +227,12 @@ def test_several_shells_share_nothing(tmp_path: Path) -> None:
             assert await says(other, "echo $X; pwd") == "given\n/\n"
             left = await other.run("sleep 61.25", timeout_s=0.1)
             assert left.exit_code is None
-            assert await says(shell, SLEEPING)
-        assert not await says(shell, SLEEPING)
+            await until(lambda: says(shell, SLEEPING))
+
+        async def gone() -> bool:
+            return not await says(shell, SLEEPING)
+
+        await until(gone)
 
     with_shell(tmp_path, work)
 

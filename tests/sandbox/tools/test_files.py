@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from tars_jax.sandbox.computer.guest_client import GuestError
 from tars_jax.sandbox.computer.local_guest import LocalGuest
 from tars_jax.sandbox.tools.files import Files
+from tests.waiting import until
 
 pytestmark = pytest.mark.multiprocess
 
@@ -207,14 +207,16 @@ def test_a_watch_sees_changes(tmp_path: Path) -> None:
         (root / "old/b").write_text("x")
         (root / "new").mkdir()
         seen = set(await watch.changes())
-        end = time.monotonic() + 20
-        while ("made", "new") not in seen and time.monotonic() < end:
-            seen |= set(await watch.changes())
+
+        async def saw(change: tuple[str, str]) -> bool:
+            seen.update(await watch.changes())
+            return change in seen
+
+        await until(lambda: saw(("made", "new")))
         assert {("made", "old/b"), ("written", "old/b"), ("made", "new")} <= seen
         (root / "new/c").write_text("x")
         (root / "new/c").rename(root / "c")
-        while ("came", "c") not in seen and time.monotonic() < end:
-            seen |= set(await watch.changes())
+        await until(lambda: saw(("came", "c")))
         assert {("written", "new/c"), ("gone", "new/c"), ("came", "c")} <= seen and not watch.lost
         await watch.close()
         assert await refusal(watch.changes()) == "ESRCH"

@@ -29,6 +29,7 @@ def with_kernel(folder: Path, kind: str, work: Callable[[Kernel], Awaitable[None
 
 
 @pytest.mark.parametrize("kind", ["python", pytest.param("jupyter", marks=pytest.mark.slow)])
+@pytest.mark.first(1)
 def test_cells_share_their_variables(tmp_path: Path, kind: str) -> None:
     if kind == "jupyter":
         pytest.importorskip("ipykernel")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from socket import create_server
 
 import pytest
 
 pytest.importorskip("mcp", reason="the extra mcp")
 
+from tests.ports import free_port
 from tests.sandbox.tools.mcp_conformance import NPM, fixture, run
 
 SUITE = NPM / "@modelcontextprotocol/conformance"
@@ -24,12 +24,8 @@ pytestmark = [
 ]
 
 
-def free_port() -> int:
-    with create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 @pytest.mark.parametrize(("revision", "scenarios", "checks"), [("2025-11-25", 33, 81), ("2026-07-28", 50, 164)])
+@pytest.mark.first(1)
 def test_every_requirement_is_met(revision: str, scenarios: int, checks: int) -> None:
     said = asyncio.run(run(revision, free_port(), fixture))
     summary = said[said.rfind("=== SUMMARY") :]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 import json
 from typing import Any
 
 import mcp_types as types
-from PIL import Image
 
+from tars_jax.pictures import as_seen, opened
 from tars_jax.sandbox.shell.text import cut
 from tars_jax.sandbox.tools.forms import LIMIT, Answer
 
@@ -18,7 +17,6 @@ MOST_IMAGES = 4
 LARGEST_IMAGE = 4096  # pixels, of either side
 MOST_BYTES = 16 << 20  # of an image as it comes
 MOST_BLOCKS = 1000
-_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def answer_of(result: types.CallToolResult) -> Answer:
@@ -71,28 +69,14 @@ def _png(data: str) -> bytes | None:
     if len(data) > MOST_BYTES * 4 // 3:
         return None
     try:
-        raw = _essential(base64.b64decode(data))
-        with Image.open(io.BytesIO(raw)) as picture:
+        with opened(base64.b64decode(data)) as picture:
             if max(picture.size) > LARGEST_IMAGE:
                 return None
             buffer = io.BytesIO()
-            picture.convert("RGB").save(buffer, "PNG", compress_level=1)
-    except (OSError, ValueError, SyntaxError, binascii.Error, Image.DecompressionBombError):
+            as_seen(picture).save(buffer, "PNG", compress_level=1)
+    except Exception:  # Pillow's decoders raise what they like
         return None
     return buffer.getvalue()
-
-
-def _essential(png: bytes) -> bytes:
-    """A PNG without what a picture does not need, such as a color profile with a wrong checksum; else as it is."""
-    if not png.startswith(_PNG):
-        return png
-    kept, at = bytearray(_PNG), len(_PNG)
-    while at + 12 <= len(png):
-        end = at + 12 + int.from_bytes(png[at : at + 4], "big")
-        if png[at + 4 : at + 8] in (b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"):
-            kept += png[at:end]
-        at = end
-    return bytes(kept)
 
 
 def _sound(text: str) -> str:

@@ -6,23 +6,19 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.ports import free_port
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[4]
 KEY = "a-key-for-tests"
 FETCHED = ROOT / ".cache" / "valkey" / "valkey-server"  # by launch/valkey.sh
 # A Valkey, or else a Redis; None where there is neither.
 STORE = str(FETCHED) if FETCHED.is_file() else shutil.which("valkey-server") or shutil.which("redis-server")
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 class Manager:
@@ -50,7 +46,7 @@ class Manager:
         self.process.send_signal(number)
         assert self.process.stdout is not None
         self.process.stdout.close()
-        return self.process.wait(30)
+        return self.process.wait(PATIENCE_S)
 
 
 @contextlib.contextmanager

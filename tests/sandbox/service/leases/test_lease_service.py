@@ -8,7 +8,6 @@ import json
 import random
 import signal
 import sqlite3
-import time
 from pathlib import Path
 
 import httpx
@@ -235,10 +234,9 @@ def test_time_of_a_restart(tmp_path: Path) -> None:
 def test_the_records_are_plain(tmp_path: Path) -> None:
     async def live() -> None:
         async with SqliteLeases(tmp_path / "leases.sqlite") as leases:
-            began = time.monotonic()
             await asyncio.gather(*(leases.claim(f"id{n}", "ann", 60) for n in range(500)))
             assert leases.commits < 20, "what comes together is written together"
-            assert len(leases) == 500 and time.monotonic() - began < 30
+            assert len(leases) == 500
 
     asyncio.run(live())
     with sqlite3.connect(tmp_path / "leases.sqlite") as connection:

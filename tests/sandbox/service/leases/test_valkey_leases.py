@@ -16,8 +16,10 @@ from tars_jax.sandbox.failures import SandboxFailure
 from tars_jax.sandbox.service.leases import LeaseClient, LeaseEnded, LeaseHeld, SqliteLeases
 from tars_jax.sandbox.service.leases.store import Leases
 from tars_jax.sandbox.service.leases.valkey_store import ValkeyLeases
-from tests.sandbox.service.leases.managers import KEY, STORE, free_port, manager
+from tests.ports import free_port
+from tests.sandbox.service.leases.managers import KEY, STORE, manager
 from tests.sandbox.service.leases.test_lease_service import race
+from tests.waiting import PATIENCE_S
 
 needs_server = pytest.mark.skipif(
     STORE is None, reason="takes Valkey or Redis: ./launch/valkey.sh, or apt-get install one"
@@ -41,7 +43,7 @@ class Server:
             ],
             stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
             with contextlib.suppress(InputError):
                 asyncio.run(self._answers())
@@ -55,7 +57,7 @@ class Server:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(PATIENCE_S)
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from tars_jax.sandbox.service.computers.client import RemoteComputer
 from tars_jax.sandbox.service.nodes import Nodes
 from tests.sandbox.service.leases.managers import ROOT, Manager
+from tests.waiting import PATIENCE_S, wait_until
 
 SMALL: dict[str, Any] = {
     "memory_mib": 128,
@@ -62,7 +62,7 @@ class NodeProcess:
         self.process.send_signal(number)
         assert self.process.stdout is not None
         self.process.stdout.close()
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE_S)
 
 
 class Cluster:
@@ -98,12 +98,9 @@ class Cluster:
         found += [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(self.folder) in line]
         return found
 
-    def nothing_left(self, patience_s: float = 30.0) -> None:
+    def nothing_left(self) -> None:
         """Of what lives; files that a killed node left the next start of it removes."""
-        until = time.monotonic() + patience_s
-        while self.left() and time.monotonic() < until:
-            time.sleep(0.1)
-        assert not self.left()
+        wait_until(lambda: not self.left())
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from tars_jax.sandbox.service.computers.client import ComputerClient
 from tars_jax.sandbox.service.nodes import Nodes
 from tests.sandbox.service.leases.managers import KEY
 from tests.sandbox.service.nodes.cluster import ANN, SMALL, Cluster, cluster
+from tests.waiting import until
 
 pytestmark = [
     pytest.mark.multiprocess,
@@ -108,9 +109,11 @@ def test_nothing_is_lost_or_doubled(chaos_seed: int, count: int, tmp_path: Path)
             await asyncio.gather(killing, *working)
             left = {json.loads(lease.data)["session"] for lease in await nodes.manager.list("box.")}
             assert not left & set(witness.places), "what was given back is held"
-            async with asyncio.timeout(60):  # sessions that nobody heard of, as their manager or node was killed
-                while any(node["free"] < node["capacity"] for node in await nodes.list()):
-                    await asyncio.sleep(0.2)
+
+            async def is_free() -> bool:
+                return all(node["free"] >= node["capacity"] for node in await nodes.list())
+
+            await until(is_free)  # of sessions that nobody heard of, as their manager or node was killed
 
     with cluster(tmp_path, nodes=2, capacity=3, dead_s=30.0) as running:
         asyncio.run(live(running))
