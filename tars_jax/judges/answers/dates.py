@@ -150,7 +150,7 @@ def _forms() -> tuple[re.Pattern[str], ...]:
         rf"\b(?P<month>{month})\b\.? (?:the )?(?P<day>{_ORDINAL})\b(?! ?%|[.,]?\d)",
         r"\b(?:the )?(?P<decade>[12]\d{2}0)'?s\b",
         r"\b(?:the )?(?P<century>\d{1,2}(?:st|nd|rd|th)|[a-z]+(?:st|nd|rd|th)) century\b",
-        rf"(?<![\w.,])(?P<year>{_YEAR})(?![\w]|[.,:]\d)",
+        rf"(?<![\w.,])(?<!\s-)(?<!^-)(?P<year>{_YEAR})(?![\w]|[.,:]\d)",
     )
     return tuple(re.compile(form, re.IGNORECASE) for form in forms)
 

@@ -288,8 +288,11 @@ class _Judge(Weighing):
 
     def _uncovered(self, clause: Clause) -> set[str]:
         covered = {place for start, end in clause.right for place in range(start, end)}
+        subject = clause.right[0][0] if self._is_described and set(clause.texts) & COPULAS else 0
         return {
-            word.text for place, word in enumerate(clause.words) if place not in covered and not self._is_free(word)
+            word.text
+            for place, word in enumerate(clause.words)
+            if place not in covered and not self._is_free(word) and not (place < subject and word.capital)
         }
 
 

@@ -195,7 +195,9 @@ class Weighing(Reading):
         if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
             return False
         first = clause.words.index(content[0])
-        if {"a", "an"} & set(clause.texts[:first]) and content[0].capital:
+        if ({"a", "an"} & set(clause.texts[:first]) or clause.texts[first - 1 : first] == ["of"]) and content[
+            0
+        ].capital:
             return False  # it is described
         if any(not self._is_free(word) for word in clause.label) or self._is_explained(clause, clauses):
             return False
