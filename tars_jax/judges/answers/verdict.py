@@ -12,6 +12,7 @@ from tars_jax.judges.answers.speech import (
     AUXILIARIES,
     BARRED,
     CONTRAST,
+    COPULAS,
     CORRECTIONS,
     FRAMES,
     INSTEAD,
