@@ -27,7 +27,7 @@ def reference_answer(trajectory: Trajectory, task: Task) -> Judgement:
     """1 and success where the episode's answer is the task's `verification.reference`."""
     answer = answer_of(trajectory)
     asked = trajectory.metadata.get("instruction") or task.instruction
-    right = answer is not None and says_the_same(answer, task.verification.reference, normalized, asked)
+    right = answer is not None and says_the_same(answer, task.verification.reference, asked)
     return Judgement(float(right), right)
 
 
