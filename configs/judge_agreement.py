@@ -13,11 +13,13 @@ Any judge on traces of several domains whose truth is hidden: --config.labels=tr
 What a published judge said, in place of asking one (AgentRewardBench's files BENCHMARK/AGENT/JUDGE/TASK.json):
 --config.source=FOLDER --config.judge=JUDGE --config.judgments=FOLDER.
 
-Judges of answers, by 291 answers labelled by hand, half of them held out (tars_jax/judges/labels/answers.py):
---config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each half is a row.
+Judges of answers, by answers that somebody labelled who had not seen the rules (tars_jax/judges/labels/answers.py):
+--config.labels=answers --config.judge=reference, or --config.judge=answer with an endpoint; each split and each kind of
+answer is a row.
 
-Expected result: agreement.md and result.json with the set and who made it, precision, recall, F1, false positive rate,
-by site and by length; and of scores between 0 and 1 the expected calibration error and Brier score.
+Expected result: agreement.md and result.json with the set and who made it, precision, recall, F1, false positive rate
+and the share that the judge cannot say, by site and by length; and of scores between 0 and 1 the expected calibration
+error and Brier score.
 """
 
 from ml_collections import ConfigDict

@@ -121,7 +121,7 @@ def play(
 
         def on_finish(done: int, trajectory: Trajectory, before: int = earlier) -> None:
             if not trajectory.outcome.carries_reward:
-                reason = trajectory.metadata["infrastructure_failures"][-1]
+                reason = trajectory.cannot_say or trajectory.metadata["infrastructure_failures"][-1]
                 print(f"{stage}: episode {trajectory.id} is lost: {reason:.500}", flush=True)
             progress.update(before + done)
 

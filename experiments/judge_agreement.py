@@ -14,9 +14,8 @@ from tars_jax import InputError
 from tars_jax.data.recorded import labelled_episodes, labelled_traces
 from tars_jax.evaluation.judge_agreement import JudgedLabel, ask_judge, judge_agreement
 from tars_jax.files import write_atomic
-from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answers, settled
+from tars_jax.judges.labels import agreement, read_agent_reward_bench, read_answers, settled, shipped_answers
 from tars_jax.judges.labels.agent_reward_bench import UNSURE
-from tars_jax.judges.labels.answers import FILE as ANSWERS
 from tars_jax.judges.labels.judgments import Judgment, read_judgments
 from tars_jax.judges.labels.labelled import CONTRADICTIONS, Labelled
 from tars_jax.judges.labels.sets import SETS
@@ -47,19 +46,20 @@ def run(config: Any, run_directory: RunDirectory) -> None:
     if config.most and len(labels) > config.most:
         drawn = np.random.default_rng(config.seed).permutation(len(labels))[: config.most]
         labels = [labels[place] for place in sorted(drawn)]
+    what = "answers" if config.labels == "answers" else "trajectories"
     if not labels:
-        raise InputError(f"config.source must hold labelled trajectories; got none in {config.source}")
+        raise InputError(f"config.source must hold labelled {what}; got none in {config.source}")
     agreed, twice = agreement(labelled)
-    print(f"{len(labels)} trajectories of {len(labelled)}, {twice} labelled twice or more, of which {agreed} agree")
+    print(f"{len(labels)} {what} of {len(labelled)}, {twice} labelled twice or more, of which {agreed} agree")
     if judge is None:
         judged = [recorded_verdict(said[each.id], solved) for each, solved in labels]
     else:
-        progress = Progress("judge", len(labels), "trajectories")
+        progress = Progress("judge", len(labels), what)
         try:
             judged = asyncio.run(ask_judge(judge, labels, parallel=config.parallel, on_answer=progress.update))
         finally:
             judge.close()
-    found = judge_agreement(judged, config.judge, config.seed)
+    found = judge_agreement(judged, config.judge, config.seed, has_steps=config.labels != "answers")
     labelled_by = SETS[config.labels]
     table = f"Measured on {labelled_by.name}; labelled by {labelled_by.made_by}.\n\n{found.table(config.judge)}"
     failures = {each.labelled.id: each.failure for each in judged if each.failure}
@@ -85,7 +85,7 @@ def run(config: Any, run_directory: RunDirectory) -> None:
 def read_labels(config: Any) -> Sequence[Labelled]:
     """Raises InputError where `source` is not what the labels need."""
     if config.labels == "answers":
-        return read_answers(config.source or ANSWERS)
+        return read_answers(config.source) if config.source else shipped_answers()
     if not config.source:
         raise InputError("config.source must be a folder; got ''")
     if config.labels == "recorded":

@@ -19,8 +19,7 @@ from tars_jax.evaluation.judge_metrics import (
     in_groups,
 )
 from tars_jax.evaluation.tables import markdown
-from tars_jax.judges import Judge, JudgeFailure
-from tars_jax.judges.judge import CannotSay
+from tars_jax.judges import CannotSay, Judge, JudgeFailure
 from tars_jax.judges.labels import Labelled
 
 
@@ -30,7 +29,7 @@ class JudgedLabel:
 
     labelled: Labelled
     solved: bool  # by the label
-    verdict: bool | None  # None: the judge failed
+    verdict: bool | None  # None: the judge failed, or cannot say
     reward: float | None
     failure: str = ""
     cannot_say: bool = False  # that is its verdict
@@ -43,7 +42,7 @@ async def ask_judge(
     parallel: int = 8,
     on_answer: Callable[[int], None] = lambda done: None,
 ) -> list[JudgedLabel]:
-    """The judge on each labelled trajectory, in their order; a failure of the judge is kept as one."""
+    """The judge on each labelled trajectory, in their order; that it fails, or cannot say, is kept as such."""
     places, done = asyncio.Semaphore(parallel), 0
 
     async def ask(each: Labelled, solved: bool) -> JudgedLabel:
@@ -53,9 +52,10 @@ async def ask_judge(
             try:
                 reward, verdict = await judge.judgement(each.trajectory, each.task)
                 found = JudgedLabel(each, solved, verdict, reward)
-            except (JudgeFailure, CannotSay) as failure:
-                why = f"{type(failure).__name__}: {failure}"
-                found = JudgedLabel(each, solved, None, None, why, isinstance(failure, CannotSay))
+            except CannotSay as verdict:
+                found = JudgedLabel(each, solved, None, None, f"CannotSay: {verdict}", cannot_say=True)
+            except JudgeFailure as failure:
+                found = JudgedLabel(each, solved, None, None, f"{type(failure).__name__}: {failure}")
         done += 1
         on_answer(done)
         return found
@@ -75,7 +75,7 @@ class JudgeAgreement:
     by_agent: dict[str, Confusion]
     calibrated: Calibrated | None  # None where the judge gives no scores between 0 and 1
     calibration_error: CalibrationError | None  # of its scores as probabilities; None where they are none
-    cannot_say: int  # of the unreadable
+    cannot_say: dict[str, float]  # the share of what it cannot tell, which is no success to it: of all (""), by site
 
     def to_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"judge": self.judge.to_json(), "f1": self.f1, "cannot_say": self.cannot_say}
@@ -93,21 +93,23 @@ class JudgeAgreement:
 
     def table(self, name: str) -> str:
         """In Markdown: the judge and its baselines, then the judge by agent, by site and by length."""
-        head = ("", "n", "precision", "recall", "F1", "95%", "false positives", "unreadable")
+        head = (
+            "", "n", "precision", "recall", "F1", "95%", "false positives", "unreadable", "precision, 95%",
+            "recall, 95%", "cannot say",
+        )  # fmt: skip
         rows = [
-            _row(who, counts, shown_f1(self.f1[who])) for who, counts in {name: self.judge, **self.baselines}.items()
+            (*_row(who, counts, shown_f1(self.f1[who])), _share(self.cannot_say[""] if who == name else 0.0))
+            for who, counts in {name: self.judge, **self.baselines}.items()
         ]
         groups = [
-            _row(f"{name}: {group}", counts, "")
+            (*_row(f"{name}: {group}", counts, ""), _share(self.cannot_say.get(group)))
             for found in (self.by_agent, self.by_site, self.by_length)
             for group, counts in found.items()
         ]
         if self.calibrated is not None:
             said = f"{name}, threshold {self.calibrated.threshold:.3g} (other half)"
-            groups.append(_row(said, self.calibrated.reported_on, ""))
+            groups.append((*_row(said, self.calibrated.reported_on, ""), "-"))
         table = markdown(head, [*rows, *groups])
-        if self.cannot_say:
-            table += f"\n\nOf those unreadable, {self.cannot_say} are verdicts of {name} that it cannot say."
         if self.calibration_error is not None:
             expected, brier, scored = self.calibration_error
             table += (
@@ -116,8 +118,11 @@ class JudgeAgreement:
         return table
 
 
-def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> JudgeAgreement:
-    """What the verdicts of the judge `name` come to; the rules' are there where every trajectory has one."""
+def judge_agreement(
+    judged: Sequence[JudgedLabel], name: str, seed: int = 0, *, has_steps: bool = True
+) -> JudgeAgreement:
+    """What the verdicts of the judge `name` come to; the rules' are there where every trajectory has one. Without
+    steps, as of answers, nothing is grouped by their number."""
     verdicts: dict[str, Verdicts] = {name: [(each.verdict, each.solved) for each in judged]}
     if judged and all(each.labelled.rule_verdict is not None for each in judged):
         verdicts["rules"] = [(each.labelled.rule_verdict, each.solved) for each in judged]
@@ -133,13 +138,27 @@ def judge_agreement(judged: Sequence[JudgedLabel], name: str, seed: int = 0) -> 
         baselines=counts,
         by_site=in_groups((each.verdict, each.solved, each.labelled.site) for each in judged),
         by_agent=in_groups((each.verdict, each.solved, each.labelled.agent) for each in judged if each.labelled.agent),
-        by_length=in_groups((each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged),
+        by_length=in_groups(
+            (each.verdict, each.solved, f"{by_length(each.labelled.steps)} steps") for each in judged if has_steps
+        ),
         calibrated=calibrated(rewards, solved, seed=seed) if graded else None,
         calibration_error=calibration_error([reward for reward, _ in read], [truth for _, truth in read])
         if are_probabilities
         else None,
-        cannot_say=sum(each.cannot_say for each in judged),
+        cannot_say=_cannot_say(judged),
     )
+
+
+def _cannot_say(judged: Sequence[JudgedLabel]) -> dict[str, float]:
+    groups: dict[str, list[bool]] = {"": [each.cannot_say for each in judged]}
+    for each in judged:
+        for group in {each.labelled.site, each.labelled.agent}:
+            groups.setdefault(group, []).append(each.cannot_say)
+    return {name: sum(said) / max(len(said), 1) for name, said in groups.items()}
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}%"
 
 
 def shown_f1(estimate: dict[str, float]) -> str:
@@ -151,4 +170,6 @@ def _row(name: str, counts: Confusion, interval: str) -> tuple[str, ...]:
     shares = (found[each] for each in ("precision", "recall", "f1"))
     precision, recall, f1 = (f"{100 * share:.1f}" for share in shares)
     false = f"{100 * found['false_positive_rate']:.1f}%"
-    return (name, str(counts.total), precision, recall, f1, interval or "-", false, str(counts.unreadable))
+    bounds = (found[f"{each}_interval"] for each in ("precision", "recall"))
+    intervals = (f"{100 * low:.1f} to {100 * high:.1f}" for low, high in bounds)
+    return (name, str(counts.total), precision, recall, f1, interval or "-", false, str(counts.unreadable), *intervals)

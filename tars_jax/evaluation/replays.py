@@ -80,6 +80,8 @@ def outcome_badge(trajectory: Trajectory) -> tuple[str, str]:
     """(kind, words) for how an episode ended; kind is "good", "bad" or "void"."""
     steps = len(trajectory.steps)
     counted = f"{steps} step{'' if steps == 1 else 's'}"
+    if trajectory.cannot_say:
+        return "void", f"could not be judged after {counted}, not counted"
     if trajectory.outcome is Outcome.FAILED:
         return "void", f"sandbox failed after {counted}, not counted"
     if trajectory.succeeded:

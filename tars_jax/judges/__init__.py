@@ -1,10 +1,11 @@
 """Judges: what tells the reward and success of a finished episode where its environment does not."""
 
-from tars_jax.judges.judge import Judge, JudgeFailure, Judgement, JudgeUnavailable, UnreadableVerdict
+from tars_jax.judges.judge import CannotSay, Judge, JudgeFailure, Judgement, JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.reference import reference_answer
 from tars_jax.judges.registry import judge_of, load_judge
 
 __all__ = [
+    "CannotSay",
     "Judge",
     "JudgeFailure",
     "JudgeUnavailable",

@@ -1,30 +1,41 @@
-"""The final answer against the task's reference, told by a model: of an answer there is no other evidence."""
+"""The final answer against the task's reference: the embedded rules first, a model where these cannot say."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.judges.judge import Judgement
+from tars_jax.judges.answers import says_the_same
+from tars_jax.judges.judge import CannotSay, Judgement
 from tars_jax.judges.judge_model import open_judge_model
 from tars_jax.judges.reference import answer_of
 from tars_jax.trajectory import Trajectory
 
+RULES = ("first", "none")
+
 
 class AnswerJudge:
-    """Asks once for an episode. One that ended without an answer is a failure, and nobody is asked."""
+    """Asks once for an episode whose answer the rules cannot tell, or for every one. One that ended without an answer
+    is a failure, and nobody is asked."""
 
     time_limit = 300.0
 
-    def __init__(self, endpoint: Mapping[str, Any] | None = None) -> None:
-        """`endpoint`: of the model, as `EndpointModel` has it; none: the embedded rules, which are the judge
-        `reference`. Raises InputError for options that it does not have."""
+    def __init__(self, endpoint: Mapping[str, Any] | None = None, rules: str = "first") -> None:
+        """`endpoint`: of the model, as `EndpointModel` has it; none: the embedded rules alone, which are the judge
+        `reference`. `rules`: "first", the model is asked where they cannot say; "none", it is asked of every answer.
+
+        Raises InputError for options that it does not have, and for another value of `rules`.
+        """
+        if rules not in RULES:
+            raise InputError(f"judge option rules must be one of {', '.join(RULES)}; got {rules!r:.60}")
+        self._asks_rules = rules == "first"
         self._model = open_judge_model(endpoint)
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """Raises InputError for a task without a reference."""
+        """Raises InputError for a task without a reference; CannotSay where the rules cannot, and there is no model."""
         reference = task.verification.reference
         if not reference.strip():
             raise InputError(f"verification.reference of task {task.id} must be the right answer; got ''")
@@ -32,5 +43,11 @@ class AnswerJudge:
         if said is None or not said.strip():
             return Judgement(0.0, False)
         question = trajectory.metadata.get("instruction") or task.instruction
-        right = await self._model.answer(question, reference, said)
-        return Judgement(float(right), right)
+        if self._asks_rules:
+            with contextlib.suppress(CannotSay):
+                return _judgement(says_the_same(said, reference, question))
+        return _judgement(await self._model.answer(question, reference, said))
+
+
+def _judgement(right: bool) -> Judgement:
+    return Judgement(float(right), right)

@@ -20,7 +20,7 @@ from tars_jax.inference.chat_template import Message, Part
 from tars_jax.inference.client import open_client
 from tars_jax.inference.policy_client import Declined, PolicyUnavailable
 from tars_jax.inference.sampling import Sampling
-from tars_jax.judges.answers import ALTERNATIVES
+from tars_jax.judges.answers import alternatives
 from tars_jax.judges.evidence import Evidence
 from tars_jax.judges.judge import JudgeUnavailable
 from tars_jax.judges.judge_model import Kept, Scored
@@ -131,7 +131,7 @@ class EndpointModel:
         return read_fact(await self.ask(*parts), len(evidence.observations))
 
     async def answer(self, question: str, reference: str, said: str) -> bool:
-        references = "\n".join(_apart(each) for each in reference.split(ALTERNATIVES))
+        references = "\n".join(map(_apart, alternatives(reference)))
         asked = (
             f"<question>\n{_apart(question)}\n</question>\nThe right answer, one way to say it a line:\n"
             f"<reference>\n{references}\n</reference>\nThe agent's answer, to be judged:\n<answer>\n"

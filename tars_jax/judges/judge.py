@@ -1,7 +1,8 @@
 """A judge around any function from a finished episode and its task to a reward and a verdict.
 
 Whatever it is that judges may be away: it is asked again a few times, and an episode that nobody could judge has
-failed, which is no reward of 0. What it says takes the place of the environment's own rewards.
+failed, which is no reward of 0. What it says takes the place of the environment's own rewards; that it cannot say is a
+verdict, too, after which nobody asks again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory import Outcome, Trajectory
 
 ATTEMPTS = 3
 DEFAULT_TIME_LIMIT_S = 120.0
@@ -70,26 +71,39 @@ class Judge:
         in `metadata["environment_success"]`: nothing that learns reads them. The judge's name and version are in
         `metadata["judge"]` and, where it has one, `metadata["judge_version"]`.
 
-        Raises as `judgement` does.
+        An episode of which the judge cannot say is whole, but FAILED, without a reward; `cannot_say` tells why.
+
+        Raises JudgeFailure and InputError as `judgement` does.
         """
-        reward, success = await self.judgement(trajectory, task)
-        threshold = task.verification.threshold
-        *before, last = trajectory.steps
-        steps = (*(dataclasses.replace(step, reward=0.0) for step in before), dataclasses.replace(last, reward=reward))
         own = None if trajectory.success is None else bool(trajectory.success)
         about = {"judge": self.name, "environment_reward": trajectory.reward, "environment_success": own}
         versioned = {"judge_version": self.version} if self.version else {}
+        metadata = {**trajectory.metadata, **about, **versioned}
+        *before, last = trajectory.steps
+        unpaid = tuple(dataclasses.replace(step, reward=0.0) for step in before)
+        try:
+            reward, success = await self.judgement(trajectory, task)
+        except CannotSay as verdict:
+            return dataclasses.replace(
+                trajectory,
+                steps=(*unpaid, dataclasses.replace(last, reward=0.0)),
+                outcome=Outcome.FAILED,
+                reward=0.0,
+                success=None,
+                metadata={**metadata, "cannot_say": str(verdict)[:500] or "it gave no reason"},
+            )
+        threshold = task.verification.threshold
         return dataclasses.replace(
             trajectory,
-            steps=steps,
+            steps=(*unpaid, dataclasses.replace(last, reward=reward)),
             reward=reward,
             success=success if threshold is None else reward >= threshold,
-            metadata={**trajectory.metadata, **about, **versioned},
+            metadata=metadata,
         )
 
     async def judgement(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """What the judge says. Raises JudgeFailure where it raised an exception, or took too long, `attempts` times;
-        InputError for what is no judgement."""
+        """What the judge says. Raises CannotSay where that is its verdict, at once; JudgeFailure where it raised
+        another exception, or took too long, `attempts` times; InputError for what is no judgement."""
         kind: type[JudgeFailure] = JudgeUnavailable
         failure = ""
         for attempt in range(self.attempts):

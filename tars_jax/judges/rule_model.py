@@ -14,7 +14,6 @@ from tars_jax.judges.answers import says_the_same
 from tars_jax.judges.evidence import ENDED, NO_ACTION, Evidence
 from tars_jax.judges.judge import CannotSay
 from tars_jax.judges.judge_model import Kept, Scored
-from tars_jax.judges.reference import normalized
 from tars_jax.judges.requirements import Requirement, clauses_of, confirms, demanded, done_beside, quoted_in, stated
 from tars_jax.judges.statements import Standing, Statement, statements_of, words_of
 
@@ -46,7 +45,7 @@ class RuleModel:
         return episode.last + 1 if episode.meets([stated(fact)], standing=standing) else None
 
     async def answer(self, question: str, reference: str, said: str) -> bool:
-        return says_the_same(said, reference, normalized, question)
+        return says_the_same(said, reference, question)
 
 
 class _Episode:

@@ -9,11 +9,12 @@ from typing import Any
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.judges.judge import Judge, JudgeFailure, Judgement, UnreadableVerdict
+from tars_jax.judges.judge import CannotSay, Judge, JudgeFailure, Judgement, JudgeUnavailable, UnreadableVerdict
 from tars_jax.judges.webjudge import TIME_LIMIT_S
 from tars_jax.trajectory import Trajectory
 
 RULES = ("unanimous", "majority")
+_GRAVEST_FIRST: tuple[type[Exception], ...] = (JudgeUnavailable, UnreadableVerdict, JudgeFailure, CannotSay)
 
 
 class Votes:
@@ -31,26 +32,30 @@ class Votes:
         self._judges, self._rule = tuple(judges), rule
 
     async def __call__(self, trajectory: Trajectory, task: Task) -> Judgement:
-        """Raises JudgeFailure where those that failed would decide; InputError for a vote without a verdict."""
+        """Raises, where votes without a verdict would decide: JudgeUnavailable where a judge is away,
+        UnreadableVerdict where one was not understood, else CannotSay. InputError for a judge that never has a verdict.
+        """
         votes = await asyncio.gather(*(_vote(judge, trajectory, task) for judge in self._judges))
-        failures = [vote for vote in votes if isinstance(vote, JudgeFailure)]
         yes, no = votes.count(True), votes.count(False)
         needed = len(votes) if self._rule == "unanimous" else len(votes) // 2 + 1
         if yes >= needed:
             return Judgement(1.0, True)
         if no > len(votes) - needed:  # whatever the others would have said
             return Judgement(0.0, False)
-        raise UnreadableVerdict(f"{len(failures)} of {len(votes)} votes failed, which decide: {failures[0]}")
+        absent = [vote for vote in votes if isinstance(vote, Exception)]
+        kind = next(kind for kind in _GRAVEST_FIRST if any(isinstance(vote, kind) for vote in absent))
+        first = next(vote for vote in absent if isinstance(vote, kind))
+        raise kind(f"{len(absent)} of {len(votes)} votes gave no verdict, which decide: {first}")
 
     def close(self) -> None:
         for judge in self._judges:
             judge.close()
 
 
-async def _vote(judge: Judge, trajectory: Trajectory, task: Task) -> bool | JudgeFailure:
+async def _vote(judge: Judge, trajectory: Trajectory, task: Task) -> bool | JudgeFailure | CannotSay:
     try:
         success = (await judge.judgement(trajectory, task)).success
-    except JudgeFailure as failure:
+    except (JudgeFailure, CannotSay) as failure:
         return failure
     if success is None:
         raise InputError(f"judge {judge.name} must give a verdict to vote; got None")

@@ -43,6 +43,7 @@ from tars_jax.rollout.players import Player, Sessions, engine_player
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
+from tars_jax.rollout.unjudged import Unjudged
 from tars_jax.training import processes
 from tars_jax.training.metrics import MetricsWriter, Progress
 from tars_jax.training.packing import Packer, PackingConfig
@@ -222,8 +223,13 @@ class RunContext(RunSpec):
         if self.share != WHOLE:
             processes.gather(stage)
             played = self.rollouts.play(tasks, player, folder, samples=samples)
+        self.rollouts.unjudged.require_admitted()
+        if dropped := self.rollouts.unjudged.dropped:
+            print(
+                f"{stage}: {len(dropped)} tasks are left out, which their judge cannot tell: {', '.join(dropped[:5])}"
+            )
         if tasks and not played:
-            raise InputError(f"All episodes of the stage {stage} were lost to the sandbox; see {folder}.")
+            raise InputError(f"All episodes of the stage {stage} were lost to sandbox or judge; see {folder}.")
         return played
 
     def record(self, stage: str, result: Mapping[str, Any]) -> None:
@@ -231,10 +237,11 @@ class RunContext(RunSpec):
 
         A stage that went on where an extended run had finished it counts with what it had cost before.
         """
+        unjudged, self.rollouts.unjudged = self.rollouts.unjudged.to_json(), Unjudged()
         now, counts = time.monotonic(), self.rollouts.infrastructure
         if self.run.finished(stage) is None:
             earlier = self.run.earlier(stage)
             seconds = now - self._last_record + earlier.get("seconds", 0.0)
             added = together([earlier.get("infrastructure", {}), since(counts, self._last_counts)])
-            self.run.finish(stage, {**result, "seconds": seconds, "infrastructure": added})
+            self.run.finish(stage, {**result, **unjudged, "seconds": seconds, "infrastructure": added})
         self._last_record, self._last_counts = now, counts

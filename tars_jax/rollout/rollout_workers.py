@@ -24,6 +24,7 @@ from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.sources import MOST_LOST, Assignment, ListSource, PoolSource, Source
 from tars_jax.rollout.timeline import Part
+from tars_jax.rollout.unjudged import Unjudged
 from tars_jax.trajectory import Trajectory
 
 IDLE_SECONDS = 0.02
@@ -57,6 +58,7 @@ class RolloutWorkers(abc.ABC):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="rollouts", daemon=True)
         self.runners_lost = 0
+        self.unjudged = Unjudged()  # of what is streamed, or was played last
 
     @abc.abstractmethod
     async def _open(self) -> Sequence[EpisodeRunner]:
@@ -92,14 +94,16 @@ class RolloutWorkers(abc.ABC):
     ) -> list[Trajectory]:
         """Plays all tasks to their ends, in order of `tasks`; those already in `folder` are read back.
 
-        Each task is played `samples` times, one after the other in the result. FAILED episodes are left out, and so are
-        tasks that are not of the `share`.
+        Each task is played `samples` times, one after the other in the result. FAILED episodes are left out, tasks that
+        are not of the `share`, and tasks that their judge cannot tell; `unjudged` counts these.
         `on_finish(done, trajectory)` is called from the rollouts' thread.
         """
         source = ListSource(tasks, folder, on_finish, samples, share)
         with self._working(source, player) as running:
             running.result()
-        return [trajectory for _, trajectory in sorted(source.done.items()) if trajectory.outcome.carries_reward]
+        self.unjudged = Unjudged.of(source.done.values())
+        played = [trajectory for _, trajectory in sorted(source.done.items()) if trajectory.outcome.carries_reward]
+        return [trajectory for trajectory in played if not self.unjudged.drops(trajectory.task)]
 
     @contextlib.contextmanager
     def streaming(
@@ -110,7 +114,8 @@ class RolloutWorkers(abc.ABC):
         The future ends early only with the workers' error, InputError where one episode after the other fails.
         """
         most_lost = max(MOST_LOST, LOST_EACH * max(len(self._runners), pool.config.group_size))
-        with self._working(PoolSource(pool, task_of, version, most_lost), player) as running:
+        self.unjudged = Unjudged()
+        with self._working(PoolSource(pool, task_of, version, most_lost, self.unjudged), player) as running:
             yield running
 
     @contextlib.contextmanager

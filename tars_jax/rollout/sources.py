@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tars_jax import InputError
 from tars_jax.environment import Task
 from tars_jax.rollout.ledger import trajectory_path
 from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import WHOLE, Share
+from tars_jax.rollout.unjudged import Unjudged
 from tars_jax.trajectory import Outcome, Trajectory
 from tars_jax.trajectory.files import load_trajectory, save_trajectory
 
+MOST_SKIPPED = 1000  # tasks in a row that no judge can tell
 MOST_LOST = 64  # episodes in a row that a stream may lose to its sandboxes, whatever its size
 
 
@@ -95,13 +97,15 @@ class PoolSource:
     """The learner's pool: endless, but never further ahead than the staleness bound allows.
 
     A pool puts another number in the place of one that has failed. Where every task fails, no batch would ever be full,
-    so `claim` raises InputError that says why the last one did, once `most_lost` have failed in a row.
+    so `claim` raises InputError that says why the last one did, once `most_lost` have failed in a row; it does so, too,
+    where the judge cannot say of too many. A task that it cannot tell is drawn no more: the next one is, in its place.
     """
 
     pool: RolloutPool
     task_of: Callable[[int], Task]  # of the number of a group
     version: Callable[[], int]
     most_lost: int = MOST_LOST
+    unjudged: Unjudged = dataclasses.field(default_factory=Unjudged)
     _lost: int = dataclasses.field(default=0, init=False)  # failed episodes since the last one that did not
     _reason: str = dataclasses.field(default="", init=False)
 
@@ -111,11 +115,12 @@ class PoolSource:
                 f"The last {self._lost} episodes in a row were lost to the sandbox; see {self.pool.folder}. "
                 f"The last one: {self._reason:.1000}"
             )
+        self.unjudged.require_admitted()
         index = self.pool.claim(self.version())
         if index is None:
             return None
         try:
-            task = self.pool.task(index, lambda group: self.task_of(group).to_json())
+            task = self.pool.task(index, self._drawn)
         except BaseException:  # or nobody would ever play the number
             self.pool.abandon(index)
             raise
@@ -128,6 +133,12 @@ class PoolSource:
 
     def finish(self, index: int, trajectory: Trajectory) -> None:
         self.pool.finish(index, trajectory)
+        dropped = self.unjudged.drops(trajectory.task)
+        self.unjudged.add(trajectory)
+        if self.unjudged.drops(trajectory.task) and not dropped:
+            print(f"task {trajectory.task['id']} is drawn no more: {trajectory.cannot_say:.200}", flush=True)
+        if trajectory.cannot_say:
+            return
         if trajectory.outcome is Outcome.FAILED:
             self._lost += 1
             self._reason = "; ".join(trajectory.metadata.get("infrastructure_failures", [])[-1:])
@@ -136,3 +147,9 @@ class PoolSource:
 
     def abandon(self, index: int) -> None:
         self.pool.abandon(index)
+
+    def _drawn(self, group: int) -> dict[str, Any]:
+        for number in range(group, group + MOST_SKIPPED):
+            if not self.unjudged.drops(task := self.task_of(number).to_json()):
+                return task
+        raise InputError(f"task.judge must be able to tell the tasks; it can tell none of {MOST_SKIPPED} in a row")

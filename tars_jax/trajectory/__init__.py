@@ -84,5 +84,11 @@ class Trajectory:
         return verified
 
     @property
+    def cannot_say(self) -> str:
+        """Why its judge could not tell whether it was solved: the episode is masked, as one that has failed. Empty:
+        it could, or was not asked."""
+        return str(self.metadata.get("cannot_say", ""))
+
+    @property
     def num_action_tokens(self) -> int:
         return int(sum(window.action_mask.sum() for window in self.windows))

@@ -113,11 +113,11 @@ def test_every_question_says_the_form_of_its_answer() -> None:
     for question in made(0.8).questions:
         form = question.proof["asked"]["form"]
         assert question.text.endswith(f"? Answer with {form}.")
-        if number := re.fullmatch(r"[\d,.]+ (\S+)", question.reference):
+        if number := re.fullmatch(r"[\d,.]+ (\S+)", question.answers[0]):
             assert form == f"a number, in {number[1]}"
-        elif re.fullmatch(r"\d{4}", question.reference):
+        elif re.fullmatch(r"\d{4}", question.answers[0]):
             assert form in ("a year", "a number of inhabitants")
-        elif re.fullmatch(r"(?:Land|City)\d+", question.reference):
+        elif re.fullmatch(r"(?:Land|City)\d+", question.answers[0]):
             assert form == f"the name of a {'country' if question.reference.startswith('Land') else 'city'}"
 
 

@@ -144,8 +144,8 @@ def test_a_judge_is_asked_about_labelled_trajectories() -> None:
 def test_a_judge_that_cannot_say_is_counted_and_scores_are_probabilities() -> None:
     labels = [(labelled(number, "a", None), number % 2 == 0) for number in (2, 3, 8)]
     found = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), labels)), "mine")
-    assert found.judge == Confusion(1, 0, 0, 0, unreadable=2) and found.cannot_say == 1
-    assert found.to_json()["cannot_say"] == 1 and found.calibration_error is None  # a single score
+    assert found.judge == Confusion(1, 0, 0, 0, unreadable=2) and found.cannot_say[""] == pytest.approx(1 / 3)
+    assert found.to_json()["cannot_say"] == found.cannot_say and found.calibration_error is None  # a single score
     more = [*labels, (labelled(4, "a", None), False)]
     scored = judge_agreement(asyncio.run(ask_judge(Judge("mine", by_number, attempts=1), more)), "mine")
     assert scored.to_json()["calibration_error"] == {

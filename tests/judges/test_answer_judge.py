@@ -10,7 +10,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.environment import Task, Verification
-from tars_jax.judges import JudgeFailure, JudgeUnavailable, UnreadableVerdict, load_judge
+from tars_jax.judges import CannotSay, JudgeFailure, JudgeUnavailable, UnreadableVerdict, load_judge
 from tars_jax.judges.labels.answers import answered
 from tests.judges.answering_server import answering
 from tests.judges.episodes import episode
@@ -25,8 +25,9 @@ def address() -> Iterator[str]:
         yield found
 
 
-def judged(address: str, answer: str, model: str = "good", patience: float = 10.0) -> Any:
-    judge = load_judge("answer", {"endpoint": {"address": address, "model": model, "patience": patience}})
+def judged(address: str, answer: str, model: str = "good", patience: float = 10.0, rules: str = "none") -> Any:
+    endpoint = {"address": address, "model": model, "patience": patience}
+    judge = load_judge("answer", {"endpoint": endpoint, "rules": rules})
     return asyncio.run(judge.function(answered(QUESTION, answer), QUESTION))  # type: ignore[arg-type]
 
 
@@ -61,6 +62,19 @@ def test_an_answer_cannot_leave_its_place(address: str, answer: str) -> None:
 def test_a_judge_that_fails_is_no_zero(address: str, model: str, failure: type[JudgeFailure], words: str) -> None:
     with pytest.raises(failure, match=words):
         judged(address, "Lima", model, 0.5)
+
+
+def test_the_model_is_asked_where_the_rules_cannot_say(address: str) -> None:
+    """The model knows no Lima of another name; the rules are sure of the others, and nobody is asked."""
+    assert judged(address, "The City of Kings", rules="first") == (0.0, False)
+    assert judged(address, "The answer is Lima.", "failing", rules="first") == (1.0, True)
+    assert judged(address, "Lima or Quito", "failing", rules="first") == (0.0, False)
+    with pytest.raises(JudgeUnavailable, match="refused"):
+        judged(address, "The City of Kings", "failing", rules="first")
+    with pytest.raises(CannotSay, match="whether 'The City of Kings' is another name of 'Lima' has to be known"):
+        asyncio.run(load_judge("answer").judgement(answered(QUESTION, "The City of Kings"), QUESTION))
+    with pytest.raises(InputError, match="judge option rules must be one of first, none; got 'last'"):
+        load_judge("answer", {"rules": "last"})
 
 
 def test_nobody_there_and_nothing_to_compare() -> None:

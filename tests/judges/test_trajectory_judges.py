@@ -11,7 +11,7 @@ import pytest
 
 from tars_jax import InputError
 from tars_jax.environment import Task
-from tars_jax.judges import Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
+from tars_jax.judges import CannotSay, Judge, Judgement, JudgeUnavailable, UnreadableVerdict, load_judge
 from tars_jax.judges.evidence import Evidence, evidence_of
 from tars_jax.judges.judge_model import Kept, Scored
 from tars_jax.judges.rule_model import RuleModel
@@ -125,7 +125,7 @@ def judge_that(answer: Any) -> Judge:
     return Judge("made", function, attempts=1)
 
 
-AWAY, UNREADABLE = JudgeUnavailable("away"), UnreadableVerdict("?")
+AWAY, UNREADABLE, BLIND = JudgeUnavailable("away"), UnreadableVerdict("?"), CannotSay("a picture")
 
 
 @pytest.mark.parametrize(
@@ -138,14 +138,18 @@ AWAY, UNREADABLE = JudgeUnavailable("away"), UnreadableVerdict("?")
         ([True, False], "majority", False),  # a tie is no majority
         ([AWAY, False, True], "unanimous", False),  # one no decides, whatever the others would have said
         ([True, AWAY, True], "majority", True),
-        ([True, AWAY, True], "unanimous", None),
-        ([AWAY, UNREADABLE, False], "majority", None),
+        ([True, AWAY, True], "unanimous", JudgeUnavailable),
+        ([UNREADABLE, AWAY, False], "majority", JudgeUnavailable),
+        ([UNREADABLE, BLIND, False], "majority", UnreadableVerdict),
+        ([BLIND, False, True], "unanimous", False),
+        ([True, BLIND, True], "majority", True),
+        ([True, BLIND, True], "unanimous", CannotSay),
     ],
 )
-def test_votes(votes: list[Any], rule: str, success: bool | None) -> None:
+def test_votes(votes: list[Any], rule: str, success: bool | type[Exception]) -> None:
     judge = Votes([judge_that(vote) for vote in votes], rule)
-    if success is None:
-        with pytest.raises(UnreadableVerdict, match=r"of 3 votes failed, which decide"):
+    if isinstance(success, type):
+        with pytest.raises(success, match=r"of 3 votes gave no verdict, which decide"):
             said(judge)
     else:
         assert said(judge) == (float(success), success)

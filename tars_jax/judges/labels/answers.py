@@ -1,18 +1,16 @@
-"""Answers to questions with references, labelled by hand: what people write for the same, and what only looks like it.
+"""Answers to questions with references, and whether they are right, as somebody says who had not seen the rules.
 
-answers.json, beside this file: category, half, question, reference, answer, right. Half of each category is held out:
-the embedded judge was mended by the other half alone. A label says what a careful person would:
+    answers_SPLIT.jsonl, beside this file
+        {"id", "kind", "question", "reference", "answer", "correct", "needs", "why", and "split" where it is another}
 
-- A number is right where it is the reference rounded to three digits or more; in another unit, converted, as well.
-- A day or a year is right in every form that has one reading; less exact than the reference, wrong.
-- One answer with a hedge ("I think") is right; two answers, a range, or that it was not found, wrong.
-- Other spellings, languages, usual abbreviations and longer names of the same are right; other things wrong.
-- A list is right in any order, whole and without more.
-- What talks to the judge instead of answering is wrong.
+The author wrote questions, answers and labels without having seen the embedded judge, its rules or its earlier labels.
+The splits are of different kinds of answers: the rules were mended by the kinds of "development" alone. `needs` says
+what a reader has to have besides the text ("knowledge": an alias, another script); empty: nothing.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tars_jax import InputError
@@ -20,39 +18,55 @@ from tars_jax.agent.actions import Finished
 from tars_jax.agent.grammar import format_response
 from tars_jax.agent.response import Response
 from tars_jax.environment import Task, Verification
-from tars_jax.json_fields import Fields, read_json
+from tars_jax.json_fields import Fields
 from tars_jax.judges.labels.labelled import Labelled
 from tars_jax.trajectory import Outcome, Step, Trajectory
 
-FILE = Path(__file__).with_suffix(".json")
-HALVES = ("development", "held out")
+FOLDER = Path(__file__).parent
+PREFIX = "answers_"
 
 
-def read_answers(file: str | Path = FILE) -> list[Labelled]:
-    """Episodes of one step that ends with the answer; `site` is the category, and `agent` the half.
+def shipped_answers() -> list[Labelled]:
+    """Of all splits that lie beside this file."""
+    return [each for file in sorted(FOLDER.glob(f"{PREFIX}*.jsonl")) for each in read_answers(file)]
 
-    Raises InputError that names the file, the entry and the field for what is not as above.
+
+def read_answers(file: str | Path) -> list[Labelled]:
+    """Episodes of one step that ends with the answer; `site` is the kind of answer, and `agent` the split, which is the
+    record's own or in the file's name.
+
+    Raises InputError that names the file, the line and the field for what is not as above.
     """
-    records = read_json(Path(file))
-    if not isinstance(records, list) or not records:
-        raise InputError(f"{file} must hold a list of answers; got {type(records).__name__}, or none in it")
-    found = []
-    for number, record in enumerate(records):
-        where = f"{file}: entry {number}"
+    path = Path(file)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} must be a file of labelled answers: {error}") from error
+    found: list[Labelled] = []
+    labels: dict[tuple[str, str, str], bool] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{file} line {number}"
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where} must be a JSON object: {error}") from error
         if not isinstance(record, dict):
-            raise InputError(f"{where} must be an object; got {type(record).__name__}")
+            raise InputError(f"{where} must be a JSON object; got {type(record).__name__}")
         fields = Fields(record, f"{where}: field ")
-        half, category = fields.text("half"), fields.text("category")
-        if half not in HALVES:
-            raise InputError(f"{where}: field half must be one of {', '.join(HALVES)}; got {half!r:.60}")
-        if type(record.get("right")) is not bool:
-            raise InputError(f"{where}: field right must be true or false; got {record.get('right')!r:.60}")
-        task = Task(
-            f"answer-{number}", "answers", 0, {}, 1, fields.text("question"),
-            Verification("judge", fields.text("reference")),
-        )  # fmt: skip
-        played = answered(task, fields.text("answer"))
-        found.append(Labelled(task.id, category, half, (record["right"],), played, task))
+        if type(record.get("correct")) is not bool:
+            raise InputError(f"{where}: field correct must be true or false; got {record.get('correct')!r:.60}")
+        asked = fields.text("question"), fields.text("reference"), fields.of_type("answer", str)
+        if labels.setdefault(asked, record["correct"]) != record["correct"]:
+            raise InputError(f"{where}: an answer must have one label; got both for {asked[2]!r:.60}")
+        id = fields.text("id")
+        task = Task(id, "answers", 0, {}, 1, asked[0], Verification("judge", asked[1]))
+        split = record.get("split") or path.stem.removeprefix(PREFIX)
+        kind = fields.text("kind")
+        found.append(Labelled(id, kind, str(split), (record["correct"],), answered(task, asked[2]), task))
+    if not found:
+        raise InputError(f"{file} must hold labelled answers; got none")
     return found
 
 

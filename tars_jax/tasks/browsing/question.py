@@ -28,8 +28,8 @@ class Question:
 
     @property
     def reference(self) -> str:
-        """What a judge compares with."""
-        return ALTERNATIVES.join(self.answers)
+        """What a judge compares with. It is closed (it ends with ||): the source knows all names of the thing."""
+        return ALTERNATIVES.join((*self.answers, "")).rstrip()
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -1,0 +1,120 @@
+"""What kind of answer a reference is, and where things of that kind stand in a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pint
+
+from tars_jax.judges.answers import names
+from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
+from tars_jax.judges.answers.dates import compare_dates, compare_times, dates_in, read_date, read_time, times_in
+from tars_jax.judges.answers.quantities import Quantity, Same, compare, quantities_in, read_quantity
+from tars_jax.judges.answers.speech import ASKS_WHEN, FRAMES
+from tars_jax.judges.answers.words import Word, folded, roman_as_figures
+
+SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
+
+
+def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[str], str]:
+    """yes or no, name, the parts of a list, or what marks numbers or days of that kind in a text."""
+    if as_yes_or_no(reference):
+        return "yes or no"
+    if (time := read_time(reference)) is not None:
+
+        def mark_times(said: str) -> str:
+            return _marked(said, ((a, b, SIGNS[compare_times(found, time)]) for a, b, found in times_in(said)))
+
+        return mark_times
+    figures = roman_as_figures(reference)
+    day = read_date(reference)
+    if day is not None and (not day.is_bare or day.to or not question or ASKS_WHEN.search(question)):
+
+        def mark_days(said: str) -> str:
+            said = re.sub(r"\b[MDCLXVI]{2,}\b", lambda found: roman_as_figures(found[0]), said)
+            return _marked(said, ((a, b, SIGNS[compare_dates(found, day)]) for a, b, found in dates_in(said)))
+
+        return mark_days
+    if figures == reference and (wanted := read_quantity(reference, question)) is not None:
+        shares = bool(re.search(r"\b(?:share|fraction|proportion|ratio|part)\b", question, re.IGNORECASE))
+        asks_zero = wanted.value == 0
+
+        def mark_numbers(said: str) -> str:
+            if asks_zero:
+                said = re.sub(r"\b(?:none|no|zero)\b", "0", said, flags=re.IGNORECASE)
+            return _marked(said, _signs(said, wanted, shares, question))
+
+        return mark_numbers
+    parts = _parts(reference, question)
+    return parts if len(parts) > 1 else "name"
+
+
+def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator[tuple[int, int, str]]:
+    found = list(quantities_in(said))
+    exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
+    for start, end, each in found:
+        same = compare(each, wanted, shares=shares)
+        if (
+            same is Same.YES
+            and each.unit is None
+            and isinstance(wanted.unit, pint.Unit)
+            and _counts(said[end:], question)
+        ):
+            same = Same.UNSURE
+        if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
+            continue
+        if same is Same.UNSURE and exact:
+            continue  # more exact beside it
+        year = re.fullmatch(r"[12]\d{3}", said[start:end]) and re.search(
+            r"\b(?:in|since|of|by|until|from|for|census|\() ?$", said[:start], re.IGNORECASE
+        )
+        if same is Same.NO and year:
+            continue
+        yield start, end, SIGNS[same]
+
+
+def _counts(after: str, question: str) -> bool:
+    """Whether a number without a unit counts what the question names: 37 respondents are no 37 %."""
+    noun = re.match(r" ([^\W\d_]{3,})", after)
+    return bool(noun and noun[1].casefold() not in FRAMES and re.search(rf"\b{noun[1]}\b", question, re.IGNORECASE))
+
+
+def _is_in_question(text: str, question: str) -> bool:
+    return bool(re.search(rf"(?<![\w.,]){re.escape(text)}(?![\w]|[.,]\d)", question))
+
+
+def _marked(text: str, found: Iterator[tuple[int, int, str]]) -> str:
+    pieces, done = [], 0
+    for start, end, sign in found:
+        pieces += [text[done:start], f" {sign} "]
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def _parts(reference: str, question: str) -> tuple[str, ...]:
+    """Of a list; a reference of two that a comma parts is one place, or a list where the question asks for several."""
+    many = re.search(r"\b(?:which|what|list|name|who)\b.*\b(?:\w+s|two|both|all|people)\b", question, re.IGNORECASE)
+    if ";" in reference:
+        found = reference.split(";")
+    else:
+        found = re.split(r"\s*,\s+and\s+|\s*,\s+|\s+and\s+", reference)
+        if len(found) == 2 and "," in reference and not many:
+            return ()
+        if len(found) == 2 and names.kinds_of(reference):
+            return ()
+    return tuple(each.strip() for each in found if each.strip())
+
+
+def without_country(reference: str) -> tuple[Word, ...]:
+    place, _, country = reference.rpartition(",")
+    return names.words_of(place) if place and names.is_territory(country) else ()
+
+
+def as_yes_or_no(text: str) -> str:
+    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}.get(text.strip().strip(".!").casefold(), "")
+
+
+def lower_choices(question: str) -> set[str]:
+    """ "a fruit or a vegetable"."""
+    return {folded(each) for pair in re.findall(r"(\w+) or (?:an? |the )?(\w+)", question) for each in pair}

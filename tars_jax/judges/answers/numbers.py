@@ -1,0 +1,144 @@
+"""Numbers as figures, in words, and with words of size, by the customs of several languages (CLDR, by Babel)."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator
+
+import number_parser
+from babel import Locale
+from babel.numbers import NumberFormatError, parse_decimal
+
+CUSTOMS = ("en", "en_IN", "de", "fr")  # how figures are grouped; the first that reads them counts
+_SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are known
+FIGURES = r"(?:\d{1,3}(?: \d{3})+(?![\d.,]?\d)|\d+(?:[.,']\d+)*|\.\d+)"
+_WORD = r"[^\W\d_]+"
+FRACTION = re.compile(r"(?<![\d/.,])(?:(?P<whole>\d+)[ -])?(?P<part>\d{1,2})[⁄/](?P<of>\d{1,2})(?![\d/]|[.,]\d)")
+_ONE = frozenset(("one", "a", "an", "and"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Spelled:
+    """A text with figures in place of words, and where its characters were."""
+
+    text: str
+    places: tuple[int, ...]
+
+    def place(self, here: int) -> int:
+        return self.places[here]
+
+
+@functools.lru_cache(maxsize=1024)
+def with_figures(text: str) -> Spelled:
+    pieces: list[str] = []
+    places: list[int] = []
+    done = 0
+
+    def keep(piece: str, start: int, step: int) -> None:
+        pieces.append(piece)
+        places.extend(start + step * number for number in range(len(piece)))
+
+    run = re.compile(rf"\b{_WORD}(?:[ -]{_WORD})*\b")
+    for match in run.finditer(text):
+        for start, end, value in _spelled_in(match[0]):
+            keep(text[done : match.start() + start], done, 1)
+            done = match.start() + end
+            pieces.append(str(value))
+            places.extend([match.start() + start] * len(str(value)))
+    keep(text[done:], done, 1)
+    return Spelled("".join(pieces), (*places, len(text)))
+
+
+def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
+    """Numbers in words; "one" alone is none, as it mostly stands for a noun."""
+    words = list(re.finditer(_WORD, run))
+    place = 0
+    while place < len(words):
+        end = place
+        while end < len(words) and (
+            _in_words(words[end][0]) is not None or (end > place and words[end][0] in ("and",))
+        ):
+            end += 1
+        while end > place and words[end - 1][0] == "and":
+            end -= 1
+        said = run[words[place].start() : words[end - 1].end()] if end > place else ""
+        if words[place][0].casefold() in ("a", "dozen") and run[words[place].start() :].casefold().startswith(
+            ("a dozen", "dozen")
+        ):
+            end = place + len(run[words[place].start() :].casefold().partition("dozen")[0].split()) + 1
+            yield words[place].start(), words[end - 1].end(), 12
+        elif said and said.lower() not in _ONE and (value := _in_words(said.replace("-", " "))) is not None:
+            yield words[place].start(), words[end - 1].end(), value
+        place = max(end, place + 1)
+
+
+@functools.lru_cache(maxsize=4096)
+def _in_words(text: str) -> int | None:
+    plain = text.casefold()
+    if not plain.isascii() or plain in ("a", "an", "and", "dozen") or plain in sizes():
+        return None
+    value = number_parser.parse_number(plain, language="en")
+    return value if isinstance(value, int) else None
+
+
+def fraction_as_decimal(match: re.Match[str]) -> str:
+    """½ as 0.5, in as many characters, so that places stay."""
+    if not int(match["of"]):
+        return match[0]
+    value = int(match["whole"] or 0) + int(match["part"]) / int(match["of"])
+    return f"{value:.6g}"[: len(match[0])].rjust(len(match[0]))
+
+
+def readings_of(figures: str) -> list[float]:
+    """What the figures say by the customs that can read them, the likeliest first."""
+    if re.fullmatch(r"\d{1,3}(?:([ '])\d{3})(?:\1\d{3})*(?:\.\d+)?", figures):
+        return [float(re.sub(r"[ ']", "", figures))]
+    if len(figures) > 40:
+        return []
+    found: list[float] = []
+    for custom in CUSTOMS:
+        try:
+            value = float(parse_decimal(figures, locale=custom, strict=True))
+        except (NumberFormatError, ValueError):
+            continue
+        if value not in found:
+            found.append(value)
+    if not found and re.fullmatch(r"\d+(?:\.\d+)?", figures):  # 0.500, or 007
+        found.append(float(figures))
+    return found
+
+
+def digits_of(figures: str, value: float) -> tuple[int, int]:
+    """(significant digits, decimals): zeros at the end of a whole number are not significant."""
+    if value.is_integer() and not re.search(r"[.,]\d{1,2}$", figures):
+        whole = str(int(value))
+        return max(len(whole.rstrip("0")), 1), 0
+    decimals = len(re.split(r"[.,]", figures)[-1])
+    return max(len(re.sub(r"\D", "", figures).lstrip("0")), 1), decimals
+
+
+@functools.cache
+def sizes() -> dict[str, float]:
+    """million, lakh, Mrd, dozen: the words for which CLDR's short and long numbers have these."""
+    found: dict[str, float] = {"dozen": 12.0}
+    for locale in map(Locale.parse, _SIZED):
+        for style in ("long", "short"):
+            for numbers in locale.compact_decimal_formats[style].values():
+                for power, shown in numbers.items():
+                    zeros, word = re.fullmatch(r"(0*)(.*)", shown.pattern, re.DOTALL).groups()  # type: ignore[union-attr]
+                    word = re.sub(r"[\s'.]+", " ", word).strip().casefold()
+                    if zeros and word and " " not in word:
+                        found.setdefault(word, int(power) / 10 ** (len(zeros) - 1))
+    return found
+
+
+def size_at(text: str, place: int, is_money: bool) -> tuple[float, int] | None:
+    match = re.match(rf"([ -]?)({_WORD})\.?(?=\W|\d|$)", text[place:])
+    if match is None or (size := sizes().get(match[2].casefold())) is None:
+        return None
+    short = len(match[2]) == 1
+    if short and (match[1] or not (match[2].isupper() or is_money or match[2] == "k")):
+        return None
+    return size, place + match.end(2)

@@ -1,0 +1,83 @@
+"""What a question makes of the words of an answer: which are free, which name something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tars_jax.judges.answers import names
+from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
+from tars_jax.judges.answers.dates import read_date, weekdays
+from tars_jax.judges.answers.kinds import kind_of, lower_choices
+from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, TO_THE_JUDGE
+from tars_jax.judges.answers.words import Word, tokens
+
+
+class Reading:
+    """A question and its references, whose kinds are known."""
+
+    def __init__(self, references: Sequence[str], question: str, is_closed: bool) -> None:
+        self._references, self._question = references, question
+        asked = [each for each in tokens(question) if isinstance(each, Word)]
+        measures = {noun for word in asked for noun in MEASURES.get(word.text, "").split()}
+        self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
+        own = (
+            {word.text for each in references for word in names.words_of(each)}
+            if any("," in each for each in references)
+            else set()
+        )
+        self._asked = ({word.text for word in asked} | own) - names.SMALL | measures
+        self._offered = (
+            {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
+        )
+        if self._is_choice:
+            self._offered |= lower_choices(question)
+        self._shouts = False
+        self._is_described = bool(DESCRIBES.search(question))
+        self._has_days = any(read_date(each) is not None for each in references)
+        self._kinds = [kind_of(each, question) for each in references]
+        self.is_closed = is_closed or any(names.is_code(each) for each in references) or bool(self._offered)
+        self.is_yes_or_no = any(kind == "yes or no" for kind in self._kinds)
+        self._is_lower = all(not word.capital for each in references for word in names.words_of(each))
+        self._has_letters = all(re.search(r"[^\W\d_]", each) for each in references)
+        self._letters = any(len(each) == 1 and each.isalpha() for each in references)
+        self._has_figures = all(re.search(r"\d", each) for each in references)
+
+    def _is_free(self, word: Word) -> bool:
+        text = word.text
+        if word.raw.isupper() and len(text) > 1 and text in FRAMES and not self._shouts:
+            return False
+        if text in self._offered or (self._letters and len(text) == 1 and word.capital):
+            return False
+        return (
+            text in FRAMES
+            or (self._has_days and text in weekdays())
+            or any(names.akin(text, each) for each in self._asked)
+            or text in ("\ue001",)
+        )
+
+    def _is_asked(self, word: Word) -> bool:
+        return word.text not in self._offered and any(names.akin(word.text, each) for each in self._asked)
+
+    def _content(self, clause: Clause) -> set[str]:
+        return {
+            word.text
+            for word in (*clause.label, *clause.words)
+            if not self._is_free(word) and word.raw not in (RIGHT, RIVAL, UNSURE)
+        }
+
+    def _is_marked(self, clause: Clause) -> bool:
+        return any(word.raw in (RIGHT, RIVAL, UNSURE) for word in clause.words)
+
+    def _speaks_to_the_judge(self, clause: Clause) -> bool:
+        return bool({word.text for word in (*clause.label, *clause.words)} & (TO_THE_JUDGE - self._asked))
+
+    def _name_in(self, clause: Clause) -> bool:
+        words = [word for word in clause.words if not self._is_free(word)]
+        return any(word.capital for word in words) and not (
+            len(clause.words) > 2 and words == [clause.words[0]] and len(words) == 1
+        )
+
+    @property
+    def _length(self) -> int:
+        return max(len(names.words_of(each)) for each in self._references)

@@ -1,0 +1,93 @@
+"""Words that answers are put in: what is free beside an answer, and what speaks against it."""
+
+from __future__ import annotations
+
+import re
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Free: who speaks, how sure, from where, and the verbs of saying what something is.
+FRAMES = _words(
+    """a an the it its this that these those there here he she they we i you my our your his her their them him us
+    me who which what whose where when one in on at of by to as for from with into about per is was are were be
+    being been am has have had having do does did will would shall should may might could can must go think
+    believe guess suppose say saying answer answers answered assume suspect reckon sure certain certainly
+    confident confidently fairly pretty quite reasonably very likely probably perhaps maybe possibly presumably
+    apparently surely definitely clearly indeed seems seem appears appear looks look like best knowledge know
+    tell far remember recall according based source sources page article entry text table encyclopedia website
+    document infobox says said states stated shows show shown lists listed gives given found find reads read
+    mentions mentioned reports reported indicates indicate evidence points conclude conclusion means mean stands
+    stand dates dating lasts lasted
+    called calls named known name names refers identified described ie namely live lives lived living hang
+    hangs stood lie lies located situated based kept ended ends pay pays use uses used counts count click press
+    choose select goes come comes here there under through via among onto along approximately around roughly
+    circa ca c approx exactly precisely total overall altogether just simply also too full now currently today
+    correct right answer result final finally therefore thus hence so then yes okay ok sure well such most some
+    both le la el il der die das den am people inhabitants residents persons person item items number value
+    amount old long high tall wide deep large big city town village country state island river mountain place
+    man woman thing"""
+)
+KINDS = _words(
+    """city town village country state island river mountain lake place capital name person man woman company ship
+    planet name province region district republic kingdom"""
+)
+TITLES = _words("mr mrs ms miss dr doctor prof professor sir dame madame king queen mount mt lake river")
+PREPOSITIONS = _words("in at on by from with for during since after according as under through via until")
+NEGATIONS = _words("not no never none neither nor without except unlike nobody nothing")
+WRONG = _words("wrong incorrect false untrue mistaken error")
+CONTRAST = _words("but however though although while whereas because since which who whose where so then if when")
+SUBORDINATE = _words("which who whose where because since whereas while")
+# What "how large" asks for.
+MEASURES = {
+    "large": "area size", "big": "area size", "long": "length duration", "high": "height elevation", "tall": "height",
+    "deep": "depth", "wide": "width", "heavy": "weight mass", "far": "distance", "old": "age", "fast": "speed",
+    "people": "population", "inhabitants": "population", "cost": "price", "costs": "price",
+}  # fmt: skip
+JOINS = frozenset(("or", "and", ",", "/", "|"))
+# What a clause with the reference says when it speaks of something else: the former one, one beside it, a part of it.
+RELATIONS = _words(
+    """former formerly near outside beyond besides excluding suburb half twice double brother sister father mother
+    son daughter wife husband nephew successor predecessor anything anyone whatever any other another instead
+    rather except almost nearly ex"""
+)
+STARTS = frozenset(',;:!?()[]"\n/|=<>')
+REFUSALS = re.compile(
+    r"\b(?:un(?:known|clear|able|certain)|not (?:found|stated|known|given|available|say|tell|find|determine|verify|"
+    r"access|answer|know|sure)|(?:do|did|can|could) ?n[o']t\w*|cannot|no (?:idea|answer|information|evidence)|n/a|"
+    r"sorry|hard to say)\b",
+    re.IGNORECASE,
+)
+VAGUE = re.compile(
+    r"\b(?:one of|some (?!\w+ (?:say|sources))|any|anyone|anything|whatever|whichever|such as|e\.g\.|for example|"
+    r"either)\b",
+    re.IGNORECASE,
+)
+OPEN = re.compile(r"\b(?:any|anyone|anything|whatever|whichever|such as|e\.?g|for example)\b", re.IGNORECASE)
+BARRED = re.compile(r"\b(?:any(?:one|thing)?|every(?:one|thing)?|all)(?: \w+)? (?:but|except)\b", re.IGNORECASE)
+INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to)\b", re.IGNORECASE)
+PRONOUNS = _words("it they he she we i you there that this yes no the")
+# What speaks to whoever judges is no answer.
+TO_THE_JUDGE = _words(
+    """verdict grader grade graded judge judged evaluator evaluation evaluate reference instructions instruction
+    system score scored status correct accepted accept lenient prompt"""
+)
+MARKERS = re.compile(
+    r"(?<![\w-])(?:(?:my|the|so|best|short|your)\s+){0,2}(?:final[ _]?|correct[ _])?"
+    r"(?:answer|final|result|output|submission|response)(?:\s*\d)?\s*(?:is\s*)?[:=(]\s*",
+    re.IGNORECASE,
+)
+CORRECTIONS = re.compile(
+    r"\b(?:correction|on second thoughts?|scratch that|edit|i mean|i meant|wait|sorry|actually|hmm+|"
+    r"after checking(?: again)?|in fact|or rather)\b[\s,:;.-]*(?:it (?:is|was)\b)?"
+    r"|(?:\.{2,}|[?;,-]|(?<=\w)\.)\s*(?:wait,?\s*|hmm,?\s*)?no\b\s*(?=[,.:;-])[\s,.:;-]*",
+    re.IGNORECASE,
+)
+ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
+BOUNDS = _words("before after until till by prior past")  # of days
+AUXILIARIES = _words("is was are were has have had does do did will would can could should")
+COPULAS = _words("is was are were has have had")
+# "the country that ...": a question that does not name what it asks about.
+DESCRIBES = re.compile(r"\b(?:the|an?) (?:[a-z]+ ){1,4}(?:with|that|which|whose|where|who)\b")

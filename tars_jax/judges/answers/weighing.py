@@ -1,0 +1,261 @@
+"""Whether a clause commits to the reference, and what other clauses say against it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from tars_jax.judges.answers import names
+from tars_jax.judges.answers.clauses import RIVAL, UNSURE, Clause
+from tars_jax.judges.answers.reading import Reading
+from tars_jax.judges.answers.speech import (
+    BOUNDS,
+    COPULAS,
+    FRAMES,
+    JOINS,
+    KINDS,
+    OPEN,
+    PREPOSITIONS,
+    RELATIONS,
+    SUBORDINATE,
+    TITLES,
+    WRONG,
+)  # fmt: skip
+from tars_jax.judges.answers.words import Word, folded
+
+IsRival = Callable[[Clause, Sequence[Clause]], bool | str]  # True, False, or why nobody can say
+
+
+class Weighing(Reading):
+    def _weigh(self, clauses: Sequence[Clause], is_rival: IsRival) -> bool | str:
+        own = [clause for clause in clauses if clause.right]
+        first = clauses.index(own[0])
+        is_open = any(OPEN.search(" ".join(clause.texts)) for clause in clauses[: first + 1])
+        reasons: list[str] = ["it may be one of several"] if is_open else []
+        is_clean = False
+        last = 0
+        for clause in own:
+            found = self._is_clean(clause)
+            if found is True:
+                is_clean, last = True, clauses.index(clause)
+            elif isinstance(found, str):
+                reasons.append(found)
+        if not is_clean and not reasons:
+            return False
+        for number, clause in enumerate(clauses):
+            if clause in own:
+                if (
+                    clause.before == "or"
+                    and number
+                    and not clauses[number - 1].right
+                    and self._content(clauses[number - 1])
+                ):
+                    return False
+                continue
+            rival = is_rival(clause, clauses)
+            if rival is True:
+                return False
+            if isinstance(rival, str):
+                reasons.append(rival)
+                is_clean = False
+            content = self._content(clause)
+            if clause.before == "or" and content:
+                reasons.append("it leaves a choice")
+                is_clean = False
+            if number > last and set(clause.texts) & WRONG and not content - WRONG:
+                return False
+            if number > last and clause.is_negated and not content and clause.before != "(":
+                reasons.append("it takes something back")
+                is_clean = False
+        return True if is_clean and not is_open else (reasons[0] if reasons else False)
+
+    def _is_clean(self, clause: Clause) -> bool | str:
+        """Whether a clause with the reference commits to it; why it is unclear."""
+        covered = {place for start, end in clause.right for place in range(start, end)}
+        rest = [(place, word) for place, word in enumerate(clause.words) if place not in covered]
+        texts = clause.texts
+        if clause.is_negated:
+            return False
+        start, end = clause.right[0]
+        follower = clause.words[end] if end < len(clause.words) else None
+        leader = clause.words[start - 1] if start else None
+        if any(clause.words[stop - 1].is_possessive for _, stop in clause.right) and follower is not None:
+            return "something of it is meant"
+        if (
+            follower is not None
+            and len(follower.text) == 1
+            and end + 1 == len(clause.words)
+            and not self._is_marked(clause)
+        ):
+            return False  # vitamin A is not vitamin
+        if (
+            follower is not None
+            and follower.capital
+            and not self._is_marked(clause)
+            and not self._is_asked(follower)
+            and (follower.text not in FRAMES or follower.text in KINDS)
+        ):
+            return False  # Mexico City is not Mexico
+        is_titled = leader is not None and self._is_title(leader, start == 1)
+        if (
+            leader is not None
+            and leader.capital
+            and not self._is_free(leader)
+            and not self._is_marked(clause)
+            and not is_titled
+        ):
+            return f"whether {leader.raw!r:.40} makes it another has to be known"
+        if any(word.raw in (RIVAL, UNSURE) for _, word in rest):
+            return "another number stands beside it"
+        compared = (
+            self._offered | {"than", "over", "versus", "vs"}
+            if self._offered & {word.text for _, word in rest}
+            else set()
+        )
+        if compared and not self._is_compared(clause, start):
+            return False
+        if self._is_marked(clause) and leader is not None and leader.text in BOUNDS:
+            return False
+        if set(texts) & RELATIONS:
+            return "what it says of it has to be understood"
+        if self._is_turned_round(clause, start, end):
+            return False
+        for place, word in [*rest, *((0, word) for word in clause.label)]:
+            if self._is_free(word) or (is_titled and place == start - 1) or word.text in compared:
+                continue
+            if self._is_marked(clause) and word.text == "between":
+                continue
+            if self._is_described and word.capital and place < start and set(texts[place + 1 : start]) & COPULAS:
+                continue  # the question describes what the answer names
+            if (
+                place > end
+                and (self._has_verb(texts[:start]) or self._is_followed_by_verb(texts[end:place]))
+                and set(texts[end:place]) & PREPOSITIONS
+                and "of" not in texts[end:place]
+            ):
+                continue
+            if leader is not None and leader.text == "of" and word.text in KINDS:
+                continue
+            return f"what {word.raw!r:.40} says of it has to be understood"
+        if self._is_part_of_subject(texts[:start]):
+            return "another thing is said to be it"
+        return True
+
+    def _is_title(self, word: Word, is_first: bool) -> bool:
+        return (
+            word.text in TITLES
+            or any(names.akin(word.text, each) for each in self._asked)
+            or (is_first and word.text in KINDS)
+        )
+
+    def _is_part_of_subject(self, before: Sequence[str]) -> bool:
+        """Of "the protagonist's best friend" the answer speaks of the protagonist."""
+        for owner, owned in re.findall(r"(\w+)'s (\w+(?: \w+)?)", folded(self._question)):
+            if owner in before and not any(names.akin(each, part) for part in owned.split() for each in before):
+                return True
+        return False
+
+    def _is_compared(self, clause: Clause, start: int) -> bool:
+        """As in "Paris is larger than Lyon", where the question asks which is larger."""
+        texts = clause.texts
+        other = min(
+            place
+            for place, text in enumerate(texts)
+            if text in self._offered and not any(a <= place < b for a, b in clause.right)
+        )
+        return other > start and bool(set(texts[start:other]) & {"than", "over", "not", "versus", "vs"})
+
+    def _has_verb(self, before: Sequence[str]) -> bool:
+        return len(before) > 1 or bool(set(before) & {"is", "was", "are", "were", "in", "by"})
+
+    def _is_followed_by_verb(self, after: Sequence[str]) -> bool:
+        """As in "Ada wrote it in 1843", but not in "Paris in Texas"."""
+        first = next((place for place, text in enumerate(after) if text in PREPOSITIONS), len(after))
+        return any(text in COPULAS or any(names.akin(text, each) for each in self._asked) for text in after[:first])
+
+    def _is_turned_round(self, clause: Clause, start: int, end: int) -> bool:
+        """As "the capital of Paris is France", where the capital of France was asked for."""
+        before = [text for text in clause.texts[:start] if text not in names.ARTICLES]
+        after = clause.texts[end:]
+        is_said_of = bool(after) and after[0] in COPULAS and len(after) > 1
+        return bool(before) and (before[-1] == "than" or (before[-1] in ("of", "in") and is_said_of))
+
+    def _is_typed_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
+        if not any(word.raw in (RIVAL, UNSURE) for word in clause.words) or clause.is_negated:
+            return False
+        if clause.before in SUBORDINATE:
+            return False
+        if self._content(clause) and clause.before not in ("or", "/"):
+            return False
+        return "a number beside it is another" if all(word.raw != RIVAL for word in clause.words) else True
+
+    def _is_named_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
+        """Whether a clause without the reference is an answer, too."""
+        content = [word for word in clause.words if not self._is_free(word)]
+        if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
+            return False
+        first = clause.words.index(content[0])
+        if ({"a", "an"} & set(clause.texts[:first]) or clause.texts[first - 1 : first] == ["of"]) and content[
+            0
+        ].capital:
+            return False  # it is described
+        if any(not self._is_free(word) for word in clause.label) or self._is_explained(clause, clauses):
+            return False
+        if clause.after == ":" and clause.texts[0] not in ("either", "possibly"):
+            return False
+        if any(self._is_shortened(word, clauses) for word in content):
+            return False
+        listed = (
+            clause.before in JOINS
+            or (clause.before == "\n" and not self._is_lower)
+            or (clause.before == "" and clause.after in (",", "/", "\n", "?"))
+        )
+        is_offered = all(word.text in self._offered for word in content)
+        if is_offered:
+            return True
+        if self._has_figures and not any(re.search(r"\d", word.raw) for word in content):
+            return "it leaves a choice" if clause.before in ("or", "/") else False
+        if self._has_letters and not any(word.raw[0].isalpha() for word in content):
+            return False
+        if self._is_lower:
+            return (
+                listed
+                and len(content) <= max(self._length, 2)
+                and clause.before != "\n"
+                and len(clause.words) <= len(content) + 4
+            )
+        if not all(word.capital or word.raw[0].isdigit() for word in content):
+            return clause.before in ("or", "/")
+        if not listed and all(word.raw.isupper() and len(word.raw) > 1 for word in content):
+            return False
+        text = " ".join(word.raw for word in content)
+        own = any(
+            names.is_territory(" ".join(word.raw for word in each.words[a:b]))
+            for each in clauses
+            for a, b in each.right
+        )
+        if clause.before in (",", "(") and names.is_territory(text) and not own:
+            return f"whether it lies in {text!r:.40} has to be known"
+        if not listed and len(clause.words) == 1 and clause.before not in ("", ";", "?"):
+            return f"whether {text!r:.40} is meant has to be understood"
+        return True
+
+    def _is_shortened(self, word: Word, clauses: Sequence[Clause]) -> bool:
+        """Goethestr. beside Goethestraße."""
+        targets = {each.text for clause in clauses for a, b in clause.right for each in clause.words[a:b]}
+        return (
+            len(word.text) > 3
+            and word.text.isalpha()
+            and any(target.startswith(word.text) and target != word.text for target in targets)
+        )
+
+    def _is_one_run(self, clause: Clause, content: Sequence[Word]) -> bool:
+        """A name is one run of words; a sentence about it has more."""
+        places = [place for place, word in enumerate(clause.words) if word in content]
+        between = clause.words[places[0] : places[-1] + 1]
+        return all(word in content or word.text in names.SMALL - {"in"} for word in between)
+
+    def _is_explained(self, clause: Clause, clauses: Sequence[Clause]) -> bool:
+        """ "H2, that is, hydrogen"."""
+        later = [each for each in clauses[clauses.index(clause) + 1 :]][:1]
+        return any(each.texts[:2] == ["that", "is"] or each.texts[0] in ("ie", "namely") for each in later)
