@@ -16,6 +16,7 @@ from tars_jax.data.website_synthesis.wording import QUOTED
 from tars_jax.sandbox.browser import BrowserManager
 from tars_jax.tasks.websites.effect import ALL, Effect
 from tars_jax.tasks.websites.tables import Tables, fingerprint
+from tars_jax.tasks.websites.task import WebsiteTask, plain_answer
 
 NOT_UNDONE = "a reset does not undo it"
 UNNAMED = "its words do not name the one that is meant"
@@ -91,3 +92,20 @@ async def admit(
     if passed:
         raise NoCheck(f"a wrong end passes: {passed[0]}")
     return Admission(effect, unshown, count, 1 if other is None else 2)
+
+
+def admit_answer(grounds: Grounds, seen: Execution, answer: str) -> Admission:
+    """What a question is verified by: its answer stands where its solution ends, no other cell of there passes, and
+    nothing is changed on the way. Raises NoCheck."""
+    if grounds.without_noise(seen.before) != grounds.without_noise(seen.after):
+        raise NoCheck("question: looking at it changes the state")
+    cells = {cell for table in seen.view.tables for row in table.rows for cell in row}
+    if answer not in cells:
+        raise NoCheck("question: its answer is not where it was")
+    effect = Effect((), grounds.open)
+    others = [cell for cell in (*cells, "", "nothing at all") if plain_answer(cell) != plain_answer(answer)]
+    asked = WebsiteTask("question", "", "question", effect, answer)
+    passed = [other for other in others if not asked.wrong(seen.before, seen.after, other)]
+    if passed or asked.wrong(seen.before, seen.after, answer):
+        raise NoCheck("question: another answer passes")
+    return Admission(effect, (), len(set(others)), 1)

@@ -66,13 +66,13 @@ def rows(
     One of three has a part more; the others are of `length` parts with two fields or three.
     """
     rng = random.Random(f"{seed}:rows")
-    usable = [each for each in functions if each.category != "delete" and len(each.trail) <= MOST_LINKS]
+    usable = [each for each in functions if len(each.trail) <= MOST_LINKS]
     for number in range(count):
         size = length + (number % 3 == 0)
         if len(usable) < size:
             continue
         parts = [draw_part(each, rng, 1 + number % 3, hidden) for each in rng.sample(usable, size)]
-        if all(part is not None and part.inputs for part in parts):
+        if all(part is not None and (part.inputs or part.function.category == "delete") for part in parts):
             yield in_a_row([part for part in parts if part is not None], rng)
 
 

@@ -24,7 +24,11 @@ SIZE = (1280, 720)  # of the page, pixels, as the environment has it
 
 
 class MoveFailed(Exception):
-    """The page has nothing that the move could be made on."""
+    """The page has nothing that the move could be made on. `covered`: that it has it, and something else lies over it."""
+
+    def __init__(self, said: str, covered: Move | None = None) -> None:
+        super().__init__(said)
+        self.covered = covered
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +152,8 @@ class PageDriver:
             if control is None or control.disabled or control.hit is False:  # or not yet: dialogs come moving
                 if asyncio.get_running_loop().time() > deadline and looks >= PATIENT_LOOKS:
                     state = "not there" if control is None else "disabled" if control.disabled else "covered"
-                    raise MoveFailed(f"{move.kind} {move.label or move.name!r} on {view.path} is {state}")
+                    said = f"{move.kind} {move.label or move.name!r} on {view.path} is {state}"
+                    raise MoveFailed(said, covered=move if state == "covered" else None)
                 await asyncio.sleep(0.1)
                 await (self._settle() if waited else self.act(Wait()))  # a part of the solution, such as for a dialog
                 waited = True

@@ -21,7 +21,7 @@ class Outcome:
 
     reason: str  # why it is no task; empty: it is one
     task: SynthesizedTask | None = None
-    unshown: tuple[tuple[str, str], ...] = ()  # (program, label) of fields that no reader of the state shows
+    unshown: tuple[tuple[str, str], ...] = ()  # (program, label) of fields that no reader shows, or that get in the way
     complaint: str = ""  # about a rewriter's words
     refused: tuple[Refusal, ...] = ()  # what a form wants before it is taken
     where: str = ""  # that its solution stops

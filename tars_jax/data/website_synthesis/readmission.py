@@ -15,7 +15,7 @@ from tars_jax.agent.actions import Action, Click, Finished, Navigate, Type
 from tars_jax.agent.grammar import parse_response
 from tars_jax.agent.platforms import PLATFORM_ACTIONS
 from tars_jax.agent.response import Response
-from tars_jax.data.website_synthesis.admission import NOT_UNDONE, UNNAMED, Admission, Grounds, admit
+from tars_jax.data.website_synthesis.admission import NOT_UNDONE, UNNAMED, Admission, Grounds, admit, admit_answer
 from tars_jax.data.website_synthesis.driver import PageDriver, open_driver
 from tars_jax.data.website_synthesis.effects import NoCheck
 from tars_jax.data.website_synthesis.execution import Execution, now, replay, state_after
@@ -30,7 +30,7 @@ from tars_jax.sandbox.browser import PageError, SandboxFailure
 from tars_jax.tasks.splits import TRAIN
 from tars_jax.tasks.websites.effect import Effect
 from tars_jax.tasks.websites.steady import steady_tables
-from tars_jax.tasks.websites.task import WebsiteTask, plain_answer
+from tars_jax.tasks.websites.task import WebsiteTask
 
 SPACE = ActionSpace("browser", PLATFORM_ACTIONS["browser"])
 BEFORE_VALUES = re.compile(r' (with|so that) |, by "|: ')  # where a name fits into an instruction
@@ -209,25 +209,13 @@ async def _matters(
 
 
 async def _question(grounds: Grounds, task: WebsiteTask, instruction: str, watched: Watched) -> Outcome:
-    """A question, if its answer is where its solution ends, once in its table, and nothing is changed on the way."""
+    """A question, if it can be verified and a reset undoes what looking has changed. Raises NoCheck."""
     assert task.answer is not None
-    execution = watched.execution
-    if grounds.without_noise(execution.before) != grounds.without_noise(execution.after):
-        return Outcome("question: looking at it changes the state")
+    found = admit_answer(grounds, watched.execution, task.answer)
     await grounds.site.reset()
-    if grounds.without_noise(await steady_tables(grounds.site)) != grounds.without_noise(execution.before):
+    if grounds.without_noise(await steady_tables(grounds.site)) != grounds.without_noise(watched.execution.before):
         return Outcome(NOT_UNDONE)
-    rows = [row for table in execution.view.tables for row in table.rows]
-    if task.answer not in {cell for row in rows for cell in row}:
-        return Outcome("question: its answer is not where it was")
-    effect = Effect((), grounds.open)
-    cells = {cell for row in (*rows, ("", "nothing at all")) for cell in row}
-    cells = {cell for cell in cells if plain_answer(cell) != plain_answer(task.answer)}
-    answered = dataclasses.replace(task, effect=effect)
-    wrong = [cell for cell in cells if not answered.wrong(execution.before, execution.before, cell)]
-    if wrong or answered.wrong(execution.before, execution.before, task.answer):
-        return Outcome("question: another answer passes")
-    return Outcome("", _remade(task, instruction, watched, effect, len(cells), 1))
+    return Outcome("", _remade(task, instruction, watched, found.effect, found.mutants, found.ways))
 
 
 def _remade(

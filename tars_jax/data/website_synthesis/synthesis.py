@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tars_jax.agent.grammar_text import format_call
-from tars_jax.data.website_synthesis.admission import Admission, Grounds, admit
+from tars_jax.data.website_synthesis.admission import Admission, Grounds, admit, admit_answer
 from tars_jax.data.website_synthesis.composition import Candidate, candidates, rows, told_in_full
 from tars_jax.data.website_synthesis.driver import MoveFailed
 from tars_jax.data.website_synthesis.effects import NOTHING, NoCheck, agrees
@@ -277,7 +277,8 @@ class _Maker:
                 if not await self._matters(candidate, move, found.effect):
                     return Outcome("what was asked for is not in the state", unshown=fields_of(candidate, [move]))
         except MoveFailed as error:
-            return Outcome("its solution cannot be carried out", where=str(error))
+            over = fields_of(candidate, covering(candidate, error.covered))
+            return Outcome("its solution cannot be carried out", unshown=over, where=str(error))
         except NoCheck as error:
             return Outcome(str(error), unshown=fields_of(candidate, error.unshown), where=error.where)
         except (PageError, SandboxFailure):
@@ -327,7 +328,7 @@ class _Maker:
         return Outcome("", task, complaint=complaint)
 
     async def ask(self, question: Question) -> None:
-        """A question, if its answer is where its solution ends, and nothing is changed on the way."""
+        """A question, if it can be verified."""
         self.tried += 1
         key = candidate_key(question.instruction, question.plan)
         outcome = self._journal.known(key)
@@ -342,20 +343,17 @@ class _Maker:
     async def _answered(self, question: Question) -> Outcome:
         try:
             seen = await execute(self._page, question.plan, changes=False)
-            if self._grounds.without_noise(seen.before) != self._grounds.without_noise(seen.after):
-                return Outcome("question: looking at it changes the state")
+            found = admit_answer(self._grounds, seen, question.answer)
+        except NoCheck as error:
+            return Outcome(str(error))
         except (MoveFailed, PageError, SandboxFailure):
             return Outcome("question: its solution cannot be carried out")
-        cells = {cell for table in seen.view.tables for row in table.rows for cell in row}
-        if question.answer not in cells:
-            return Outcome("question: its answer is not where it was")
         site, steps = self._name, len(question.plan) + 1
         solution = [*(format_call(each.action) for each in seen.episode), f"finished(content={question.answer!r})"]
         task = SynthesizedTask(
             task_id(site, question.instruction), site, "information", question.instruction, steps,
-            max(6, 2 * len(solution)), Effect((), self._grounds.open), question.rubric, question.answer, question.plan,
-            tuple(solution),
-            split=split_of(site, self.config.held_out),
+            max(6, 2 * len(solution)), found.effect, question.rubric, question.answer, question.plan, tuple(solution),
+            split=split_of(site, self.config.held_out), mutants=found.mutants, ways=found.ways,
         )  # fmt: skip
         return Outcome("", task)
 
@@ -368,6 +366,12 @@ class _Maker:
 def goes_on(view: View, function: SiteFunction) -> bool:
     """Whether a form has only led to another one, which is still to be filled in."""
     return kind_of(view.url) != function.page and any(each.kind in ("textarea", "editor") for each in view.controls)
+
+
+def covering(candidate: Candidate, covered: Move | None) -> tuple[Move, ...]:
+    """The input that was put in before a move that something then lay over, such as the suggestions for its text."""
+    before = list(candidate.plan[: candidate.plan.index(covered)]) if covered in candidate.plan else []
+    return tuple(move for move in before[-1:] if move in candidate.inputs)
 
 
 def fields_of(candidate: Candidate, moves: Iterable[Move]) -> tuple[tuple[str, str], ...]:

@@ -34,6 +34,17 @@ def test_rows_have_two_parts_or_three() -> None:
     assert 9 in {each.steps for each in found if len(each.parts) == 3}
 
 
+def test_a_row_may_delete_one_object_after_another() -> None:
+    def removal(name: str) -> SiteFunction:
+        press = Move("press", "Delete mail")
+        return SiteFunction("delete", (Move("press", name),), (name,), "Delete mail", (), press, "/*", "/", name, name)
+
+    found = list(rows([removal("Invoice"), removal("Reminder"), form("Label", 2)], "1", 12))
+    assert all(each.inputs or len(each.parts) == 2 for each in found)
+    ended = {tuple(part.function.row for part in each.parts) for each in found if not each.inputs}
+    assert ended == {("Invoice", "Reminder"), ("Reminder", "Invoice")}
+
+
 def test_questions_begin_with_the_first_page_and_go_on_with_others() -> None:
     def page(trail: tuple[Move, ...], *rows: str) -> Explored:
         table = Table(("Name", "Price"), tuple((each, f"{each} costs") for each in rows))
