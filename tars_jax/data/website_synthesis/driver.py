@@ -24,7 +24,7 @@ SIZE = (1280, 720)  # of the page, pixels, as the environment has it
 
 
 class MoveFailed(Exception):
-    """The page has nothing that the move could be made on. `covered`: that it has it, and something else lies over it."""
+    """The page has nothing that the move could be made on. `covered`: what it has, but under something else."""
 
     def __init__(self, said: str, covered: Move | None = None) -> None:
         super().__init__(said)

@@ -155,13 +155,24 @@ def unnamed(
     things = {row.get(name, "") for found in before.values() for row in found for name in IDENTITY}
     things = {value for value in things if value and not value.isdigit()}
     put_in = {move.value.strip() for move in inputs}
+
+    def names_of(value: str) -> set[str]:
+        """It, and what else calls a row that it calls, and no other row."""
+        found = {value}
+        for rows in before.values():
+            called = [{row.get(name, "") for name in IDENTITY} for row in rows]
+            found |= {
+                each for own in called if value in own for each in own if sum(each in other for other in called) == 1
+            }
+        return found
+
     new = [change for change, old in rows if old is None and not change.gone]
     if any(is_said(value) and value not in put_in for change in new for value in change.is_.values()):
         return None
     for change in new:
         for name, value in change.is_.items():
             others = {row.get(name, "") for row in before.get(change.read, ())} - {value}
-            if value in things and others & things and value not in chosen and not is_said(value):
+            if value in things and others & things and value not in chosen and not any(map(is_said, names_of(value))):
                 return value
     return None
 

@@ -15,6 +15,7 @@ from tars_jax.data.website_synthesis.models import read_numbers
 from tars_jax.data.website_synthesis.moves import Move
 from tars_jax.data.website_synthesis.order import in_order
 from tars_jax.data.website_synthesis.reading import readings
+from tars_jax.data.website_synthesis.synthesis import covering
 from tars_jax.data.website_synthesis.view import Control, Form, View, name_of
 from tars_jax.data.website_synthesis.wording import refine
 
@@ -47,6 +48,16 @@ def test_every_candidate_is_read_as_it_was_meant() -> None:
     assert len(found) > 20 and [ambiguous(each, FUNCTIONS) for each in found] == [""] * len(found)
     for each in found:
         assert all(f'"{move.value}"' in each.instruction for move in each.inputs if move.kind != "toggle")
+
+
+def test_what_was_put_in_last_is_what_covers_a_move() -> None:
+    part = draw_part(FUNCTIONS[0], random.Random(1), 3)
+    assert part is not None and len(part.inputs) >= 2
+    found = alone(part)
+    assert covering(found, found.plan[-1]) == (part.inputs[-1],)
+    assert covering(found, part.inputs[1]) == (part.inputs[0],)
+    assert covering(found, part.inputs[0]) == (), "a link comes before it"
+    assert covering(found, None) == () and covering(found, Move("press", "Elsewhere")) == ()
 
 
 def test_two_objects_of_one_name_are_ambiguous() -> None:

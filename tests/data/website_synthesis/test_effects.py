@@ -174,6 +174,19 @@ def test_the_words_name_what_is_meant() -> None:
     assert unnamed(column, shop, 'Add a column with Column name "size".', size) == "product"
     assert unnamed(column, shop, 'Add a column to "product" with Column name "size".', size) is None
     assert unnamed(column, shop, 'Add a column with Column name "size".', size, ["product"]) is None, "as it is offered"
+    pages = [{"title": "Tea Rota", "slug": "rota"}, {"title": "Tea", "slug": "tea"}, {"title": "Tea", "slug": "tea-2"}]
+    drafts = [{"title": "Tea", "slug": "tea-2"}]
+    site = to_tables({"pages": pages, "drafts": drafts})
+
+    def draft(slug: str) -> Effect:
+        return Effect((Change("drafts", is_={"title": "Our plan", "slug": slug}),))
+
+    plan = [fill("Title", "Our plan")]
+    assert unnamed(draft("rota"), site, 'Change "Tea Rota" so that it has Title "Our plan".', plan) is None
+    assert unnamed(draft("rota"), site, 'Change a page so that it has Title "Our plan".', plan) == "rota"
+    assert unnamed(draft("tea"), site, 'Change "Tea" so that it has Title "Our plan".', plan) is None, "the slug itself"
+    other = 'Change "My Tea" so that it has Title "Our plan".'
+    assert unnamed(draft("tea-2"), to_tables({"pages": pages, "drafts": [pages[1]]}), other, plan) == "tea-2"
 
 
 @pytest.mark.parametrize("wanted", ["new", "edit", "delete"])
