@@ -201,6 +201,7 @@ def test_a_recovered_page_is_where_it_was(
     laboratory.run(live())
 
 
+@pytest.mark.full
 def test_games_recover(laboratory: Any) -> None:
     """A second level on the same page, some clicks, and the page is lost: the new one shows the same."""
 
