@@ -43,7 +43,7 @@ from tars_jax.rollout.players import Player, Sessions, engine_player
 from tars_jax.rollout.pool_config import WHOLE, Share
 from tars_jax.rollout.stream_metrics import EngineCounts
 from tars_jax.rollout.timeline import Part, Timeline
-from tars_jax.rollout.unjudged import Unjudged
+from tars_jax.rollout.unjudged import Unjudged, judged_of
 from tars_jax.training import processes
 from tars_jax.training.metrics import MetricsWriter, Progress
 from tars_jax.training.packing import Packer, PackingConfig
@@ -235,13 +235,15 @@ class RunContext(RunSpec):
     def record(self, stage: str, result: Mapping[str, Any]) -> None:
         """Marks a stage as finished, once, with the time that it took and what the sandbox went through.
 
-        A stage that went on where an extended run had finished it counts with what it had cost before.
+        `judged` says of how many episodes each judge was asked, and of how many it cannot say: those that this process
+        has counted, unless `result` says it. A stage that went on where an extended run had finished it counts with
+        what it had cost before.
         """
-        unjudged, self.rollouts.unjudged = self.rollouts.unjudged.to_json(), Unjudged()
+        tally, self.rollouts.unjudged = self.rollouts.unjudged.tally, Unjudged()
         now, counts = time.monotonic(), self.rollouts.infrastructure
         if self.run.finished(stage) is None:
             earlier = self.run.earlier(stage)
             seconds = now - self._last_record + earlier.get("seconds", 0.0)
             added = together([earlier.get("infrastructure", {}), since(counts, self._last_counts)])
-            self.run.finish(stage, {**result, **unjudged, "seconds": seconds, "infrastructure": added})
+            self.run.finish(stage, {**judged_of(tally), **result, "seconds": seconds, "infrastructure": added})
         self._last_record, self._last_counts = now, counts

@@ -28,6 +28,7 @@ from tars_jax.rollout.pool import RolloutPool
 from tars_jax.rollout.pool_config import PoolConfig
 from tars_jax.rollout.stream_metrics import StreamMetrics
 from tars_jax.rollout.timeline import Part
+from tars_jax.rollout.unjudged import Tally, judged_of, metrics_of, together
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
 from tars_jax.training.learner import PPOLearner
@@ -230,6 +231,10 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
     player = context.policy_player()
     learning = functools.partial(context.activity.span, Part.LEARNER, 0)
     stream = StreamMetrics(context.activity, pool, context.policy.statistics, workers=num_pages(context.config))
+
+    def tally() -> Tally:
+        return together(processes.gather(context.rollouts.unjudged.tally))
+
     with context.rollouts.streaming(pool, tasks.task, player, lambda: context.policy.version) as workers:
         while version < config.updates:
             pool.wait(timeout=1.0)
@@ -246,7 +251,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
             with learning("weights", version=version):
                 context.sync_weights(policy.parameters, version)
             metrics |= stream.read(batch.trajectories, version - 1) | picked
-            metrics |= hidden_metrics(batch.trajectories) | context.rollouts.unjudged.to_json()
+            metrics |= hidden_metrics(batch.trajectories) | metrics_of(tally())
             metrics |= {"update_seconds": time.monotonic() - updating}
             # Before the checkpoint: what a killed run wrote of an update that it makes again is cut off.
             context.metrics.write("ppo", version, metrics)
@@ -265,7 +270,8 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
         started = Starts(str(start_at.relative_to(context.path)), value_folder)
         write_updates(context.path / UPDATES_FILE, started, pool.ledger()["consumed"], digests)
     devices, counts = jax.devices(), multihost_pool.counts(pool, processes.gather)
-    context.record("ppo", {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}", **counts})
+    described = {"updates": version, "devices": f"{len(devices)} x {devices[0].device_kind}"}
+    context.record("ppo", {**described, **counts, **judged_of(tally())})
 
 
 def _digests(policy: TrainState, value: TrainState | None) -> list[dict[str, Any]]:
