@@ -51,6 +51,7 @@ from tars_jax.training.run_directory import RunDirectory
 from tars_jax.training.state import fresh_parameters
 from tars_jax.training.weight_sync import to_local_devices
 from tars_jax.trajectory import Trajectory
+from tars_jax.trajectory.folders import mark_evaluation
 
 
 class RunSpec:
@@ -202,10 +203,17 @@ class RunContext(RunSpec):
         self.policy.set_weights(to_local_devices(parameters), version)
 
     def play(
-        self, stage: str, tasks: Sequence[Task], player: Player, samples: int = 1, *, compiles: bool = True
+        self,
+        stage: str,
+        tasks: Sequence[Task],
+        player: Player,
+        samples: int = 1,
+        *,
+        compiles: bool = True,
+        evaluation: bool = False,
     ) -> list[Trajectory]:
         """Plays each task so often into the run directory, with a progress line; what was played is read back.
-        `compiles`: the player is a policy.
+        `compiles`: the player is a policy. `evaluation`: nothing is to learn from these, and their folder says so.
 
         Of several processes each plays its share, and gets what all have played. Raises InputError where none is left.
         """
@@ -219,6 +227,8 @@ class RunContext(RunSpec):
             progress.update(done, success=sum(solved) / len(solved))
 
         folder = self.path / "trajectories" / stage
+        if evaluation:
+            mark_evaluation(folder)
         played = self.rollouts.play(tasks, player, folder, on_finish, samples, self.share)
         if self.share != WHOLE:
             processes.gather(stage)

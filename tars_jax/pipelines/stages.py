@@ -128,7 +128,7 @@ def evaluate(context: RunContext, provider: TaskProvider, stage: str, weights: P
     """The same held-out levels and random streams before and after; without `weights`, of fresh parameters."""
     context.sync_weights(context.parameters if weights is None else start_from(weights, context.parameters), 0)
     held_out = provider.held_out(context.config.task.evaluation_episodes)
-    found = context.play(stage, held_out, context.policy_player())
+    found = context.play(stage, held_out, context.policy_player(), evaluation=True)
     context.record(stage, {"success": _success(found), "episodes": len(found)})
     print(f"{stage}: {summary(found)} held-out episodes")
     return found
