@@ -31,7 +31,7 @@ from tars_jax.rollout.timeline import Part
 from tars_jax.rollout.unjudged import Tally, judged_of, metrics_of, together
 from tars_jax.training import processes
 from tars_jax.training.checkpoint import Checkpoints, load_parameters, save_parameters
-from tars_jax.training.learner import PPOLearner
+from tars_jax.training.learner import PPOLearner, update_or_skip
 from tars_jax.training.metrics import Progress, require_finite
 from tars_jax.training.optimizers import OptimizerConfig, make_optimizer, only_value_head
 from tars_jax.training.packing import rows_of_update
@@ -225,6 +225,7 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
         updates=config.updates,
         share=context.share,
     )
+    idle = int(extra.get("idle", 0))
     pool = RolloutPool(context.path / "trajectories" / "ppo", asked, extra.get("ledger"))
     context.sync_weights(policy.parameters, version)
     progress = Progress("ppo", config.updates, "updates", done=version, min_seconds=0, compiles=True)
@@ -245,7 +246,10 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
                 continue
             updating = time.monotonic()
             with learning("update", version=version):
-                policy, value, metrics = learner.update(policy, value, batch.trajectories, version, seed, learning)
+                policy, value, metrics = update_or_skip(
+                    learner, policy, value, batch.trajectories, version, seed, idle, learning
+                )
+            idle = int(metrics.get("idle_updates", 0))
             version += 1
             picked = tasks.update([*batch.trajectories, *batch.left_out])
             with learning("weights", version=version):
@@ -258,12 +262,12 @@ def improve(context: RunContext, provider: TaskProvider, start_at: Path, value_a
             with learning("checkpoint", version=version):
                 digests = [*digests, *_digests(policy, value)] if len(digests) == version else []
                 ledger = multihost_pool.ledger(pool, processes.gather)
-                kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state()}
+                kept = {"ledger": ledger, "digests": digests, "curriculum": tasks.state(), "idle": idle}
                 checkpoints.save(version, (policy, value), kept)
             learned_from = "explained_variance" if algorithm.uses_values else "informative_groups"
             of_tasks = tuple(picked)[:MOST_SHOWN]
             shown = ("success", "entropy", "think_tokens", learned_from, "clip_fraction", "staleness", *of_tasks)
-            progress.update(version, **{name: metrics[name] for name in shown})
+            progress.update(version, **{name: metrics[name] for name in shown if name in metrics})
     save_parameters(context.path / "policy", policy.parameters, parent=start_at)
     if len(digests) == version + 1:  # one process made every update
         value_folder = None if value_at is None else str(value_at.relative_to(context.path))
