@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from tars_jax import InputError
+from tars_jax.judges.judge import MOST_UNJUDGED
 from tars_jax.trajectory import Trajectory
 
-MOST = 0.2  # the share from which on a task, or a set of tasks, is not for this judge
 LEAST = 5  # episodes of a task that show it
 LEAST_OF_SET = 20  # episodes of all tasks together that show it
 EPISODES, CANNOT_SAY = "episodes", "cannot_say"
@@ -46,7 +46,7 @@ class Unjudged:
     def drops(self, task: Mapping[str, Any]) -> bool:
         """Whether a fifth or more of the task's episodes, five or more, could not be judged."""
         episodes = self._episodes[_key(task)]
-        return episodes >= LEAST and self._unjudged[_key(task)] >= MOST * episodes
+        return episodes >= LEAST and self._unjudged[_key(task)] >= MOST_UNJUDGED * episodes
 
     @property
     def dropped(self) -> list[str]:
@@ -61,7 +61,7 @@ class Unjudged:
     def require_admitted(self) -> None:
         """Raises InputError where a fifth or more of all episodes could not be judged."""
         episodes, unjudged = self._episodes.total(), self._unjudged.total()
-        if episodes >= LEAST_OF_SET and unjudged >= MOST * episodes:
+        if episodes >= LEAST_OF_SET and unjudged >= MOST_UNJUDGED * episodes:
             raise InputError(
                 f"task.judge must be able to tell these tasks; it could not say of {unjudged} of {episodes} episodes, "
                 f"of the last one because {self._reason:.300}; a judge with an endpoint may"
