@@ -22,6 +22,7 @@ from tars_jax import InputError
 from tars_jax.data.store.events import LARGEST, checked, is_integer
 from tars_jax.data.store.verdicts import own_verdict
 from tars_jax.json_fields import is_text, shown
+from tars_jax.launcher import LAUNCHER
 from tars_jax.pictures import read_picture
 from tars_jax.trajectory import Trajectory
 from tars_jax.trajectory.files import NewerFormat, decode_trajectory, encode_trajectory
@@ -238,7 +239,7 @@ def read_checked(file: Path, name: str) -> bytes:
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
         raise (InputError if missing else Unreadable)(
-            f"{file}: cannot be read: {error.strerror}; ./launch/local.sh store --config.action=check says more"
+            f"{file}: cannot be read: {error.strerror}; {LAUNCHER} store --config.action=check says more"
         ) from error
     if digest(content) != name:
         raise InputError(
