@@ -4,7 +4,7 @@ question is admitted for its judge."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tars_jax.judges import CannotSay
 from tars_jax.judges.answers import says_the_same
@@ -47,9 +47,11 @@ def wrong_answers(question: Question, encyclopedia: Encyclopedia) -> Iterator[st
 def is_untold(question: Question, encyclopedia: Encyclopedia) -> bool:
     """Whether the embedded judge cannot say of a fifth or more of the right answers, or of the wrong ones."""
     groups = list(right_answers(question)), list(wrong_answers(question, encyclopedia))
-    return any(
-        sum(_cannot_say(each, question) for each in group) >= MOST_UNJUDGED * len(group) for group in groups if group
-    )
+    return any(_share_unsaid(group, question) >= MOST_UNJUDGED for group in groups if group)
+
+
+def _share_unsaid(answers: Sequence[str], question: Question) -> float:
+    return sum(_cannot_say(each, question) for each in answers) / len(answers)
 
 
 def _cannot_say(answer: str, question: Question) -> bool:

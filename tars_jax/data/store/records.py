@@ -77,8 +77,8 @@ def digest(data: bytes) -> str:
 
 
 def record_of(trajectory: Trajectory, origin: Origin) -> Record:
-    """Raises InputError for a trajectory that contradicts itself, for one that could not be read back, and for a screenshot
-    that is no picture."""
+    """Raises InputError for a trajectory that contradicts itself, for one that could not be read back, and for one with
+    a screenshot that is no picture."""
     source = f"trajectory {shown(trajectory.id)}"
     images: dict[str, bytes] = {}
 
