@@ -11,7 +11,7 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
 from tars_jax.judges.answers.dates import compare_dates, compare_times, dates_in, read_date, read_time, times_in
 from tars_jax.judges.answers.quantities import Quantity, Same, compare, quantities_in, read_quantity
-from tars_jax.judges.answers.speech import ASKS_WHEN, FRAMES
+from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
 from tars_jax.judges.answers.words import Word, folded, roman_as_figures
 
 SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
@@ -19,7 +19,7 @@ SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL
 
 def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[str], str]:
     """yes or no, name, the parts of a list, or what marks numbers or days of that kind in a text."""
-    if as_yes_or_no(reference):
+    if as_yes_or_no(reference) and (not reason_of(reference) or ASKS_WHETHER.match(question)):
         return "yes or no"
     if (time := read_time(reference)) is not None:
 
@@ -111,8 +111,19 @@ def without_country(reference: str) -> tuple[Word, ...]:
     return names.words_of(place) if place and names.is_territory(country) else ()
 
 
+_POLAR = re.compile(r"\W*(yes|no|true|false)\W*(?:[,;.:]\s+(.*))?", re.IGNORECASE | re.DOTALL)
+
+
 def as_yes_or_no(text: str) -> str:
-    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}.get(text.strip().strip(".!").casefold(), "")
+    """yes or no, of a text that is that alone or gives its reason after it: "No, it was refused"."""
+    match = _POLAR.fullmatch(text.strip())
+    return {"yes": "yes", "true": "yes", "no": "no", "false": "no"}[match[1].casefold()] if match else ""
+
+
+def reason_of(reference: str) -> str:
+    """What stands after yes or no."""
+    match = _POLAR.fullmatch(reference.strip())
+    return match[2] or "" if match else ""
 
 
 def lower_choices(question: str) -> set[str]:

@@ -9,7 +9,7 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.dates import read_date, weekdays
 from tars_jax.judges.answers.kinds import kind_of, lower_choices
-from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, TO_THE_JUDGE
+from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, NEGATIONS, TO_THE_JUDGE
 from tars_jax.judges.answers.words import Word, tokens
 
 
@@ -23,7 +23,7 @@ class Reading:
         self._is_choice = bool(re.search(r"\bor\b|\bwhich (?:one )?of\b|\bbetween\b", question, re.IGNORECASE))
         own = (
             {word.text for each in references for word in names.words_of(each)}
-            if any("," in each for each in references)
+            if any("," in each and kind_of(each, question) != "yes or no" for each in references)
             else set()
         )
         self._asked = ({word.text for word in asked} | own) - names.SMALL | measures
@@ -33,6 +33,7 @@ class Reading:
         if self._is_choice:
             self._offered |= lower_choices(question)
         self._shouts = False
+        self._asks_not = any(word.text in NEGATIONS for word in asked)
         self._is_described = bool(DESCRIBES.search(question))
         self._has_days = any(read_date(each) is not None for each in references)
         self._kinds = [kind_of(each, question) for each in references]
@@ -71,12 +72,6 @@ class Reading:
 
     def _speaks_to_the_judge(self, clause: Clause) -> bool:
         return bool({word.text for word in (*clause.label, *clause.words)} & (TO_THE_JUDGE - self._asked))
-
-    def _name_in(self, clause: Clause) -> bool:
-        words = [word for word in clause.words if not self._is_free(word)]
-        return any(word.capital for word in words) and not (
-            len(clause.words) > 2 and words == [clause.words[0]] and len(words) == 1
-        )
 
     @property
     def _length(self) -> int:

@@ -36,7 +36,10 @@ KINDS = _words(
 )
 TITLES = _words("mr mrs ms miss dr doctor prof professor sir dame madame king queen mount mt lake river")
 PREPOSITIONS = _words("in at on by from with for during since after according as under through via until")
-NEGATIONS = _words("not no never none neither nor without except unlike nobody nothing")
+NEGATIONS = _words(
+    """not no never none neither nor without except unlike nobody nothing
+    excluded excluding rejected dismissed eliminated"""
+)
 WRONG = _words("wrong incorrect false untrue mistaken error")
 CONTRAST = _words("but however though although while whereas because since which who whose where so then if when")
 SUBORDINATE = _words("which who whose where because since whereas while")
@@ -86,6 +89,9 @@ CORRECTIONS = re.compile(
     re.IGNORECASE,
 )
 ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b", re.IGNORECASE)
+ASKS_WHETHER = re.compile(
+    r"(?:is|was|are|were|has|have|had|does|do|did|will|would|can|could|should|may|must)\b", re.IGNORECASE
+)
 BOUNDS = _words("before after until till by prior past")  # of days
 AUXILIARIES = _words("is was are were has have had does do did will would can could should")
 COPULAS = _words("is was are were has have had")

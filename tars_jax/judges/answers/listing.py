@@ -1,0 +1,85 @@
+"""Whether an answer lists what the reference lists: all of it, and nothing beside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from tars_jax.judges.answers import names
+from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
+from tars_jax.judges.answers.kinds import kind_of
+from tars_jax.judges.answers.speech import COPULAS, VAGUE
+from tars_jax.judges.answers.weighing import Weighing
+from tars_jax.judges.answers.words import Word
+
+
+class Listing(Weighing):
+    def _list(self, said: str, parts: tuple[str, ...]) -> bool | str:
+        typed: list[Callable[[str], str]] = []
+        targets: list[tuple[Word, ...]] = []
+        for part in parts:
+            kind = kind_of(part, "")
+            if callable(kind):
+                typed.append(kind)
+            else:
+                targets.append(names.words_of(part))
+        clauses = clauses_of(said, targets)
+        found = {
+            target
+            for clause in clauses
+            for a, b in clause.right
+            for target in targets
+            if is_target(clause.words[a:b], target)
+        }
+        missing = [target for target in targets if target not in found]
+        if any(RIGHT not in kind(said) for kind in typed):
+            return False
+        if typed and not targets and re.search(r"\border\b", self._question, re.IGNORECASE):
+            places = [kind(said).index(RIGHT) for kind in typed]
+            if places != sorted(places):
+                return False
+        if typed and not targets:
+            figures = re.findall(rf"[{RIGHT}{RIVAL}{UNSURE}]", typed[0](said))
+            return len(figures) == len(typed) and not re.search(r"\b(?:or|not)\b", said, re.IGNORECASE)
+        rivals = [clause for clause in clauses if not clause.right and self._is_named_rival(clause, clauses) is True]
+        content = {text for clause in clauses if clause.right for text in self._uncovered(clause)}
+        if any(clause.is_negated and clause.right for clause in clauses) or any(
+            clause.before == "or" for clause in clauses
+        ):
+            return False
+        if VAGUE.search(said) or re.search(r"\b(?:etc|others|more|among others)\b", said, re.IGNORECASE):
+            return False
+        if missing:
+            return (
+                "whether another name is one of the list has to be known"
+                if len(rivals) >= len(missing) and not self.is_closed
+                else False
+            )
+        if rivals:
+            return False
+        if content:
+            return f"what {sorted(content)[0]!r:.40} says of it has to be understood"
+        if re.search(r"\bin (?:\w+ )?order\b|\bchronological", self._question, re.IGNORECASE):
+            places = [
+                next(
+                    n
+                    for n, clause in enumerate(clauses)
+                    if any(is_target(clause.words[a:b], target) for a, b in clause.right)
+                )
+                for target in targets
+            ]
+            return places == sorted(places)
+        return True
+
+    def _uncovered(self, clause: Clause) -> set[str]:
+        covered = {place for start, end in clause.right for place in range(start, end)}
+        subject = clause.right[0][0] if self._is_described and set(clause.texts) & COPULAS else 0
+        return {
+            word.text
+            for place, word in enumerate(clause.words)
+            if place not in covered and not self._is_free(word) and not (place < subject and word.capital)
+        }
+
+
+def is_target(words: Sequence[Word], target: Sequence[Word]) -> bool:
+    return names.match(words, 0, target) == len(words)
