@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
@@ -19,6 +20,7 @@ class Clause:
     before: str  # the mark or the word that joins it to the one before
     label: tuple[Word, ...] = ()  # what stands before the colon before it
     after: str = ""
+    is_shared: bool = False  # with the "not" of the clause after it: "Japan and Russia did not"
     right: list[tuple[int, int]] = dataclasses.field(default_factory=list)  # places of the reference
 
     @property
@@ -27,6 +29,8 @@ class Clause:
 
     @property
     def is_negated(self) -> bool:
+        if self.is_shared:
+            return True
         found = self.texts
         for place, text in enumerate(found):
             hedged = text == "not" and (
@@ -90,6 +94,10 @@ def clauses_of(text: str, targets: Sequence[Sequence[Word]]) -> list[Clause]:
     current.after = next(iter(gaps[-1]), "")
     if current.words:
         found.append(_placed(current, origin, spans))
+    for clause, later in itertools.pairwise(found):
+        clause.is_shared = (
+            later.before == "and" and later.is_negated and later.texts[0] not in NEGATIONS and len(clause.words) < 4
+        )
     return found
 
 

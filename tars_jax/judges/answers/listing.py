@@ -23,12 +23,13 @@ class Listing(Weighing):
                 typed.append(kind)
             else:
                 targets.append(names.words_of(part))
-        clauses = clauses_of(said, targets)
+        shorter = {short: target for target in targets for short in self._shorter(target)}
+        clauses = clauses_of(said, [*targets, *shorter])
         found = {
-            target
+            shorter.get(target, target)
             for clause in clauses
             for a, b in clause.right
-            for target in targets
+            for target in (*targets, *shorter)
             if is_target(clause.words[a:b], target)
         }
         missing = [target for target in targets if target not in found]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tars_jax.judges.answers import names
@@ -12,6 +11,7 @@ from tars_jax.judges.answers.speech import AUXILIARIES, CONTRAST, FRAMES, NEGATI
 from tars_jax.judges.answers.weighing import Weighing
 
 _TURNS = frozenset(("wait", "actually", "correction", "rather", "anymore", "previously", "formerly"))
+_KNOWS = frozenset(("know", "sure", "say", "tell", "find", "determine"))
 _OPPOSES = frozenset(("but", "however", "although", "though", "if", "unless", "until"))
 
 
@@ -95,9 +95,6 @@ class Polarity(Weighing):
             return True
         if not any(self._content(clause) for clause in clauses):
             return False
-        if any(
-            re.search(r"\b(?:know|sure|say|tell|find|determine)\b", " ".join(clause.texts)) and clause.is_negated
-            for clause in clauses
-        ):
+        if any(clause.is_negated and set(clause.texts) & _KNOWS for clause in clauses):
             return False
         return "it says neither yes nor no"

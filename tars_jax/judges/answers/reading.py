@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.dates import read_date, weekdays
-from tars_jax.judges.answers.kinds import kind_of, lower_choices
-from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, NEGATIONS, TO_THE_JUDGE
+from tars_jax.judges.answers.kinds import kind_of, lower_choices, without_country
+from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, NEGATIONS, PERSONS, TITLES, TO_THE_JUDGE
 from tars_jax.judges.answers.words import Word, tokens
 
 
@@ -33,6 +33,7 @@ class Reading:
         if self._is_choice:
             self._offered |= lower_choices(question)
         self._shouts = False
+        self._asks_who = bool(PERSONS.search(question))
         self._asks_not = any(word.text in NEGATIONS for word in asked)
         self._is_described = bool(DESCRIBES.search(question))
         self._has_days = any(read_date(each) is not None for each in references)
@@ -72,6 +73,22 @@ class Reading:
 
     def _speaks_to_the_judge(self, clause: Clause) -> bool:
         return bool({word.text for word in (*clause.label, *clause.words)} & (TO_THE_JUDGE - self._asked))
+
+    def _targets(self, references: Sequence[str]) -> list[tuple[Word, ...]]:
+        """How the names may be written: as they are, without their country, and shorter."""
+        whole = [names.words_of(each) for each in references]
+        whole += [shorter for each in references if (shorter := without_country(each))]
+        return [each for target in whole for each in (target, *self._shorter(target)) if each]
+
+    def _shorter(self, target: tuple[Word, ...]) -> list[tuple[Word, ...]]:
+        """A person's surname, or other given names before it; a mountain without its "Mount"."""
+        if len(target) < 2 or not all(word.capital and word.raw.isalpha() for word in target):
+            return []
+        if self._asks_who and len(target) < 5:
+            surname = [target[-1:]] if len(target[-1].raw) > 2 and not target[-1].raw.isupper() else []
+            return [names.Person(target), *surname]
+        is_kind = any(names.akin(target[0].text, each) for each in self._asked)
+        return [target[1:]] if target[0].text in TITLES and is_kind and len(target) == 2 else []
 
     @property
     def _length(self) -> int:

@@ -34,7 +34,15 @@ KINDS = _words(
     """city town village country state island river mountain lake place capital name person man woman company ship
     planet name province region district republic kingdom"""
 )
-TITLES = _words("mr mrs ms miss dr doctor prof professor sir dame madame king queen mount mt lake river")
+TITLES = _words(
+    """mr mrs ms miss dr doctor prof professor sir dame madame king queen emperor empress pope saint lord lady president
+    senator general captain mount mt lake river"""
+)
+PERSONS = re.compile(
+    r"\bwho(?:m|se)?\b|\b(?:actor|actress|artist|author|composer|director|founder|inventor|man|painter|people|person"
+    r"|physicist|player|president|scientist|singer|winner|woman|writer)s?\b",
+    re.IGNORECASE,
+)
 PREPOSITIONS = _words("in at on by from with for during since after according as under through via until")
 NEGATIONS = _words(
     """not no never none neither nor without except unlike nobody nothing

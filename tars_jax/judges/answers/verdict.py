@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
 from tars_jax.judges.answers.committed import committed, concluded, without_remarks
-from tars_jax.judges.answers.kinds import without_country
 from tars_jax.judges.answers.listing import Listing
 from tars_jax.judges.answers.polarity import Polarity
-from tars_jax.judges.answers.speech import BARRED, FRAMES, INSTEAD, REFUSALS, VAGUE
+from tars_jax.judges.answers.speech import BARRED, INSTEAD, REFUSALS, VAGUE
 from tars_jax.judges.answers.words import plain, spoken
 from tars_jax.judges.judge import CannotSay
 
@@ -71,9 +70,9 @@ class _Judge(Polarity, Listing):
         return next((each for each in found if isinstance(each, str)), False)
 
     def has_reference(self, said: str) -> bool:
-        targets = [
-            names.words_of(each) for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"
-        ]
+        targets = self._targets(
+            [each for each, kind in zip(self._references, self._kinds, strict=True) if kind == "name"]
+        )
         marks = [kind for kind in self._kinds if callable(kind)]
         named = any(clause.right for clause in clauses_of(said, targets)) if targets else False
         return named or any(RIGHT in mark(said) for mark in marks) or not (targets or marks)
@@ -82,11 +81,14 @@ class _Judge(Polarity, Listing):
         """Whether a text is another thing of the reference's kind and nothing more, such as "7" or "Paris"."""
         marks = [kind(said) for kind in self._kinds if callable(kind)]
         if marks:
-            return any(len(re.findall(f"[{RIVAL}{UNSURE}]", mark)) == 1 for mark in marks) and not any(
-                self._content(clause) for mark in marks for clause in clauses_of(mark, [])
+            return any(
+                len(re.findall(f"[{RIVAL}{UNSURE}]", mark)) == 1
+                and not re.search(r"\d", mark)
+                and not any(self._content(clause) for clause in clauses_of(mark, []))
+                for mark in marks
             )
         clauses = clauses_of(said, [])
-        content = [word for clause in clauses for word in clause.words if word.text not in FRAMES]
+        content = [word for clause in clauses for word in clause.words if word.text not in names.ARTICLES]
         if any(word.text in self._offered for word in content):
             return True
         return len(content) <= self._length + 1 and all(word.capital or self._is_lower for word in content)
@@ -123,8 +125,7 @@ class _Judge(Polarity, Listing):
         return f"what {said!r:.60} says has to be understood"
 
     def _named(self, said: str, references: Sequence[str]) -> bool | str:
-        targets = [names.words_of(each) for each in references]
-        targets += [shorter for each in references if (shorter := without_country(each))]
+        targets = self._targets(references)
         clauses = clauses_of(said, [each for each in targets if each])
         if any(clause.right for clause in clauses):
             return self._weigh(clauses, self._is_named_rival)

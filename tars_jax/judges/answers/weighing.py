@@ -9,11 +9,13 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.reading import Reading
 from tars_jax.judges.answers.speech import (
+    AUXILIARIES,
     BOUNDS,
     COPULAS,
     FRAMES,
     JOINS,
     KINDS,
+    NEGATIONS,
     OPEN,
     PREPOSITIONS,
     RELATIONS,
@@ -53,6 +55,8 @@ class Weighing(Reading):
                     return False
                 continue
             rival = is_rival(clause, clauses)
+            if rival is True and any(each.before in ("but", "however") for each in own if clauses.index(each) > number):
+                rival = "one is set against the other"
             if rival is True:
                 return False
             if isinstance(rival, str):
@@ -64,7 +68,11 @@ class Weighing(Reading):
                 is_clean = False
             if number > last and set(clause.texts) & WRONG and not content - WRONG:
                 return False
-            if number > last and clause.is_negated and not content and clause.before != "(":
+            if clause.before == '"' and number and clauses[number - 1].right and content:
+                if clause.texts[0] in COPULAS:
+                    reasons.append("what it says of it has to be understood")
+                    is_clean = False
+            if number > last and clause.is_negated and not (content or self._asks_not) and clause.before != "(":
                 reasons.append("it takes something back")
                 is_clean = False
         return True if is_clean and not is_open else (reasons[0] if reasons else False)
@@ -74,7 +82,7 @@ class Weighing(Reading):
         covered = {place for start, end in clause.right for place in range(start, end)}
         rest = [(place, word) for place, word in enumerate(clause.words) if place not in covered]
         texts = clause.texts
-        if clause.is_negated:
+        if self._is_denied(clause):
             return False
         start, end = clause.right[0]
         follower = clause.words[end] if end < len(clause.words) else None
@@ -94,8 +102,11 @@ class Weighing(Reading):
             and not self._is_marked(clause)
             and not self._is_asked(follower)
             and (follower.text not in FRAMES or follower.text in KINDS)
+            and follower.text not in names.DESIGNATORS
         ):
-            return False  # Mexico City is not Mexico
+            if follower.text in KINDS or follower.text in self._offered:
+                return False  # Mexico City is not Mexico
+            return f"whether {follower.raw!r:.40} makes it another has to be known"
         is_titled = leader is not None and self._is_title(leader, start == 1)
         if (
             leader is not None
@@ -123,6 +134,8 @@ class Weighing(Reading):
         for place, word in [*rest, *((0, word) for word in clause.label)]:
             if self._is_free(word) or (is_titled and place == start - 1) or word.text in compared:
                 continue
+            if (self._asks_not and word.text in NEGATIONS) or (word is follower and word.text in names.DESIGNATORS):
+                continue
             if self._is_marked(clause) and word.text == "between":
                 continue
             if self._is_described and word.capital and place < start and set(texts[place + 1 : start]) & COPULAS:
@@ -134,12 +147,21 @@ class Weighing(Reading):
                 and "of" not in texts[end:place]
             ):
                 continue
-            if leader is not None and leader.text == "of" and word.text in KINDS:
+            if leader is not None and leader.text == "of" and word.text in KINDS and not word.capital:
                 continue
             return f"what {word.raw!r:.40} says of it has to be understood"
         if self._is_part_of_subject(texts[:start]):
             return "another thing is said to be it"
         return True
+
+    def _is_denied(self, clause: Clause) -> bool:
+        """By a "not"; where the question has one, by the lack of it: "Lisbon hosted it" of who did not."""
+        if not self._asks_not:
+            return clause.is_negated
+        start, end = clause.right[0]
+        if clause.is_negated:
+            return not set(clause.texts[end:]) & NEGATIONS
+        return any(self._is_asked(word) and word.text not in FRAMES for word in clause.words[end:])
 
     def _is_title(self, word: Word, is_first: bool) -> bool:
         return (
@@ -191,7 +213,10 @@ class Weighing(Reading):
 
     def _is_named_rival(self, clause: Clause, clauses: Sequence[Clause]) -> bool | str:
         """Whether a clause without the reference is an answer, too."""
-        content = [word for word in clause.words if not self._is_free(word)]
+        content = [word for word in clause.words if not self._is_free(word) and word.text not in NEGATIONS]
+        says = [word for word in clause.words if self._is_asked(word) and word.text not in FRAMES]
+        if self._asks_not and content and (says or set(clause.texts) & (AUXILIARIES - COPULAS)):
+            return clause.is_negated  # "Milan did not", "Ida did attend"
         if not content or clause.is_negated or len(content) > 5 or not self._is_one_run(clause, content):
             return False
         first = clause.words.index(content[0])
@@ -216,6 +241,8 @@ class Weighing(Reading):
         if self._has_figures and not any(re.search(r"\d", word.raw) for word in content):
             return "it leaves a choice" if clause.before in ("or", "/") else False
         if self._has_letters and not any(word.raw[0].isalpha() for word in content):
+            return False
+        if self._is_lower and not self._has_figures and any(word.raw[0].isdigit() for word in content):
             return False
         if self._is_lower:
             return (

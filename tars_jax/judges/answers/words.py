@@ -220,7 +220,8 @@ _TOKEN = re.compile(
     r"[\ue000-\uf8ff]|[^\W\d_]{1,2}[-+]+(?![\w+-])|\d+(?:[.,]\d+)*(?:st|nd|rd|th)?(?![^\W\d_])|[^\W_]+[+#]*(?![^\W_])|[^\W_]+|\.{2,}|[^\w\s]|\n"
 )
 _ABBREVIATED = re.compile(
-    r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)))\.(?=\s+\w)"
+    r"\b((?:[A-Z][b-df-hj-np-tv-z]{1,2}|vs|ca|approx|(?<=[a-z] )[A-Z]|[A-Z](?=\. [A-Z]\.)|(?<![^\n])[A-Z]))\."
+    r"(?=\s+(?!(?:I|It|Its|The|This|That|They|He|She|We|In|And|But|So|An?)\b)\w)"
 )
 _HELD = "\x01"  # stands where a possessive 's was
 
