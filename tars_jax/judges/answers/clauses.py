@@ -59,7 +59,8 @@ def clauses_of(text: str, targets: Sequence[Sequence[Word]]) -> list[Clause]:
             (
                 taken
                 for target in ordered
-                if (taken := names.match(words, place, target)) and not _is_cut(gaps[place + 1 : place + taken])
+                if (taken := names.match(words, place, target))
+                and not _is_cut(gaps[place + 1 : place + taken], is_person=isinstance(target, names.Person))
             ),
             0,
         )
@@ -107,5 +108,7 @@ def _placed(clause: Clause, origin: Sequence[int], spans: Sequence[tuple[int, in
     return clause
 
 
-def _is_cut(gaps: Sequence[Sequence[str]]) -> bool:
+def _is_cut(gaps: Sequence[Sequence[str]], *, is_person: bool) -> bool:
+    if is_person:
+        return any(gap for gap in gaps if gap != ["-"])
     return any(each in ("\n", ";", "?", "!", "(", ")") or set(each) == {"."} for gap in gaps for each in gap)

@@ -36,6 +36,8 @@ class Judge(Protocol):
 
     def has_reference(self, said: str) -> bool: ...
 
+    def is_figure(self, said: str) -> bool: ...
+
     def is_value(self, said: str) -> bool: ...
 
 
@@ -75,6 +77,12 @@ def concluded(said: str, judge: Judge) -> str:
     return said
 
 
+def is_concluded_otherwise(said: str, judge: Judge) -> bool:
+    """Whether an answer ends by drawing another value from its working: "a quarter is 360, leaving 120"."""
+    cues = [cue for cue in _CONCLUSION.finditer(said) if _concludes(said[: cue.start()], cue)]
+    return bool(cues) and not judge.is_yes_or_no and judge.is_figure(said[cues[-1].end() :])
+
+
 def _concludes(before: str, cue: re.Match[str]) -> bool:
     """Whether what stands before a cue is working: of "y = 12" the 12 is y's, and "x is not = 12" denies it."""
     sentence = _SENTENCE.split(before)[-1]
@@ -86,6 +94,8 @@ def _concludes(before: str, cue: re.Match[str]) -> bool:
         last = re.split(r",\s|\band\b", sentence)[-1]
         return bool(re.search(r"\d", last)) and not re.search(r"[^\W\d_]{2,}", re.sub(r"\bof\b|\btimes\b", "", last))
     if cue["makes"]:
+        if cue["makes"].casefold().endswith("ing"):
+            return bool(figures)
         return len(figures) > 1 or not figures or (bool(words) and words[-1] in ("that", "which", "this", "it"))
     return bool(before.strip())
 

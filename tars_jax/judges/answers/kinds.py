@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterator
 
@@ -9,11 +10,14 @@ import pint
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE
-from tars_jax.judges.answers.dates import compare_dates, compare_times, dates_in, read_date, read_time, times_in
+from tars_jax.judges.answers.dates import compare_dates, dates_in, read_date
 from tars_jax.judges.answers.quantities import Quantity, Same, compare, quantities_in, read_quantity
+from tars_jax.judges.answers.signs import directed
 from tars_jax.judges.answers.speech import ASKS_WHEN, ASKS_WHETHER, FRAMES
+from tars_jax.judges.answers.times import compare_times, read_time, times_in
 from tars_jax.judges.answers.words import Word, folded, roman_as_figures
 
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")  # of a command
 SIGNS = {Same.YES: RIGHT, Same.UNSURE: UNSURE, Same.NO: RIVAL, Same.OTHER: RIVAL}
 
 
@@ -21,6 +25,13 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
     """yes or no, name, the parts of a list, or what marks numbers or days of that kind in a text."""
     if as_yes_or_no(reference) and (not reason_of(reference) or ASKS_WHETHER.match(question)):
         return "yes or no"
+    if _FLAG.fullmatch(reference):
+
+        def mark_flags(said: str) -> str:
+            found = _FLAG.finditer(said)
+            return _marked(said, ((*each.span(), RIGHT if each[0] == reference else RIVAL) for each in found))
+
+        return mark_flags
     if (time := read_time(reference)) is not None:
 
         def mark_times(said: str) -> str:
@@ -42,7 +53,7 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
         def mark_numbers(said: str) -> str:
             if asks_zero:
-                said = re.sub(r"\b(?:none|no|zero)\b", "0", said, flags=re.IGNORECASE)
+                said = re.sub(r"\b(?:none|zero)\b|^no(?= \w+\W*$)", "0", said, flags=re.IGNORECASE)
             return _marked(said, _signs(said, wanted, shares, question))
 
         return mark_numbers
@@ -51,7 +62,7 @@ def kind_of(reference: str, question: str) -> str | tuple[str, ...] | Callable[[
 
 
 def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator[tuple[int, int, str]]:
-    found = list(quantities_in(said))
+    found = [_signed(said, each, wanted, question) for each in quantities_in(said)]
     exact = any(compare(each, wanted, shares=shares) is Same.YES for _, _, each in found)
     for start, end, each in found:
         same = compare(each, wanted, shares=shares)
@@ -62,6 +73,8 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
             and _counts(said[end:], question)
         ):
             same = Same.UNSURE
+        if each.is_both and not wanted.is_both and re.search(r"\d\W*\w{0,3}\s*$", said[:start]):
+            continue  # how exact the number before it is
         if same is Same.OTHER or (same is Same.NO and _is_in_question(said[start:end], question)):
             continue
         if same is Same.UNSURE and exact:
@@ -72,6 +85,14 @@ def _signs(said: str, wanted: Quantity, shares: bool, question: str) -> Iterator
         if same is Same.NO and year:
             continue
         yield start, end, SIGNS[same]
+
+
+def _signed(said: str, found: tuple[int, int, Quantity], wanted: Quantity, question: str) -> tuple[int, int, Quantity]:
+    start, end, each = found
+    if not wanted.is_signed or each.is_signed or each.high is not None:
+        return found
+    first, last, sign = directed(said, start, end, question)
+    return (first, last, dataclasses.replace(each, value=sign * each.value)) if sign else found
 
 
 def _counts(after: str, question: str) -> bool:

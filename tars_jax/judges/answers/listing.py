@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
 from tars_jax.judges.answers.kinds import kind_of
-from tars_jax.judges.answers.speech import COPULAS, VAGUE
+from tars_jax.judges.answers.speech import COPULAS, FRAMES, ORDINALS, PREPOSITIONS, TITLES, VAGUE
 from tars_jax.judges.answers.weighing import Weighing
 from tars_jax.judges.answers.words import Word
 
@@ -78,8 +78,23 @@ class Listing(Weighing):
         return {
             word.text
             for place, word in enumerate(clause.words)
-            if place not in covered and not self._is_free(word) and not (place < subject and word.capital)
+            if place not in covered
+            and (self._is_name_before(clause, place) or not self._is_free(word))
+            and word.text not in TITLES | ORDINALS
+            and not (place < subject and word.capital)
+            and not (place > clause.right[0][1] and self._is_aside(clause, place))
         }
+
+    def _is_name_before(self, clause: Clause, place: int) -> bool:
+        """Peter before Weiss, where Petra Weiss is meant."""
+        word = clause.words[place]
+        is_before = any(start == place + 1 for start, _ in clause.right)
+        return is_before and word.capital and word.text not in FRAMES | TITLES and word.text in self._own
+
+    def _is_aside(self, clause: Clause, place: int) -> bool:
+        """Said of an item after a preposition: "France to the north"."""
+        start = max(end for _, end in clause.right if end <= place)
+        return bool(set(clause.texts[start:place]) & PREPOSITIONS) and not clause.words[place].capital
 
 
 def is_target(words: Sequence[Word], target: Sequence[Word]) -> bool:

@@ -83,9 +83,9 @@ def _is_word(said: Word, wanted: Word, *, is_last: bool) -> bool:
 
 def _after_given_names(said: Sequence[Word], place: int, surname: Word) -> int:
     for more in (1, 2):
-        if place + more < len(said) and all(word.capital for word in said[place : place + more]):
-            if _is_word(said[place + more], surname, is_last=True):
-                return place + more
+        is_name = all(word.capital for word in said[place : place + more])
+        if place + more < len(said) and is_name and _is_word(said[place + more], surname, is_last=True):
+            return place + more
     return place
 
 
@@ -202,7 +202,12 @@ def akin(one: str, other: str) -> bool:
     if not (one.isalpha() and other.isalpha()):
         return False
     bones = [re.sub(r"(?<=.)[aeiouy]+", "", each) for each in (one, other)]
-    if bones[0] and len(min(bones, key=len)) > 1 and bones[0][0] in "bcdfghjklmnpqrstvwxz":
+    if (
+        bones[0]
+        and len(min(bones, key=len)) > 1
+        and abs(len(one) - len(other)) < 4
+        and bones[0][0] in "bcdfghjklmnpqrstvwxz"
+    ):
         short, long = sorted(bones, key=len)
         if long.startswith(short) and re.fullmatch(r"|n|s|d|tn|ng|nng|tng", long[len(short) :]):
             return True

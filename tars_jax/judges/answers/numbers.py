@@ -16,6 +16,7 @@ _SIZED = ("en", "en_GB", "en_IN", "de", "es", "fr")  # whose words of size are k
 FIGURES = r"(?:\d{1,3}(?: \d{3})+(?![\d.,]?\d)|\d+(?:[.,']\d+)*|\.\d+)"
 _WORD = r"[^\W\d_]+"
 FRACTION = re.compile(r"(?<![\d/.,])(?:(?P<whole>\d+)[ -])?(?P<part>\d{1,2})[⁄/](?P<of>\d{1,2})(?![\d/]|[.,]\d)")
+_BEFORE_AND = frozenset(("hundred", "thousand", "million"))
 _ONE = frozenset(("one", "a", "an", "and"))
 
 
@@ -58,7 +59,8 @@ def _spelled_in(run: str) -> Iterator[tuple[int, int, int]]:
     while place < len(words):
         end = place
         while end < len(words) and (
-            _in_words(words[end][0]) is not None or (end > place and words[end][0] in ("and",))
+            _in_words(words[end][0]) is not None
+            or (end > place and words[end][0] == "and" and words[end - 1][0].casefold() in _BEFORE_AND)
         ):
             end += 1
         while end > place and words[end - 1][0] == "and":

@@ -32,7 +32,8 @@ from tars_jax.judges.answers.units import counts_bits, currency, is_share, regis
 LEAST_DIGITS = 3  # that a rounded number must have
 _WORD = r"[^\W\d_]+"
 _NUMBER = re.compile(
-    rf"(?<![\w.^])(?P<sign>(?:minus|negative) |[-+]\s?)?(?P<money>[^\W\d_]{{0,2}}[$€£¥₹₽₩₺₫₪]|[A-Z]{{3}})?\s?"
+    r"(?<![\w.^])(?P<sign>(?:plus or minus|minus|negative|plus|positive) |(?:±|\+/?-)\s?|[-+]\s?)?"
+    r"(?P<money>[^\W\d_]{0,2}[$€£¥₹₽₩₺₫₪]|[A-Z]{3})?\s?"
     rf"(?P<minus>-)?(?P<figures>{FIGURES})(?P<power>\s?[x×*·]\s?10\s?\^\s?[-+]?\d{{1,2}}|[eE][-+]?\d{{1,2}}(?!\w))?"
 )
 _TOLERANCE = re.compile(r"\s*(?:±|\+/-)\s*(?P<value>\d+(?:\.\d+)?)\s*(?P<relative>%)?\s*$")
@@ -68,6 +69,9 @@ class Quantity:
     tolerance: float = 0.0  # of a reference, in its own unit
     is_year: bool = False
     rounds: bool = False  # whether as a reference it is told by a rounded number, too
+    is_signed: bool = False  # as written
+    is_both: bool = False  # plus or minus
+    sign_after: int = 0  # as chemists write it: 2+, 3-
     is_glued: bool = False  # letters follow at once that are no unit
     end: int = dataclasses.field(default=0, compare=False)  # in its text
 
@@ -86,6 +90,10 @@ def compare(said: Quantity, wanted: Quantity, *, shares: bool = False) -> Same:
         low = dataclasses.replace(said, high=None), dataclasses.replace(wanted, high=None)
         both = {compare(*low), compare(*ends)}
         return both.pop() if len(both) == 1 else Same.NO
+    if wanted.is_signed and said.sign_after:
+        said = dataclasses.replace(said, value=said.sign_after * abs(said.value), is_bound=False)
+    if said.is_both != wanted.is_both:
+        return Same.NO
     converted = _converted(said, wanted)
     assert converted is not None
     if said.is_glued and not wanted.is_glued and _is_close(converted, wanted.value):
@@ -116,6 +124,8 @@ def _converted(said: Quantity, wanted: Quantity) -> float | None:
     """In the reference's unit; None where that is of another kind."""
     if said.unit is None or said.unit == wanted.unit:
         return said.value
+    if str(said.unit) == "degree" and str(wanted.unit).startswith("degree_"):
+        return said.value
     if isinstance(said.unit, frozenset):
         same = wanted.unit is None or (isinstance(wanted.unit, frozenset) and bool(said.unit & wanted.unit))
         return said.value if same else None
@@ -137,7 +147,7 @@ def _is_close(one: float, other: float) -> bool:
 def read_quantity(text: str, question: str = "") -> Quantity | None:
     """The quantity that a reference is, whole; None where it is something else. Words after it that are no unit may be
     what is counted. Its unit may be the one that the question names."""
-    tolerance = _TOLERANCE.search(text)
+    tolerance = _TOLERANCE.search(text) if text.strip()[:1].isdigit() else None
     bare = (text[: tolerance.start()] if tolerance else text).strip().rstrip(".")
     if (bound := re.match(rf"(?:{_BOUND.pattern[:-4]})\s*", bare, re.IGNORECASE)) and bound.end():
         start = bound.end()
@@ -185,6 +195,8 @@ def unit_asked(question: str) -> pint.Unit | None:
         is_alone = end - match.end() > 2 or question[end : end + 1] in (")", "?", ",", "")
         if isinstance(unit, pint.Unit) and (match[0][0] in "hH" or is_alone):
             return unit
+    if re.search(r"\b(?:latitude|longitude)\b", question, re.IGNORECASE):
+        return registry().Unit("degree")
     return (
         registry().Unit("percent") if re.search(r"\bpercent(?:age)?\b(?! points?)", question, re.IGNORECASE) else None
     )
@@ -212,6 +224,8 @@ def _joined(first: Quantity, between: str, second: Quantity, before: str) -> Qua
     """5 ft 11 in; 10 to 20 km; between 10 and 20."""
     if first.high is not None or second.high is not None:
         return None
+    if str(first.unit) == "hour" and second.unit is None and second.value < 60 and not between.strip():
+        second = dataclasses.replace(second, unit=registry().Unit("minute"))  # 2h45
     units = isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
     if units and re.fullmatch(r"[\s,]*(?:and\s+)?", between):
         assert isinstance(first.unit, pint.Unit) and isinstance(second.unit, pint.Unit)
@@ -280,10 +294,16 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     if sign == "-":
         apart = r"[\w)]$" if match["sign"] == "-" else r"[\w)]\s*$"  # 5 -3 and 5 - 3
         negative = not re.search(apart, text[: match.start()])
+    signs = re.match(r"([-+])(?![\w+-]|\s*\d)", text[end:]) if not sign and unit is None else None
+    sign_after = {"+": 1, "-": -1}[signs[1]] if signs else 0
+    if sign_after == -1 and signs:
+        end += signs.end()
     below = re.match(r"\s*(?:degrees )?below (?:zero|0)\b", text[end:])
     if below:
         negative, end = True, end + below.end()
     after = _BOUND_AFTER.match(text, end)
+    if match["minus"] and sign:
+        return None
     is_bound = bool(_BOUND.search(text[: match.start()]) or after)
     value = readings[0] * factor * (-1 if negative else 1)
     if not math.isfinite(value):
@@ -291,7 +311,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity | None:
     other = readings[1] * factor if len(readings) > 1 else None
     return Quantity(
         value, unit, None, digits, decimals, other, is_bound, end=after.end() if after else end,
-        is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
+        is_signed=bool(sign or match["minus"] or sign_after), is_both=sign in ("±", "+/-", "+-", "plus or minus"),
+        sign_after=sign_after, is_glued=bool(re.match(r"[^\W\d_]", text[end:])),
     )  # fmt: skip
 
 

@@ -9,7 +9,16 @@ from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause
 from tars_jax.judges.answers.dates import read_date, weekdays
 from tars_jax.judges.answers.kinds import kind_of, lower_choices, without_country
-from tars_jax.judges.answers.speech import DESCRIBES, FRAMES, MEASURES, NEGATIONS, PERSONS, TITLES, TO_THE_JUDGE
+from tars_jax.judges.answers.speech import (
+    CALENDAR,
+    DESCRIBES,
+    FRAMES,
+    MEASURES,
+    NEGATIONS,
+    PERSONS,
+    TITLES,
+    TO_THE_JUDGE,
+)
 from tars_jax.judges.answers.words import Word, tokens
 
 
@@ -26,7 +35,8 @@ class Reading:
             if any("," in each and kind_of(each, question) != "yes or no" for each in references)
             else set()
         )
-        self._asked = ({word.text for word in asked} | own) - names.SMALL | measures
+        self._asked = {word.text for word in asked} - names.SMALL | measures
+        self._own = own - names.SMALL
         self._offered = (
             {word.text for number, word in enumerate(asked) if word.capital and number} if self._is_choice else set()
         )
@@ -53,13 +63,17 @@ class Reading:
             return False
         return (
             text in FRAMES
-            or (self._has_days and text in weekdays())
+            or text in self._own
+            or (self._has_days and (text in weekdays() or text in CALENDAR))
             or any(names.akin(text, each) for each in self._asked)
             or text in ("\ue001",)
         )
 
     def _is_asked(self, word: Word) -> bool:
-        return word.text not in self._offered and any(names.akin(word.text, each) for each in self._asked)
+        return word.text not in self._offered and self._is_in_question(word)
+
+    def _is_in_question(self, word: Word) -> bool:
+        return word.text in self._own or any(names.akin(word.text, each) for each in self._asked)
 
     def _content(self, clause: Clause) -> set[str]:
         return {

@@ -28,7 +28,7 @@ FRAMES = _words(
     correct right answer result final finally therefore thus hence so then yes okay ok sure well such most some
     both le la el il der die das den am people inhabitants residents persons person item items number value
     amount old long high tall wide deep large big city town village country state island river mountain place
-    man woman thing"""
+    man woman thing relevant required requested respective"""
 )
 KINDS = _words(
     """city town village country state island river mountain lake place capital name person man woman company ship
@@ -43,6 +43,7 @@ PERSONS = re.compile(
     r"|physicist|player|president|scientist|singer|winner|woman|writer)s?\b",
     re.IGNORECASE,
 )
+CALENDAR = _words("year years month day days date century decade era")  # free beside a day
 PREPOSITIONS = _words("in at on by from with for during since after according as under through via until")
 NEGATIONS = _words(
     """not no never none neither nor without except unlike nobody nothing
@@ -100,6 +101,7 @@ ASKS_WHEN = re.compile(r"\b(?:when|years?|date[sd]?|born|since|decade|century)\b
 ASKS_WHETHER = re.compile(
     r"(?:is|was|are|were|has|have|had|does|do|did|will|would|can|could|should|may|must)\b", re.IGNORECASE
 )
+ORDINALS = _words("first second third fourth fifth firstly secondly thirdly next then finally lastly last")
 BOUNDS = _words("before after until till by prior past")  # of days
 AUXILIARIES = _words("is was are were has have had does do did will would can could should")
 COPULAS = _words("is was are were has have had")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from tars_jax.judges.answers import names
 from tars_jax.judges.answers.clauses import RIGHT, RIVAL, UNSURE, Clause, clauses_of
-from tars_jax.judges.answers.committed import committed, concluded, without_remarks
+from tars_jax.judges.answers.committed import committed, concluded, is_concluded_otherwise, without_remarks
 from tars_jax.judges.answers.listing import Listing
 from tars_jax.judges.answers.polarity import Polarity
 from tars_jax.judges.answers.speech import BARRED, INSTEAD, REFUSALS, VAGUE
@@ -36,6 +36,8 @@ def says_the_same(answer: str, reference: str, question: str = "") -> bool:
     parts = committed(said, judge)
     if any(part != said for part in parts) and judge.has_reference(said) and not all(map(judge.has_reference, parts)):
         return False  # it was taken back
+    if any(is_concluded_otherwise(part, judge) for part in parts):
+        return False
     verdicts = [judge.verdict(without_remarks(concluded(part, judge), judge)) for part in parts]
     if False in verdicts:
         return False
@@ -79,19 +81,23 @@ class _Judge(Polarity, Listing):
 
     def is_value(self, said: str) -> bool:
         """Whether a text is another thing of the reference's kind and nothing more, such as "7" or "Paris"."""
-        marks = [kind(said) for kind in self._kinds if callable(kind)]
-        if marks:
-            return any(
-                len(re.findall(f"[{RIVAL}{UNSURE}]", mark)) == 1
-                and not re.search(r"\d", mark)
-                and not any(self._content(clause) for clause in clauses_of(mark, []))
-                for mark in marks
-            )
+        if any(callable(kind) for kind in self._kinds):
+            return self.is_figure(said)
         clauses = clauses_of(said, [])
         content = [word for clause in clauses for word in clause.words if word.text not in names.ARTICLES]
         if any(word.text in self._offered for word in content):
             return True
         return len(content) <= self._length + 1 and all(word.capital or self._is_lower for word in content)
+
+    def is_figure(self, said: str) -> bool:
+        """Whether a text is another number or day than the reference and nothing more."""
+        marks = [kind(said) for kind in self._kinds if callable(kind)]
+        return any(
+            len(re.findall(f"[{RIVAL}{UNSURE}]", mark)) == 1
+            and not re.search(rf"[\d{RIGHT}]", mark)
+            and not any(self._content(clause) for clause in clauses_of(mark, []))
+            for mark in marks
+        )
 
     def commits(self, said: str) -> bool:
         """Whether there is anything of the reference's kind in a text."""

@@ -18,6 +18,7 @@ from tars_jax.judges.answers.speech import (
     NEGATIONS,
     OPEN,
     PREPOSITIONS,
+    PRONOUNS,
     RELATIONS,
     SUBORDINATE,
     TITLES,
@@ -68,10 +69,10 @@ class Weighing(Reading):
                 is_clean = False
             if number > last and set(clause.texts) & WRONG and not content - WRONG:
                 return False
-            if clause.before == '"' and number and clauses[number - 1].right and content:
-                if clause.texts[0] in COPULAS:
-                    reasons.append("what it says of it has to be understood")
-                    is_clean = False
+            is_said_of = clause.before == '"' and clause.texts[0] in COPULAS and clauses[number - 1].right
+            if number and is_said_of and content:
+                reasons.append("what it says of it has to be understood")
+                is_clean = False
             if number > last and clause.is_negated and not (content or self._asks_not) and clause.before != "(":
                 reasons.append("it takes something back")
                 is_clean = False
@@ -131,7 +132,8 @@ class Weighing(Reading):
             return "what it says of it has to be understood"
         if self._is_turned_round(clause, start, end):
             return False
-        for place, word in [*rest, *((0, word) for word in clause.label)]:
+        is_sentence = bool(set(texts[:start]) & PRONOUNS and set(texts[:start]) & COPULAS)
+        for place, word in [*rest, *((0, word) for word in (() if is_sentence else clause.label))]:
             if self._is_free(word) or (is_titled and place == start - 1) or word.text in compared:
                 continue
             if (self._asks_not and word.text in NEGATIONS) or (word is follower and word.text in names.DESIGNATORS):
@@ -158,7 +160,7 @@ class Weighing(Reading):
         """By a "not"; where the question has one, by the lack of it: "Lisbon hosted it" of who did not."""
         if not self._asks_not:
             return clause.is_negated
-        start, end = clause.right[0]
+        end = clause.right[0][1]
         if clause.is_negated:
             return not set(clause.texts[end:]) & NEGATIONS
         return any(self._is_asked(word) and word.text not in FRAMES for word in clause.words[end:])

@@ -74,6 +74,7 @@ _MARKUP = (
     (re.compile(r"\*\*|__|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)"), ""),
     (re.compile(r"[{}]"), " "),
 )
+_LETTERED = re.compile(r"(?:^|\s)\(?[a-h1-9]\)\s")
 _HEADING = re.compile(r"(?m)^[ \t]*#{1,6}[ \t]+(.*)$")
 
 
@@ -139,6 +140,7 @@ def spoken(text: str) -> str:
 
 def _unnumbered(text: str) -> str:
     """The items of a numbered list, each in a line."""
+    text = re.sub(r"(?:^|\s)\(?[a-h1-9]\)\s+(?=\S)", "\n", text) if len(_LETTERED.findall(text)) > 1 else text
     found = [int(number) for number in re.findall(r"(?:^|\s)(\d{1,2})[.)]\s", text)]
     return (
         re.sub(r"(?:^|\s)\d{1,2}[.)]\s+", "\n", text)
